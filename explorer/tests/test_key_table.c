@@ -7,7 +7,7 @@
 
 static uint64_t key_at(uint32_t round, uint32_t i)
 {
-    return (uint64_t)(i % 7) << 32 | (i * 3U + round);
+    return (uint64_t)(i % 7) << 32 | (i / 7 * 3U + round); /* seven spaces, the same pages */
 }
 
 /** Each key has the position in which it was added, through all growth; others have none; a table that was

@@ -34,6 +34,15 @@ static void area_reused_before_the_home_fsync(world_t *w)
     world_copy(w, 0, 4, lsn);
 }
 
+static void area_reused_and_not_fsynced(world_t *w)
+{
+    (void)area_needed(w);
+    world_sync(w, "t.ibd");
+    lsn_t lsn = world_change_durable(w, 0);
+    world_copy(w, 0, 0, lsn);
+    world_home(w, 0, lsn);
+}
+
 static void area_reused_after_another_files_fsync(world_t *w)
 {
     lsn_t lsn = area_needed(w);
@@ -99,6 +108,7 @@ static void test_area(void **state)
         BREAKS(22, area_not_fsynced),
         BREAKS(4, area_ahead_of_the_log),
         BREAKS(22, area_reused_before_the_home_fsync),
+        BREAKS(22, area_reused_and_not_fsynced),
         BREAKS(22, area_reused_after_another_files_fsync),
         KEEPS(area_found_and_reused_after_the_home_fsync),
         BREAKS(22, area_found_and_reused_before_the_home_fsync),

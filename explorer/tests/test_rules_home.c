@@ -1,6 +1,8 @@
 /* Home writes: I4, I5; those that skip the doublewrite area: I13. */
 #include "scenario.h"
 
+#include <stdlib.h>
+
 /* ---- I4, I5 ---- */
 
 static void home_in_order(world_t *w)
@@ -186,11 +188,32 @@ static void test_skips(void **state)
     scenario_run(OFF, 2, false);
 }
 
+/** What the storage promises to write whole must be a page: sectors are not enough. */
+static void test_units(void **state)
+{
+    static const struct {
+        uint32_t unit;
+        bool skipped;
+    } UNITS[] = {{0, false}, {512, false}, {WORLD_PAGE / 2, false}, {WORLD_PAGE, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(UNITS) / sizeof(UNITS[0]); i++) {
+        world_t *w = calloc(1, sizeof(*w));
+        assert_non_null(w);
+        w->atomic_unit = UNITS[i].unit;
+        world_begin(w, true);
+        skip_without_init(w);
+        assert_int_equal(w->found[13] == 0, UNITS[i].skipped);
+        world_end(w);
+        free(w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_home_writes),
         cmocka_unit_test(test_skips),
+        cmocka_unit_test(test_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* Whose a page and a file are: never what they say of themselves (I5, I13, I19, I24). */
 #include "scenario.h"
 
-#include "explorer/image/persist.h"
 #include "page/page_index.h"
 
 static const page_id_t ELSEWHERE = {WORLD_OTHER, 4};
@@ -22,13 +21,6 @@ static void flush_as(world_t *w, const char *path, page_id_t says, lsn_t lsn)
     world_sync(w, path);
 }
 
-/** Into the file as a crash leaves it: no rule hears of it. */
-static void damage(world_t *w, const char *path, uint64_t offset, const byte *bytes, uint64_t len)
-{
-    uint32_t name = image_name(w->image, path, strlen(path));
-    assert_true(image_write(w->image, image_lookup(w->image, name), offset, bytes, len));
-}
-
 /** The crash left another space's page 0 in "t.ibd"; the log, where it is named, says whose it is. */
 static void found_with_another_page0(world_t *w, bool named)
 {
@@ -41,7 +33,7 @@ static void found_with_another_page0(world_t *w, bool named)
     world_page_of(bytes, (page_id_t){WORLD_OTHER, 0}, w->c, WORLD_INDEX);
     lsn_t lsn = world_init(w, 4);
     world_log(w);
-    damage(w, "t.ibd", 0, bytes, sizeof(bytes));
+    world_damage(w, "t.ibd", 0, bytes, sizeof(bytes));
     world_restart(w, false);
     w->end_lsn = w->written_lsn = lsn;
 }
@@ -90,7 +82,7 @@ static void found_page_torn_inside(world_t *w)
     const byte junk[512] = {1};
     world_home(w, 0, world_change_durable(w, 0));
     memset(w->found, 0, sizeof(w->found));
-    damage(w, "t.ibd", 1024, junk, sizeof(junk));
+    world_damage(w, "t.ibd", 1024, junk, sizeof(junk));
     world_restart(w, false);
     world_epoch(w);
     world_checkpoint(w, w->end_lsn);
@@ -162,7 +154,7 @@ static void file_of_nobody(world_t *w)
 {
     const byte junk[512] = {1};
     world_checkpoint(w, w->end_lsn);
-    damage(w, "t.ibd", 1024, junk, sizeof(junk));
+    world_damage(w, "t.ibd", 1024, junk, sizeof(junk));
     world_restart(w, false);
     world_home(w, 0, w->c);
 }

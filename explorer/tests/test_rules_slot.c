@@ -81,6 +81,14 @@ static void ckpt_other_extent_given_back(world_t *w)
     world_checkpoint(w, w->end_lsn);
 }
 
+static void ckpt_extent_before_given_back(world_t *w)
+{
+    (void)world_init(w, WORLD_EXTENT);
+    (void)world_free_extent(w, 0);
+    world_change_flushed(w, 0);
+    world_checkpoint(w, w->end_lsn);
+}
+
 static void ckpt_extent_given_back_before(world_t *w)
 {
     (void)world_free_extent(w, 0);
@@ -186,6 +194,7 @@ static void test_checkpoints(void **state)
         BREAKS(19, ckpt_page_not_fsynced),
         BREAKS(19, ckpt_of_an_older_version),
         BREAKS(19, ckpt_other_extent_given_back),
+        BREAKS(19, ckpt_extent_before_given_back),
         BREAKS(19, ckpt_extent_given_back_before),
         BREAKS(19, ckpt_page_of_a_load_not_home),
         BREAKS(19, ckpt_marker_missing),

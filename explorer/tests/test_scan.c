@@ -348,7 +348,22 @@ static void test_difference_is_told(void **state)
     b.tables[0].indexes[0].hash--;
     b.n_findings = 1;
     assert_non_null(scan_difference(&a, &b));
-    b.n_findings = 0;
+    a.n_findings = 1;
+    check_finding_t one = {.invariant = 5, .path = "t.ibd", .page_no = 4, .what = "this"};
+    check_finding_t other = one;
+    check_finding_t *none_a = a.findings;
+    check_finding_t *none_b = b.findings;
+    a.findings = &one;
+    b.findings = &other;
+    assert_null(scan_difference(&a, &b));
+    other.path[0] = 'u';
+    assert_non_null(scan_difference(&a, &b));
+    other.path[0] = 't';
+    other.what[0] = 'T';
+    assert_non_null(scan_difference(&a, &b));
+    a.findings = none_a;
+    b.findings = none_b;
+    a.n_findings = b.n_findings = 0;
     check_report_free(&a);
     check_report_free(&b);
 }

@@ -46,6 +46,11 @@ void world_write(world_t *w, const char *path, uint64_t offset, const byte *byte
     happen(w, &event, path);
 }
 
+void world_damage(world_t *w, const char *path, uint64_t offset, const byte *bytes, uint64_t len)
+{
+    CHECK(image_write(w->image, image_lookup(w->image, name_at(w, path)), offset, bytes, len));
+}
+
 void world_punch(world_t *w, uint32_t page, uint32_t from)
 {
     fs_event_t event = {.kind = FS_ZERO,
@@ -446,15 +451,27 @@ void world_read(world_t *w, uint32_t page)
 
 /* ---- life ---- */
 
+static rules_t *rules_of(world_t *w)
+{
+    const rules_config_t config = {.doublewrite = w->doublewrite,
+                                   .atomic_unit = w->atomic_unit,
+                                   .keep_history = true,
+                                   .found = on_found,
+                                   .ctx = w};
+    return rules_create(&config);
+}
+
 void world_begin(world_t *w, bool doublewrite)
 {
-    const rules_config_t config = {.doublewrite = doublewrite, .found = on_found, .ctx = w};
     const char *format = getenv("WORLD_LOG_FORMAT");
+    uint32_t unit = w->atomic_unit;
     memset(w, 0, sizeof(*w));
+    w->doublewrite = doublewrite;
+    w->atomic_unit = unit;
     w->format = format != NULL && strcmp(format, log_format_10_5.name) == 0 ? &log_format_10_5
                                                                             : &log_format_10_4;
     w->image = image_create();
-    w->rules = rules_create(&config);
+    w->rules = rules_of(w);
     rules_start(w->rules, w->image, false, NULL);
     log_create(w);
     world_entry(w, FS_LINK, AREA_FILE, NULL);
@@ -473,6 +490,14 @@ void world_restart(world_t *w, bool cold)
     rules_start(w->rules, w->image, cold, NULL);
 }
 
+void world_restart_sharing(world_t *w)
+{
+    CHECK(w->history == NULL);
+    w->history = w->rules;
+    w->rules = rules_of(w);
+    rules_start(w->rules, w->image, false, w->history);
+}
+
 void world_start_again(world_t *w)
 {
     rules_closed(w->rules, LOG_FILE);
@@ -482,5 +507,8 @@ void world_start_again(world_t *w)
 void world_end(world_t *w)
 {
     rules_destroy(w->rules);
+    if (w->history != NULL) {
+        rules_destroy(w->history);
+    }
     image_destroy(w->image);
 }

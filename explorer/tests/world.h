@@ -17,8 +17,11 @@ typedef struct world {
     const log_format_t *format; /**< WORLD_LOG_FORMAT in the environment: "10.5", else 10.4 */
     image_t *image;
     rules_t *rules;
-    uint32_t found[32]; /**< findings by invariant */
-    char what[256];     /**< the last one */
+    rules_t *history; /**< of the process before, where the log is shared; NULL: it is not */
+    bool doublewrite;
+    uint32_t atomic_unit; /**< set before world_begin(); see rules_config_t */
+    uint32_t found[32];   /**< findings by invariant */
+    char what[256];       /**< the last one */
 
     byte log[WORLD_LOG_BYTES]; /**< the log as far as it was appended, its blocks stamped */
     lsn_t end_lsn;             /**< appended */
@@ -28,11 +31,13 @@ typedef struct world {
     lsn_t c;
 } world_t;
 
-/** A new log, "t.ibd" with page 0, all durable; doublewrite area of 8 positions; checkpoint 1 behind that. */
+/** All but atomic_unit is begun anew: a log, "t.ibd" with page 0, all durable; doublewrite area of 8 positions; checkpoint 1 behind that. */
 void world_begin(world_t *w, bool doublewrite);
 void world_end(world_t *w);
 /** Another process finds the files as they are. */
 void world_restart(world_t *w, bool cold);
+/** The same, judged with the log of the process before at hand, as recoveries are. */
+void world_restart_sharing(world_t *w);
 /** The same process closes its log, and opens it again. */
 void world_start_again(world_t *w);
 
@@ -97,6 +102,8 @@ void world_read(world_t *w, uint32_t page);
 
 /* Files. */
 void world_write(world_t *w, const char *path, uint64_t offset, const byte *bytes, uint64_t len);
+/** Into the file as a crash leaves it: no rule hears of it. */
+void world_damage(world_t *w, const char *path, uint64_t offset, const byte *bytes, uint64_t len);
 /** A hole in "t.ibd", from there to the end of the page. */
 void world_punch(world_t *w, uint32_t page, uint32_t from);
 /** The table's file is cut to so many pages. */
