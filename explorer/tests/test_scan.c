@@ -334,6 +334,32 @@ static void test_work_is_spared(void **state)
     check_memo_free(memo);
 }
 
+/** Pages that were right by one log are beyond the end of an older one. */
+static void test_a_page_is_held_against_the_log_of_its_image(void **state)
+{
+    fixture_t *f = *state;
+    check_memo_t *memo = check_memo_create(MEMO_BYTES);
+    check_report_t full;
+    check_report_t known;
+    uint32_t old = inode_of(f->older, LOG_FILE_NAME);
+    uint64_t size = image_size(f->older, old);
+    byte *log = malloc(size);
+    assert_non_null(log);
+    image_read(f->older, old, 0, log, size);
+    (void)reads_of_scan(f, memo);
+    image_mark(f->image);
+    assert_true(image_write(f->image, inode_of(f->image, LOG_FILE_NAME), 0, log, size));
+    assert_int_equal(check_run(image_os(f->image), &full, NULL), DB_SUCCESS);
+    assert_int_equal(check_run_again(image_os(f->image), memo, &known, NULL), DB_SUCCESS);
+    assert_true(full.n_findings > 0);
+    assert_null(scan_difference(&full, &known));
+    check_report_free(&full);
+    check_report_free(&known);
+    image_undo(f->image);
+    check_memo_free(memo);
+    free(log);
+}
+
 /** What differs is told. */
 static void test_difference_is_told(void **state)
 {
@@ -374,6 +400,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many_images, setup, teardown),
         cmocka_unit_test_setup_teardown(test_memory_is_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(test_work_is_spared, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_page_is_held_against_the_log_of_its_image, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_difference_is_told, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
