@@ -33,6 +33,7 @@ HARNESS = {
         {"sparse"},
         {"aim", "image", "plan", "preload", "process", "trace"},
         {"forkserver", "scratch", "stream"},
+        {"audit"},
     ],
     "workloads": [
         {"restart", "script"},
@@ -84,7 +85,7 @@ HARNESS = {
         {"report"},
     ],
     "campaigns": [
-        {"contents"},
+        {"audited", "contents"},
         {"campaign", "journal"},
         {"census"},
         {"hit", "kept", "killed"},

@@ -1,5 +1,5 @@
 """The admission test of a target file: one undisturbed run, recorded, replayed in memory, compared with
-the files, recovered; and the same run once more.
+the files, recovered; and the same run once more under audit, so that nothing is changed unseen.
 
 What a crash state says is worth as much as this: a write that the recording does not show is in no state.
 
@@ -9,7 +9,7 @@ May import: census, errors, image, model, target, trace, workload.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,13 +21,14 @@ from tornpage.vocabulary.errors import CensusError
 from tornpage.vocabulary.model import FaultPlan, Source, TrialSpec
 from tornpage.workloads.workload import fit_params
 
-__all__ = ["Admission", "admit", "own_work", "work_of"]
+__all__ = ["Admission", "admit", "audit_runs", "own_work", "work_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
     """What the undisturbed run showed. commits: acknowledged statements; repeatable: a second run came to the
-    same states, so that kills can be judged; counters: what the judge of its bytes saw."""
+    same states, so that kills can be judged; counters: what the judge of its bytes saw; not_audited: why
+    the second run was not, "" if it was."""
 
     commits: int
     events: int
@@ -36,6 +37,7 @@ class Admission:
     files: int
     repeatable: bool
     counters: dict[str, int]
+    not_audited: str
 
 
 def own_work(target: Target, options: Mapping[str, str] | None = None) -> TrialSpec:
@@ -52,6 +54,19 @@ def work_of(target: Target) -> tuple[str, dict[str, int | str]]:
     return ("own", {}) if target.lines is None else ("lines", {"path": str(target.lines)})
 
 
+def audit_runs(target: Target, specs: Iterable[TrialSpec], scratch: Path) -> str:
+    """Audits one undisturbed run for each set of options that these trials have. Why one could not be
+    audited, "" if all were. Raises CensusError naming the first call that the recording lacks."""
+    missing = ""
+    for spec in {tuple(sorted(spec.options.items())): spec for spec in specs}.values():
+        work = scratch / f"audit-{census_key(spec)}"
+        try:
+            missing = missing or run_undisturbed(spec, target, work, audit=True).not_audited
+        finally:
+            remove_image(work)
+    return missing
+
+
 def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = None) -> Admission:
     """Raises CensusError with the first thing that is wrong."""
     spec = own_work(target, options)
@@ -61,7 +76,7 @@ def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = Non
         wrong = [found for found in run.violations if found.source is not Source.RULE]
         if wrong:  # what the rules say of its bytes is a verdict, which campaigns tell
             raise CensusError(f"without any crash: {wrong[0].what}")
-        repeatable = run_undisturbed(spec, target, work).oracle.states == run.oracle.states
+        again = run_undisturbed(spec, target, work, audit=True)
     finally:
         remove_image(work)
     kinds = Counter(event.kind for event in run.trace.events() if event.result >= 0)
@@ -72,6 +87,7 @@ def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = Non
         writes=kinds[Op.WRITE],
         syncs=kinds[Op.FSYNC] + kinds[Op.FDATASYNC] + kinds[Op.SYNC_DIR],
         files=len(files),
-        repeatable=repeatable,
+        repeatable=again.oracle.states == run.oracle.states,
         counters={name: n for name, n in run.answer.status.items() if name != "page_size"},
+        not_audited=again.not_audited,
     )

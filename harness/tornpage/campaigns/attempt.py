@@ -76,9 +76,10 @@ def examine(target: Target, crew: Crew) -> Examined:
 
 
 def torture(store: Store, campaigns: list[Opened], crew: Crew) -> list[Summary]:
-    """Runs the campaigns."""
+    """Runs the campaigns, of a target that was examined."""
+    ours = replace(crew, audited=True)
     return [
-        run_campaign(store, opened.campaign, opened.name, replace(crew, origin=opened.origin()))
+        run_campaign(store, opened.campaign, opened.name, replace(ours, origin=opened.origin()))
         for opened in campaigns
     ]
 

@@ -3,8 +3,8 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: aim, codec, contents, errors, image, journal, judgement, model, observed, oracle, paths, preload,
-rows, rules, script, state, stream, target, trace, workload.
+May import: aim, audited, codec, contents, errors, image, journal, judgement, model, observed, oracle, paths,
+preload, rows, rules, script, state, stream, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import xxhash
 
+from tornpage.campaigns.audited import check_audit, under_audit
 from tornpage.campaigns.contents import KnownContents
 from tornpage.campaigns.journal import Journal, acknowledged_in, clients_in, read_journal
 from tornpage.faults.aim import SECTOR
@@ -176,9 +177,9 @@ def _check_capable(target: Target) -> None:
 class UndisturbedRun:
     """A run without a fault, recorded and judged.
 
-    hash: of its record, contents that only this run was asked for left out; findings: of the rules;
-    violations: all that is wrong with it, those of the trace, of its answers and of the database that it
-    left.
+    hash: of its record, contents that only this run was asked for left out; not_audited: why it was not,
+    where that was asked for; findings: of the rules; violations: all that is wrong with it, those of the
+    trace, of its answers and of the database that it left.
     """
 
     script: Script
@@ -189,15 +190,16 @@ class UndisturbedRun:
     setting: Setting
     findings: tuple[Finding, ...]
     violations: tuple[Violation, ...]
+    not_audited: str = ""
 
 
 def run_undisturbed(
-    spec: TrialSpec, target: Target, work: Path, *, contents: bool = False
+    spec: TrialSpec, target: Target, work: Path, *, contents: bool = False, audit: bool = False
 ) -> UndisturbedRun:
     """Runs the workload of `spec` in the new folder `work`, where script and trace stay, and in `found`
-    what was there before the run. contents: leave the contents of its writes in the trace. Raises
-    FailedRunError when the target failed, CensusError when the run cannot be made or did what its
-    stream does not show."""
+    what was there before the run. contents: leave the contents of its writes in the trace; audit: account for
+    every system call that changes a file. Raises FailedRunError when the target failed, CensusError when
+    the run cannot be made or did what its stream does not show."""
     remove_image(work)
     data = work / "data"
     found = work / "found"
@@ -209,16 +211,20 @@ def run_undisturbed(
     command = target.run_command(data, work / "script", spec.options)
     # With contents, for the stream to be compared with the files.
     preload = target.preload_env(data, work / "trace", None)
+    if audit:
+        command = under_audit(command, work)
     child = command.run({**preload, **WHOLE})
     answer = target.parse_run(child)
     observed = Capability.OBSERVED in target.capabilities
-    what = f"undisturbed run of {spec.config or spec.workload}"
+    what = f"{'audited' if audit else 'undisturbed'} run of {spec.config or spec.workload}"
     if not answer.ok:
         _check_machine(work, what)
         ours = observed or child.exit_code in NOT_THE_TARGETS
         raise (CensusError if ours else FailedRunError)(f"{what} failed: {answer.message}")
     trace = _load_recording(work, what)
-    _check_stream(trace, target, data, found, what)
+    _check_stream(trace, target, what)
+    not_audited = check_audit(trace, work, target.unrecorded, what) if audit else ""
+    _check_files(trace, target, data, found, what)
     usual = trace if preload.items() >= WHOLE.items() else trace.without_contents()
     if not contents and usual is not trace:
         trace = usual
@@ -240,7 +246,7 @@ def run_undisturbed(
     )
     remove_image(data)
     return UndisturbedRun(
-        script, answer, oracle, trace, usual.hash(), setting, findings, violations
+        script, answer, oracle, trace, usual.hash(), setting, findings, violations, not_audited
     )
 
 
@@ -299,14 +305,18 @@ def _check_machine(work: Path, what: str) -> None:
             raise MachineError(f"{what}: an operation failed by {starved}")
 
 
-def _check_stream(trace: Trace, target: Target, data: Path, found: Path, what: str) -> None:
-    """CensusError if the stream is not all that happened to the files, MachineError if a full machine took
-    part."""
+def _check_stream(trace: Trace, target: Target, what: str) -> None:
+    """CensusError if the stream itself says that it is not all that happened to the files, MachineError if a
+    full machine took part."""
     if trace.starved():
         raise MachineError(f"{what}: an operation failed by {trace.starved()}")
     unseen = unseen_changes(trace, target.unrecorded)
     if unseen:
         raise CensusError(f"{what}: the preload cannot follow {unseen}")
+
+
+def _check_files(trace: Trace, target: Target, data: Path, found: Path, what: str) -> None:
+    """CensusError if the files are not what the stream gives."""
     difference = stream_difference(trace, data, target.unrecorded, found)
     if difference:
         raise CensusError(f"{what}: the recorded stream is not what happened: {difference}")

@@ -108,7 +108,8 @@ class QuietProgress:
 class Crew:
     """What a run is made with. jobs: worker processes; out: where crashed images are kept; origin: of the
     programs as they are now; night: that it is a part of; stop_at: on time.monotonic(), no crash or
-    undisturbed run begins after it; cluster: does the work in place of worker processes."""
+    undisturbed run begins after it; cluster: does the work in place of worker processes; audited: the runs
+    of a target file are known to change nothing unseen."""
 
     paths: Paths
     jobs: int
@@ -118,6 +119,7 @@ class Crew:
     night: int | None = None
     stop_at: float = math.inf
     cluster: ClusterHands | None = None
+    audited: bool = False
 
     def is_late(self) -> bool:
         """The time is up."""

@@ -7,7 +7,7 @@ number and the order in which they finish change nothing in the store. At most W
 runs, per worker are under way. A fault that is drawn only when its crashed image is there comes back with the
 verdict, and goes into the row before it.
 
-May import: campaign, census, crew, errors, evidence, images, lossrunner, model, origin, origin, paths,
+May import: admission, campaign, census, crew, errors, evidence, images, lossrunner, model, origin, paths,
 registry, rows, scratch, store, summary, target, undisturbed, workers.
 """
 
@@ -22,6 +22,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from tornpage.campaigns.admission import audit_runs
 from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
 from tornpage.campaigns.census import failed_run
 from tornpage.campaigns.crew import Crew, Hands, Pending, Progress
@@ -46,7 +47,7 @@ from tornpage.store.origin import Origin
 from tornpage.store.rows import CensusRow, Run
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import Target
+from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import (
     ConfigError,
     FailedRunError,
@@ -152,6 +153,7 @@ def _run(
     crew.out.mkdir(parents=True, exist_ok=True)
     require_room(crew.out, "free some, or choose another --out; `tornpage prune` deletes old runs")
     with scratch_folder() as scratch, machine_errors():
+        _audit(campaign, target, crew, scratch)
         if campaign.explore:
             run = _lose(store, begin, campaign, target, crew, scratch)
         else:
@@ -161,6 +163,18 @@ def _run(
     summary = load_summary(store, run)
     store.set_verdict(run.id, summary.verdict)
     return summary
+
+
+def _audit(campaign: Campaign, target: str, crew: Crew, scratch: Path) -> None:
+    """CensusError if a target file's run changes what its recording does not show."""
+    made = make_target(target, crew.paths.build)
+    if crew.audited or Capability.OBSERVED not in made.capabilities:
+        return
+    crew.progress.phase("audit", 1)
+    specs = [undisturbed_spec(campaign, target, config) for config in campaign.configs()]
+    missing = audit_runs(made, specs, scratch)
+    crew.progress.note(f"not audited: {missing}" if missing else "")
+    crew.progress.advance(False)
 
 
 def _job(campaign: Campaign, target: str, crew: Crew, scratch: Path) -> Job:

@@ -27,7 +27,7 @@ from tornpage.cli.options import (
     seconds_of,
 )
 from tornpage.cli.progress import make_progress
-from tornpage.cli.target import target_file
+from tornpage.cli.target import audit_text, target_file
 from tornpage.reports.summary import Summary
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
@@ -106,6 +106,7 @@ def _to_json(
     return {
         "commits": seen.admission.commits,
         "repeatable": seen.admission.repeatable,
+        "not_audited": seen.admission.not_audited,
         "control": {"states": seen.control_states, "kinds": seen.control_kinds},
         "vacuous": seen.vacuous,
         "runs": [
@@ -120,7 +121,7 @@ def _lines(seen: Examined, summaries: list[Summary], reports: list[Path]) -> lis
     run = seen.admission
     lines = [
         f"admitted: {run.commits} commits, {run.writes} writes to {run.files} files, {run.syncs} syncs; "
-        "the recording equals the files",
+        f"the recording equals the files, {audit_text(run)}",
         _control_line(seen),
     ]
     if not run.repeatable:

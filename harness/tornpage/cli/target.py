@@ -1,6 +1,6 @@
 """`tornpage target`: a target file to begin with, and its conformance test.
 
-May import: attempt, console, errors, fetch, options, paths, registry, skeleton, target.
+May import: admission, attempt, console, errors, fetch, options, paths, registry, skeleton, target.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from tornpage.campaigns.admission import Admission
 from tornpage.campaigns.attempt import check_target
 from tornpage.cli.console import make_console
 from tornpage.cli.options import JsonOption, pairs_of
@@ -23,7 +24,16 @@ from tornpage.targets.registry import TARGET_FILE, family_of, full_name, make_ta
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
-__all__ = ["CHECK_EPILOG", "FETCH_EPILOG", "NEW_EPILOG", "check", "get", "new", "target_file"]
+__all__ = [
+    "CHECK_EPILOG",
+    "FETCH_EPILOG",
+    "NEW_EPILOG",
+    "audit_text",
+    "check",
+    "get",
+    "new",
+    "target_file",
+]
 
 NEW_EPILOG = "Examples: [bold]tornpage target new mydb[/] · tornpage target new mydb --language c"
 CHECK_EPILOG = (
@@ -66,7 +76,7 @@ def check(
         return 0
     text = (
         f"{file} fits: {seen.commits} commits, {seen.writes} writes and {seen.syncs} syncs recorded, "
-        f"the recording equals the files, and recovery comes to the last state"
+        f"the recording equals the files, {audit_text(seen)}, and recovery comes to the last state"
     )
     for counter, count in seen.counters.items():
         text += f"; {counter} {count}"
@@ -86,6 +96,15 @@ def get(
     folder = fetch(target.file)
     print(json.dumps({"folder": str(folder)}) if json_output else folder)
     return 0
+
+
+def audit_text(seen: Admission) -> str:
+    """Whether all that changes files is known to be in the recording."""
+    if seen.not_audited:
+        return (
+            f"not audited: {seen.not_audited}: a call that the recorder does not see stays unseen"
+        )
+    return "an audit has seen no other call that changes them"
 
 
 def target_file(text: str) -> str:

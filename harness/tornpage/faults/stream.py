@@ -16,7 +16,7 @@ from pathlib import Path
 from tornpage.faults.sparse import SparseFile
 from tornpage.faults.trace import WRITE_PAYLOAD, Event, Op, Trace
 
-__all__ = ["stream_difference", "unseen_changes"]
+__all__ = ["is_ignored", "stream_difference", "unseen_changes"]
 
 CREATED = 1
 DIRECTORY = 2
@@ -34,7 +34,7 @@ def unseen_changes(trace: Trace, ignored: Sequence[str]) -> str:
     for event, _mark in trace.marks("unseen"):
         call, _, path = trace.text(event).removeprefix("unseen ").partition(" path=")
         path = path.replace("%20", " ")
-        if not _is_ignored(path, ignored):
+        if not is_ignored(path, ignored):
             return f"{call} of {path}"
     return ""
 
@@ -53,7 +53,7 @@ def stream_difference(
     expected = {path: disk.files[number] for path, number in disk.names.items()}
     there = _files_below(data)
     for path in sorted({*expected, *there}):
-        if _is_ignored(path, ignored):
+        if is_ignored(path, ignored):
             continue
         if path not in there:
             return f"{path} is not there"
@@ -145,7 +145,8 @@ class _Disk:
                     self.names[new + path[len(old) :]] = number
 
 
-def _is_ignored(path: str, ignored: Sequence[str]) -> bool:
+def is_ignored(path: str, ignored: Sequence[str]) -> bool:
+    """Nothing is wanted of a file of this name: some pattern is about it."""
     return any(fnmatch.fnmatchcase(path, pattern) for pattern in ignored)
 
 

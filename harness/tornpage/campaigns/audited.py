@@ -1,0 +1,36 @@
+"""A run under audit: its command, and what the audit found.
+
+May import: audit, errors, target, trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tornpage.faults.audit import Audit, audited_argv, unrecorded_call
+from tornpage.faults.trace import Trace
+from tornpage.targets.target import Command
+from tornpage.vocabulary.errors import CensusError
+
+__all__ = ["check_audit", "under_audit"]
+
+SLOWER = 4.0
+"""A run under audit may take so many times its deadline."""
+
+
+def under_audit(command: Command, work: Path) -> Command:
+    """The command of a run in work/data, which records to work/trace, with its audit in work/audit."""
+    argv = audited_argv(command.argv, work / "data", work / "trace", work / "audit")
+    return replace(command, argv=argv, deadline_s=SLOWER * command.deadline_s, fork=None)
+
+
+def check_audit(trace: Trace, work: Path, ignored: Sequence[str], what: str) -> str:
+    """Why there was no audit, "" if there was. CensusError naming the first call that changed something and
+    is not in the recording. ignored: patterns of files of which nothing is wanted."""
+    audit = Audit.load(work / "audit")
+    call = unrecorded_call(trace, audit, ignored)
+    if call is not None:
+        raise CensusError(f"{what}: not in the recording: {call.describe()}")
+    return audit.missing

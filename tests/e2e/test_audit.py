@@ -1,0 +1,175 @@
+"""The audit of the admitted run: what changes a file and is not in the recording is refused, by call and
+process."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from e2e_support import Tornpage, call
+from test_target_file import changed, make
+
+from tornpage.campaigns.attempt import check_target
+from tornpage.faults.audit import AUDITOR, Audit
+from tornpage.targets.registry import make_target
+from tornpage.vocabulary.errors import CensusError, TraceError
+from tornpage.vocabulary.paths import data_folder
+
+SOURCE = Path(__file__).with_name("unseen_store.c")
+COMMITS = 4
+WRITES = 1 + COMMITS + COMMITS + 1
+"""Of a run: the first header, the log, the headers, the first header again."""
+WAYS = {
+    "inline": "pwrite of header by store",
+    "cleaned": "pwrite of header by store, into which the recorder is not loaded",
+    "static": "by store_static, into which the recorder is not loaded",
+    "dprintf": "write of header by store",
+    "link": "pwrite of header by store",
+    "splice": "splice of header by store",
+    "libaio": "io_submit of header by store",
+    "rights": "pwrite of header by store",
+    "mprotect": "mprotect of header by store",
+}
+FILE = """
+name = "unseen"
+[options.way]
+values = ["pwrite", "{ways}"]
+what = "how the header is written"
+[commands]
+run = "./store load {{dir}} {{way}}"
+recover = "./store recover"
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The target file, its program built."""
+    folder = tmp_path_factory.mktemp("unseen")
+    for name, option in (("store", "-O2"), ("store_static", "-static")):
+        command = ["cc", option, "-I", data_folder("marking"), "-o", folder / name, SOURCE]
+        subprocess.run(command, check=True, timeout=60)
+    file = folder / "unseen.toml"
+    file.write_text(FILE.format(ways='", "'.join(WAYS)), "utf-8")
+    return file
+
+
+def test_what_is_recorded_is_admitted(store: Path, build: Path) -> None:
+    """The same program with pwrite: each of its writes is in the recording."""
+    seen = check_target(make_target(str(store), build))
+    assert (seen.writes, seen.not_audited) == (WRITES, "")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_way_around_the_recorder_is_refused(way: str, store: Path, build: Path) -> None:
+    """By call, file and process, though the last bytes are the first ones; or it is in the recording."""
+    target = make_target(str(store), build)
+    try:
+        seen = check_target(target, {"way": way})
+    except CensusError as error:
+        line = str(error)
+        marked = f"the preload cannot follow {way} of header" in line  # it says so itself
+        assert marked or ("not in the recording: " in line and WAYS[way] in line), line
+        assert "\n" not in line
+    else:
+        assert seen.writes == WRITES
+
+
+def test_it_is_the_end_of_check_and_of_try(store: Path, tornpage: Tornpage) -> None:
+    """Exit code 2 and one line, of either; nothing is tortured."""
+    told = "tornpage: audited run of default: not in the recording: pwrite of header by store"
+    check = call(store.parent, "target", "check", str(store), "--set", "way=inline")
+    assert (check.returncode, check.stdout, check.stderr.strip()) == (2, "", told)
+    file = store.with_name("first.toml")
+    file.write_text(store.read_text("utf-8").replace('["pwrite", ', "["), "utf-8")
+    tried = tornpage("try", str(file))
+    assert tried.code == 2 and tried.text.strip().splitlines()[-1] == told, tried.text
+
+
+THREADS = """    import threading
+    def work(n):
+        own = os.open(f"{folder}/own{n}", os.O_RDWR | os.O_CREAT)
+        for i in range(20):
+            os.pwrite(own, b"x" * 100, 100 * i), os.write(log, b""), os.fsync(own)
+        os.rename(f"{folder}/own{n}", f"{folder}/done{n}")
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    [thread.start() for thread in threads]
+    line = f"cd {folder}; mkdir d; echo a > d/a; echo b >> d/a; mv d/a b; rm b"
+    os.waitpid(os.posix_spawnp("sh", ["sh", "-c", line], os.environ), 0)
+    [thread.join() for thread in threads]
+    rows = {}
+    ready"""
+
+
+def test_threads_and_children_are_followed(tmp_path: Path, build: Path) -> None:
+    """Four threads at once, and programs of the system that the store starts: all is accounted for."""
+    file = changed(make(tmp_path), "threads", ("    rows = {}\n    ready", THREADS))
+    seen = check_target(make_target(str(file), build))
+    assert seen.writes > 100 and seen.not_audited == ""
+
+
+def test_what_no_crash_needs_may_be_written_unseen(tmp_path: Path, build: Path) -> None:
+    """Files that the target ignores."""
+    shell = "['sh', '-c', f'echo a > {folder}/note; rm {folder}/note']"
+    code = f"    os.waitpid(os.posix_spawnp('sh', {shell}, {{}}), 0)\n"
+    change = ("    rows = {}\n    ready", f"{code}    rows = {{}}\n    ready")
+    file = changed(make(tmp_path), "noted", change)
+    with pytest.raises(CensusError, match="note by sh, into which"):
+        check_target(make_target(str(file), build))
+    text = file.read_text("utf-8").replace("ignore = []", 'ignore = ["note"]')
+    file.write_text(text, "utf-8")
+    assert check_target(make_target(str(file), build)).not_audited == ""
+
+
+@pytest.mark.parametrize("target", ["engine", "sqlite"])
+def test_our_own_targets_are_seen_as_a_whole(target: str, build: Path, tmp_path: Path) -> None:
+    """The bundled engine and SQLite change nothing past the recorder."""
+    from test_stream import _spec
+
+    from tornpage.campaigns.census import run_undisturbed
+
+    run = run_undisturbed(_spec(target), make_target(target, build), tmp_path / "w", audit=True)
+    assert run.not_audited == "" and not run.violations
+
+
+def test_where_it_is_not_permitted_the_list_says_so(tmp_path: Path, build: Path) -> None:
+    """And why; the program itself runs as ever."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    log = tmp_path / "log"
+    # What is traced already can have no second tracer.
+    auditor = build / AUDITOR
+    again = [
+        auditor,
+        folder,
+        tmp_path / "trace",
+        log,
+        auditor,
+        folder,
+        tmp_path / "t",
+        tmp_path / "l",
+    ]
+    done = subprocess.run([*map(str, again), "/bin/true"], timeout=60, check=False)
+    assert done.returncode == 0
+    assert Audit.load(log).missing == ""
+    assert re.search("permitted", Audit.load(tmp_path / "l").missing)
+
+
+def test_a_list_that_is_not_whole_says_nothing(tmp_path: Path) -> None:
+    """One that lacks its end, or whose lines are none, is an error of the harness."""
+    log = tmp_path / "log"
+    log.write_text("pwrite64\twrite\t1\n", "utf-8")
+    with pytest.raises(TraceError, match="not come to its end"):
+        Audit.load(log)
+    log.write_text("pwrite64\twrite\t1\nend\n", "utf-8")
+    with pytest.raises(TraceError, match="3 fields"):
+        Audit.load(log)
+
+
+@pytest.mark.parametrize("campaign", ["smoke", "powerloss"])
+def test_every_run_is_audited_once(campaign: str, store: Path, tornpage: Tornpage) -> None:
+    """A run by itself, which no admission test came before, refuses as that does."""
+    run = ("run", campaign, "--target", str(store), "--set")
+    answer = tornpage(*run, "way=inline")
+    assert answer.code == 2 and "not in the recording: pwrite of header by store" in answer.text
