@@ -128,15 +128,11 @@ static void *control_thread(void *argument)
 int control_start(const char *name, pthread_mutex_t *mutex)
 {
     control_t control = {.name = name, .mutex = mutex};
-    struct sockaddr_un address;
     sigset_t all;
     sigset_t before;
     pthread_t thread;
     pthread_attr_t detached;
 
-    if (strlen(name) == 0 || strlen(name) > sizeof(address.sun_path) - 1) {
-        return ENAMETOOLONG;
-    }
     (void)sem_init(&control.ready, 0, 0);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -4,9 +4,12 @@
 
 #include <pthread.h>
 
+#define CONTROL_NAME_MAX 107u /**< bytes of the name of an abstract Unix socket */
+
 /** Somebody listens on the abstract Unix socket of this name on return: this process, in a thread of its own that lives as
 long as the process, or another that holds the mutex, and this one after it. A connection sends one line, which
-becomes a mark, and reads `ok` when that is in the stream. name is kept. Returns 0 or an errno. */
+becomes a mark, and reads `ok` when that is in the stream. name is kept, and has at most
+CONTROL_NAME_MAX bytes. Returns 0 or an errno. */
 int control_start(const char *name, pthread_mutex_t *mutex);
 
 #endif

@@ -5,6 +5,7 @@ Above io.c and plan.c (a file remembers which rules are about it), below the lay
    a new one, two hard links share one. All processes of a recording give it the same.
 2. The descriptor table is read without a lock by every call of the program, so a slot is one atomic
    pointer and blocks of slots never move or go away. Slots change under the layer's lock.
+   While a call gives a number away (close, dup2), its slot is moving: nobody knows what it leads to, so who comes waits.
 3. No malloc: the program may be inside its own allocator. Memory comes from mmap and is kept. */
 #include "faults/files.h"
 
@@ -22,9 +23,11 @@ Above io.c and plan.c (a file remembers which rules are about it), below the lay
 #define CHAIN_COUNT 4096u
 #define ARENA_BYTES ((size_t)256 << 10)
 
-/* Address of the file, and whether the descriptor's writes are durable in the lowest bit. */
+/* Address of the file, and in the lowest bits whether the descriptor's writes are durable, and whether it is moving. */
 typedef _Atomic(uintptr_t) slot_t;
 #define SLOT_DURABLE ((uintptr_t)1)
+#define SLOT_MOVING ((uintptr_t)2)
+#define SLOT_FILE(slot) ((file_t *)((slot) & ~(SLOT_DURABLE | SLOT_MOVING)))
 
 static struct {
     char root[PATH_MAX];
@@ -191,9 +194,16 @@ static uintptr_t slot_get(int fd)
     return slot == NULL ? 0 : atomic_load_explicit(slot, memory_order_acquire);
 }
 
+bool files_is_free(int fd)
+{
+    return slot_get(fd) == 0;
+}
+
 file_t *files_of_descriptor(int fd)
 {
-    return (file_t *)(slot_get(fd) & ~SLOT_DURABLE);
+    uintptr_t slot = slot_get(fd);
+
+    return (slot & SLOT_MOVING) != 0 ? NULL : SLOT_FILE(slot);
 }
 
 bool files_is_durable(int fd)
@@ -201,24 +211,27 @@ bool files_is_durable(int fd)
     return (slot_get(fd) & SLOT_DURABLE) != 0;
 }
 
-bool files_bind(int fd, file_t *file, bool durable)
+/* The slot of a descriptor; its block is made where there is none. NULL: no memory, or no such descriptor. */
+static slot_t *slot_make(int fd)
 {
     slot_t *slot = slot_find(fd);
-    file_t *before = files_of_descriptor(fd);
+    void *block;
+
+    if (slot != NULL || fd < 0 || (unsigned)fd / BLOCK_SLOTS >= BLOCK_COUNT) {
+        return slot;
+    }
+    block = io_map_memory(BLOCK_SLOTS * sizeof(slot_t));
+    atomic_store_explicit(&files.blocks[(unsigned)fd / BLOCK_SLOTS], block, memory_order_release);
+    return slot_find(fd);
+}
+
+bool files_bind(int fd, file_t *file, bool durable)
+{
+    slot_t *slot = file == NULL ? slot_find(fd) : slot_make(fd);
+    file_t *before = SLOT_FILE(slot_get(fd));
 
     if (slot == NULL) {
-        if (file == NULL) {
-            return true;
-        }
-        if (fd < 0 || (unsigned)fd / BLOCK_SLOTS >= BLOCK_COUNT) {
-            return false;
-        }
-        atomic_store_explicit(&files.blocks[(unsigned)fd / BLOCK_SLOTS],
-                              io_map_memory(BLOCK_SLOTS * sizeof(slot_t)), memory_order_release);
-        slot = slot_find(fd);
-        if (slot == NULL) {
-            return false;
-        }
+        return file == NULL;
     }
     if (before != NULL) {
         before->descriptors--;
@@ -232,6 +245,32 @@ bool files_bind(int fd, file_t *file, bool durable)
     atomic_store_explicit(slot, (uintptr_t)file | (durable ? SLOT_DURABLE : 0),
                           memory_order_release);
     return true;
+}
+
+bool files_hold(int fd)
+{
+    slot_t *slot = slot_make(fd);
+
+    if (slot != NULL) {
+        atomic_fetch_or(slot, SLOT_MOVING);
+    }
+    return slot != NULL;
+}
+
+void files_let_go(int fd)
+{
+    slot_t *slot = slot_find(fd);
+
+    if (slot != NULL) {
+        atomic_fetch_and(slot, ~SLOT_MOVING);
+    }
+}
+
+file_t *files_held(int fd)
+{
+    uintptr_t slot = slot_get(fd);
+
+    return (slot & SLOT_MOVING) != 0 ? SLOT_FILE(slot) : NULL;
 }
 
 int files_highest(void)

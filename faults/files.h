@@ -45,7 +45,10 @@ bool files_find_place(int dirfd, const char *path, bool follow, place_t *place);
 /** Looks at the place again: another thread may have made the file since it was found. */
 void files_look_again(place_t *place);
 
-/** The tracked file behind a descriptor, or NULL. Lock-free. */
+/** No file below the root is behind this descriptor, and none is about to be. Lock-free. */
+bool files_is_free(int fd);
+
+/** The tracked file behind a descriptor, or NULL; also NULL while it is moving. Lock-free. */
 file_t *files_of_descriptor(int fd);
 
 /** Writes through this descriptor are durable when they have ended. Lock-free. */
@@ -65,6 +68,15 @@ file_t *files_intern(const place_t *place, const struct stat *st, bool created);
 
 /** Binds a descriptor to a file (NULL: unbinds it). durable: its writes are synced. False if memory is exhausted. */
 bool files_bind(int fd, file_t *file, bool durable);
+
+/** The descriptor is moving from here on: who comes to it waits for the lock. False if memory is exhausted. */
+bool files_hold(int fd);
+
+/** It has not moved: it leads to what it led to before. files_bind() ends a move too. */
+void files_let_go(int fd);
+
+/** What a moving descriptor led to, or NULL. */
+file_t *files_held(int fd);
 
 /** The highest bound descriptor number so far. */
 int files_highest(void);

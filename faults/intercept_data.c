@@ -143,6 +143,7 @@ static int64_t data_write_tracked(const io_call_t *call, const file_t *file, rec
     op->hash = data_hash(op, call);
     inject_end(op, rule);
     data_record(op, call);
+    layer_check_moved(call->fd, file);
     layer_call_ended();
     return op->result;
 }

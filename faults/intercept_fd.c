@@ -1,6 +1,10 @@
 /** Interposed calls on descriptors: life, sync, size.
 
-Top of the preload. Keeps the descriptor table true (files.c). */
+Top of the preload. Keeps the descriptor table true (files.c).
+1. A number that a call may give to something else is held before the call, and leads to nothing or to its new file when the lock
+   is free again: no thread's pipe is taken for the file that had its number. One that the kernel chooses (dup, F_DUPFD, open) is
+   known to nobody before the call returns.
+2. exec begins with an empty table, and posix_spawn's child does what it does in the C library, unseen. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -12,7 +16,7 @@ Top of the preload. Keeps the descriptor table true (files.c). */
 #include "faults/layer.h"
 #include "faults/real.h"
 
-/* Under the lock: one descriptor of the file is gone. */
+/* Under the lock: a descriptor that was held is gone. */
 static void fd_record_close(int fd, file_t *file, int64_t result)
 {
     record_op_t op = layer_op(TP_OP_CLOSE, file);
@@ -23,9 +27,21 @@ static void fd_record_close(int fd, file_t *file, int64_t result)
     layer_record(&op);
 }
 
+/* NULL: not ours, or a guest's, whose numbers are not those of the table. The number is held: before the call has returned
+   another thread may have it for something else. */
+static file_t *fd_begin_close(int fd)
+{
+    file_t *file = files_is_free(fd) || layer_is_guest() ? NULL : layer_enter(fd);
+
+    if (file != NULL) {
+        (void)files_hold(fd);
+    }
+    return file;
+}
+
 LAYER_EXPORT int close(int fd)
 {
-    file_t *file = layer_enter(fd);
+    file_t *file = fd_begin_close(fd);
     int64_t result;
 
     if (file == NULL) {
@@ -39,7 +55,7 @@ LAYER_EXPORT int close(int fd)
 LAYER_EXPORT int fclose(FILE *stream)
 {
     int fd = fileno(stream);
-    file_t *file = layer_enter(fd);
+    file_t *file = fd_begin_close(fd);
     int64_t result;
 
     if (file == NULL) {
@@ -50,12 +66,36 @@ LAYER_EXPORT int fclose(FILE *stream)
     return layer_leave(result) < 0 ? EOF : 0;
 }
 
-static void fd_close_between(unsigned first, unsigned last)
+/* Descriptors from first to last that may be ours; false: there are none, or they are a guest's. */
+static bool fd_enter_range(unsigned first, unsigned last)
+{
+    unsigned fd = first;
+    unsigned end = (unsigned)files_highest();
+
+    end = last < end ? last : end;
+    while (fd <= end && files_is_free((int)fd)) {
+        fd++;
+    }
+    return fd <= end && !layer_is_guest() && layer_enter_path();
+}
+
+static void fd_hold_range(unsigned first, unsigned last)
 {
     for (int fd = files_highest(); fd >= 0; fd--) {
-        file_t *file = files_of_descriptor(fd);
-        if (file != NULL && (unsigned)fd >= first && (unsigned)fd <= last) {
+        if ((unsigned)fd >= first && (unsigned)fd <= last && files_of_descriptor(fd) != NULL) {
+            (void)files_hold(fd);
+        }
+    }
+}
+
+static void fd_range_closed(int64_t result)
+{
+    for (int fd = files_highest(); fd >= 0; fd--) {
+        file_t *file = files_held(fd);
+        if (file != NULL && result == 0) {
             fd_record_close(fd, file, 0);
+        } else if (file != NULL) {
+            files_let_go(fd);
         }
     }
 }
@@ -68,25 +108,27 @@ LAYER_EXPORT int close_range(unsigned first, unsigned last, int flags)
         errno = ENOSYS;
         return -1;
     }
-    if ((flags & (int)CLOSE_RANGE_CLOEXEC) != 0 || !layer_has_events() || !layer_enter_path()) {
+    if ((flags & (int)CLOSE_RANGE_CLOEXEC) != 0 || !fd_enter_range(first, last)) {
         return real_get()->close_range(first, last, flags);
     }
+    fd_hold_range(first, last);
     result = layer_result(real_get()->close_range(first, last, flags));
-    if (result == 0) {
-        fd_close_between(first, last);
-    }
+    fd_range_closed(result);
     return (int)layer_leave(result);
 }
 
 LAYER_EXPORT void closefrom(int first)
 {
-    bool inside = layer_has_events() && layer_enter_path();
+    unsigned from = (unsigned)(first < 0 ? 0 : first);
 
-    real_get()->closefrom(first);
-    if (inside) {
-        fd_close_between((unsigned)(first < 0 ? 0 : first), INT_MAX);
-        (void)layer_leave(0);
+    if (!fd_enter_range(from, INT_MAX)) {
+        real_get()->closefrom(first);
+        return;
     }
+    fd_hold_range(from, INT_MAX);
+    real_get()->closefrom(first);
+    fd_range_closed(0);
+    (void)layer_leave(0);
 }
 
 /* Under the lock: `copy` is a further descriptor of what `fd` is. */
@@ -101,7 +143,7 @@ LAYER_EXPORT int dup(int fd)
 {
     int64_t copy;
 
-    if (layer_enter(fd) == NULL) {
+    if (files_is_free(fd) || layer_is_guest() || layer_enter(fd) == NULL) {
         return real_get()->dup(fd);
     }
     copy = layer_result(real_get()->dup(fd));
@@ -116,15 +158,21 @@ static int fd_call_dup3(int fd, int copy, int flags, bool plain)
 
 static int fd_dup_onto(int fd, int copy, int flags, bool plain)
 {
-    file_t *replaced = files_of_descriptor(copy);
+    file_t *replaced;
     int64_t result;
 
-    if ((files_of_descriptor(fd) == NULL && replaced == NULL) || !layer_enter_path()) {
+    if ((files_is_free(fd) && files_is_free(copy)) || fd == copy || layer_is_guest()
+        || !layer_enter_path()) {
         return fd_call_dup3(fd, copy, flags, plain);
     }
-    replaced = files_of_descriptor(copy);
+    if (copy >= 0 && !files_hold(copy)) {
+        layer_refuse("no memory to follow descriptor %d", copy);
+    }
+    replaced = files_held(copy);
     result = layer_result(fd_call_dup3(fd, copy, flags, plain));
-    if (result >= 0 && fd != copy) {
+    if (result < 0) {
+        files_let_go(copy);
+    } else {
         if (replaced != NULL) {
             fd_record_close(copy, replaced, 0);
         }
@@ -146,7 +194,8 @@ LAYER_EXPORT int dup3(int fd, int copy, int flags)
 static int fd_control(int fd, int command, void *argument)
 {
     bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
-    file_t *file = copies || command == F_SETFL ? layer_enter(fd) : NULL;
+    bool ours = (copies && !files_is_free(fd) && !layer_is_guest()) || command == F_SETFL;
+    file_t *file = ours ? layer_enter(fd) : NULL;
     int64_t result;
 
     if (file == NULL) {
@@ -185,10 +234,15 @@ LAYER_EXPORT int fcntl64(int fd, int command, ...)
 }
 
 /* Records an operation that has been made or replaced, and ends it. */
-static int fd_finish(record_op_t *op, const plan_rule_t *rule)
+static int fd_finish(int fd, const file_t *file, record_op_t *op, const plan_rule_t *rule)
 {
     inject_end(op, rule);
-    layer_record(op);
+    if (op->kind == TP_OP_SYNC_DIR) {
+        layer_record_path(op, file->path);
+    } else {
+        layer_record(op);
+    }
+    layer_check_moved(fd, file);
     inject_after(op, rule);
     return (int)layer_leave(op->result);
 }
@@ -207,13 +261,7 @@ static int fd_sync(int fd, uint16_t kind, int (*call)(int))
     if (!inject_replaces(&op, rule)) {
         op.result = layer_result(call(fd));
     }
-    if (!file->directory) {
-        return fd_finish(&op, rule);
-    }
-    inject_end(&op, rule);
-    layer_record_path(&op, file->path);
-    inject_after(&op, rule);
-    return (int)layer_leave(op.result);
+    return fd_finish(fd, file, &op, rule);
 }
 
 LAYER_EXPORT int fsync(int fd)
@@ -229,9 +277,10 @@ LAYER_EXPORT int fdatasync(int fd)
 LAYER_EXPORT int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags)
 {
     record_op_t op;
+    const file_t *file = layer_begin(fd, TP_OP_SYNC_RANGE, &op);
     const plan_rule_t *rule;
 
-    if (layer_begin(fd, TP_OP_SYNC_RANGE, &op) == NULL) {
+    if (file == NULL) {
         return real_get()->sync_file_range(fd, offset, bytes, flags);
     }
     op.flags = (uint16_t)flags;
@@ -241,15 +290,16 @@ LAYER_EXPORT int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned
     if (!inject_replaces(&op, rule)) {
         op.result = layer_result(real_get()->sync_file_range(fd, offset, bytes, flags));
     }
-    return fd_finish(&op, rule);
+    return fd_finish(fd, file, &op, rule);
 }
 
 static int fd_truncate(int fd, off_t size)
 {
     record_op_t op;
+    const file_t *file = layer_begin(fd, TP_OP_TRUNCATE, &op);
     const plan_rule_t *rule;
 
-    if (layer_begin(fd, TP_OP_TRUNCATE, &op) == NULL) {
+    if (file == NULL) {
         return real_get()->ftruncate(fd, size);
     }
     op.offset = (uint64_t)size;
@@ -257,7 +307,7 @@ static int fd_truncate(int fd, off_t size)
     if (!inject_replaces(&op, rule)) {
         op.result = layer_result(real_get()->ftruncate(fd, size));
     }
-    return fd_finish(&op, rule);
+    return fd_finish(fd, file, &op, rule);
 }
 
 LAYER_EXPORT int ftruncate(int fd, off_t size)
@@ -282,11 +332,12 @@ static int64_t fd_call_allocate(int fd, int mode, off_t offset, off_t bytes, boo
 static int fd_allocate(int fd, int mode, off_t offset, off_t bytes, bool posix)
 {
     record_op_t op;
+    const file_t *file = layer_begin(fd, TP_OP_FALLOCATE, &op);
     const plan_rule_t *rule;
     int saved = errno;
     int returned;
 
-    if (layer_begin(fd, TP_OP_FALLOCATE, &op) == NULL) {
+    if (file == NULL) {
         return posix ? real_get()->posix_fallocate(fd, offset, bytes)
                      : real_get()->fallocate(fd, mode, offset, bytes);
     }
@@ -297,7 +348,7 @@ static int fd_allocate(int fd, int mode, off_t offset, off_t bytes, bool posix)
     if (!inject_replaces(&op, rule)) {
         op.result = fd_call_allocate(fd, mode, offset, bytes, posix);
     }
-    returned = fd_finish(&op, rule);
+    returned = fd_finish(fd, file, &op, rule);
     if (posix) {
         errno = saved;
         returned = (int)-op.result;

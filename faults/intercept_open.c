@@ -19,7 +19,8 @@ typedef struct open_call {
     const char *path;
     int flags;
     mode_t mode;
-    bool at; /**< the program called openat */
+    bool at;    /**< the program called openat */
+    bool guest; /**< the descriptor will not be one of the table */
 } open_call_t;
 
 /* Called by programs compiled with _FORTIFY_SOURCE; no header declares them. */
@@ -75,7 +76,7 @@ static void open_bind(const open_call_t *call, place_t *place, int fd, record_op
         }
     }
     file = files_intern(place, &st, created);
-    if (file == NULL || !files_bind(fd, file, (call->flags & O_DSYNC) != 0)) {
+    if (file == NULL || (!call->guest && !files_bind(fd, file, (call->flags & O_DSYNC) != 0))) {
         layer_refuse("no memory to follow another file");
     }
     if ((call->flags & O_APPEND) != 0) {
@@ -89,16 +90,19 @@ static void open_bind(const open_call_t *call, place_t *place, int fd, record_op
         (uint16_t)((created ? TP_OPEN_CREATED : 0) | (file->directory ? TP_OPEN_DIRECTORY : 0));
 }
 
-static int open_call(const open_call_t *call)
+static int open_call(const open_call_t *asked)
 {
     const plan_rule_t *rule;
+    open_call_t guest = *asked;
+    const open_call_t *call = &guest;
     record_op_t op;
     place_t place;
     int fd;
 
+    guest.guest = layer_is_guest();
     if (!open_is_ours(call, &place)) {
         fd = open_real(call);
-        if (fd >= 0 && files_of_descriptor(fd) != NULL) {
+        if (fd >= 0 && !call->guest && files_of_descriptor(fd) != NULL) {
             open_drop_stale(fd);
         }
         return fd;
@@ -135,7 +139,7 @@ LAYER_EXPORT int open(const char *path, int flags, ...)
     va_start(args, flags);
     mode = open_mode(flags, args);
     va_end(args);
-    return open_call(&(open_call_t){AT_FDCWD, path, flags, mode, false});
+    return open_call(&(open_call_t){AT_FDCWD, path, flags, mode, false, false});
 }
 
 LAYER_EXPORT int open64(const char *path, int flags, ...)
@@ -146,7 +150,7 @@ LAYER_EXPORT int open64(const char *path, int flags, ...)
     va_start(args, flags);
     mode = open_mode(flags, args);
     va_end(args);
-    return open_call(&(open_call_t){AT_FDCWD, path, flags | O_LARGEFILE, mode, false});
+    return open_call(&(open_call_t){AT_FDCWD, path, flags | O_LARGEFILE, mode, false, false});
 }
 
 LAYER_EXPORT int openat(int dirfd, const char *path, int flags, ...)
@@ -157,7 +161,7 @@ LAYER_EXPORT int openat(int dirfd, const char *path, int flags, ...)
     va_start(args, flags);
     mode = open_mode(flags, args);
     va_end(args);
-    return open_call(&(open_call_t){dirfd, path, flags, mode, true});
+    return open_call(&(open_call_t){dirfd, path, flags, mode, true, false});
 }
 
 LAYER_EXPORT int openat64(int dirfd, const char *path, int flags, ...)
@@ -168,36 +172,37 @@ LAYER_EXPORT int openat64(int dirfd, const char *path, int flags, ...)
     va_start(args, flags);
     mode = open_mode(flags, args);
     va_end(args);
-    return open_call(&(open_call_t){dirfd, path, flags | O_LARGEFILE, mode, true});
+    return open_call(&(open_call_t){dirfd, path, flags | O_LARGEFILE, mode, true, false});
 }
 
 LAYER_EXPORT int creat(const char *path, mode_t mode)
 {
-    return open_call(&(open_call_t){AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode, false});
+    return open_call(
+        &(open_call_t){AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode, false, false});
 }
 
 LAYER_EXPORT int creat64(const char *path, mode_t mode)
 {
-    return open_call(
-        &(open_call_t){AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_LARGEFILE, mode, false});
+    return open_call(&(open_call_t){AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_LARGEFILE,
+                                    mode, false, false});
 }
 
 LAYER_EXPORT int __open_2(const char *path, int flags)
 {
-    return open_call(&(open_call_t){AT_FDCWD, path, flags, 0, false});
+    return open_call(&(open_call_t){AT_FDCWD, path, flags, 0, false, false});
 }
 
 LAYER_EXPORT int __open64_2(const char *path, int flags)
 {
-    return open_call(&(open_call_t){AT_FDCWD, path, flags | O_LARGEFILE, 0, false});
+    return open_call(&(open_call_t){AT_FDCWD, path, flags | O_LARGEFILE, 0, false, false});
 }
 
 LAYER_EXPORT int __openat_2(int dirfd, const char *path, int flags)
 {
-    return open_call(&(open_call_t){dirfd, path, flags, 0, true});
+    return open_call(&(open_call_t){dirfd, path, flags, 0, true, false});
 }
 
 LAYER_EXPORT int __openat64_2(int dirfd, const char *path, int flags)
 {
-    return open_call(&(open_call_t){dirfd, path, flags | O_LARGEFILE, 0, true});
+    return open_call(&(open_call_t){dirfd, path, flags | O_LARGEFILE, 0, true, false});
 }

@@ -16,33 +16,12 @@ may map a scratch file whose content does not matter. */
 #include "faults/real.h"
 #include "faults/unseen.h"
 
-/* Under the lock. Values in marks have no spaces. */
-static void unseen_mark(const char *call, const char *path)
-{
-    record_op_t op = layer_op(TP_OP_MARK, NULL);
-    char text[64 + 3 * PATH_MAX];
-    size_t used = (size_t)snprintf(text, 64, "unseen %s path=", call);
-
-    for (; *path != '\0'; path++) {
-        if (*path == ' ') {
-            memcpy(text + used, "%20", 3);
-            used += 3;
-        } else {
-            text[used++] = *path;
-        }
-    }
-    op.length = used;
-    text[used] = '\0';
-    record_set_flag(layer_log(), TP_TRACE_UNSEEN);
-    layer_record_path(&op, text);
-}
-
 void unseen_at_descriptor(const char *call, int fd)
 {
     file_t *file = layer_enter(fd);
 
     if (file != NULL) {
-        unseen_mark(call, file->path);
+        layer_mark_unseen(call, file->path);
         (void)layer_leave(0);
     }
 }
@@ -50,7 +29,7 @@ void unseen_at_descriptor(const char *call, int fd)
 void unseen_anywhere(const char *call)
 {
     if (layer_enter_path()) {
-        unseen_mark(call, ".");
+        layer_mark_unseen(call, ".");
         (void)layer_leave(0);
     }
 }
@@ -60,7 +39,7 @@ static void unseen_at_path(const char *call, int dirfd, const char *path)
     place_t place;
 
     if (layer_is_on() && files_find_place(dirfd, path, true, &place) && layer_enter_path()) {
-        unseen_mark(call, place.path);
+        layer_mark_unseen(call, place.path);
         (void)layer_leave(0);
     }
 }
@@ -138,8 +117,8 @@ LAYER_EXPORT int syncfs(int fd)
 
 LAYER_EXPORT void sync(void)
 {
-    if (layer_has_events() && layer_enter_path()) {
-        unseen_mark("sync", ".");
+    if (layer_is_on() && record_ticket(layer_log()) > 0 && layer_enter_path()) {
+        layer_mark_unseen("sync", ".");
         (void)layer_leave(0);
     }
     real_get()->sync();

@@ -12,7 +12,9 @@ one place of the project where that is unavoidable.
 4. The layer is not re-entrant: what a signal handler or a library does while its thread is inside
    passes through.
 5. A thread inside cannot be cancelled: it would take the lock, or a write that nobody recorded, with it.
-6. What the environment or the plan asks and cannot be done ends the process before main. */
+6. The tables are those of the process whose memory they lie in. A child of vfork, or another that shares it, has descriptors of
+   its own, and changes none of them.
+7. What the environment or the plan asks and cannot be done ends the process before main. */
 #include "faults/layer.h"
 
 #include <errno.h>
@@ -23,12 +25,14 @@ one place of the project where that is unavoidable.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #if __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
 #endif
 
 #include "faults/control.h"
+#include "faults/environment.h"
 #include "faults/fiu_points.h"
 #include "faults/io.h"
 #include "faults/real.h"
@@ -39,14 +43,20 @@ one place of the project where that is unavoidable.
 
 #define POSITIONS 64u
 
+/* A page of its own, which a fork wipes, also one that the C library does not know of. */
+typedef struct identity {
+    _Atomic pid_t pid;       /* whose memory this is; 0: a fork's */
+    atomic_bool guests_move; /* a process that shares it has changed descriptors of its own */
+} identity_t;
+
 static struct {
     share_t *share;
     atomic_bool on;
-    atomic_bool has_events;      /* this process, or the one that it was forked from, has had one */
     atomic_bool started;         /* what comes with the first event of this process is done */
     atomic_bool control_started; /* its thread runs, or will */
     bool uses_fiu;
-    const char *control; /* name of the control socket, or NULL */
+    char control[CONTROL_NAME_MAX + 1]; /* name of the control socket; empty: none */
+    identity_t *identity;
     plan_t plan;
     record_log_t log;
     pthread_mutex_t positions[POSITIONS]; /* files share them by id */
@@ -60,34 +70,12 @@ static _Thread_local struct {
     bool held; /* from being cancelled */
     int saved_errno;
     bool busy;
+    bool locked; /* the lock is this thread's */
 } layer_self;
-
-void layer_refuse(const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    int used = snprintf(text, sizeof(text), "tornpage_preload: ");
-    size_t len;
-
-    va_start(args, format);
-    (void)vsnprintf(text + used, sizeof(text) - (size_t)used - 1, format, args);
-    va_end(args);
-    len = strlen(text);
-    text[len++] = '\n';
-    if (real_get()->write(STDERR_FILENO, text, len) < 0) {
-        _exit(LAYER_EXIT_REFUSED);
-    }
-    _exit(LAYER_EXIT_REFUSED);
-}
 
 bool layer_is_on(void)
 {
     return atomic_load_explicit(&layer.on, memory_order_acquire) && !layer_self.busy;
-}
-
-bool layer_has_events(void)
-{
-    return layer_is_on() && atomic_load_explicit(&layer.has_events, memory_order_relaxed);
 }
 
 void layer_die(void)
@@ -108,6 +96,7 @@ static void layer_take_lock(void)
     if (locked == SHARE_OWNER_DIED) {
         record_recover(&layer.log);
     }
+    layer_self.locked = true;
 }
 
 void layer_lock(void)
@@ -120,7 +109,49 @@ void layer_lock(void)
 
 void layer_unlock(void)
 {
+    layer_self.locked = false;
     share_unlock(layer.share);
+}
+
+/* The program's standard error may lead nowhere, as a server's does. */
+static void layer_mark_refusal(const char *text)
+{
+    record_op_t op = {.kind = TP_OP_MARK, .length = strlen(text)};
+
+    if (layer.share == NULL || layer.log.header == NULL) {
+        return;
+    }
+    if (!layer_self.locked) {
+        layer_lock();
+    }
+    op.thread = layer_self.number - 1;
+    op.began = record_ticket(&layer.log);
+    record_set_flag(&layer.log, TP_TRACE_REFUSED);
+    layer_record_path(&op, text);
+    layer_unlock();
+}
+
+void layer_refuse(const char *format, ...)
+{
+    static const char BEGIN[] = "tornpage_preload: ";
+    static const char MARK[] = "refused ";
+    char text[1024];
+    va_list args;
+    int used = snprintf(text, sizeof(text), "%s", BEGIN);
+    size_t len;
+
+    va_start(args, format);
+    (void)vsnprintf(text + used, sizeof(text) - (size_t)used - 1, format, args);
+    va_end(args);
+    len = strlen(text);
+    text[len] = '\n';
+    if (real_get()->write(STDERR_FILENO, text, len + 1) < 0) {
+        /* then the trace alone says it */
+    }
+    text[len] = '\0';
+    memcpy(text + sizeof(BEGIN) - sizeof(MARK), MARK, sizeof(MARK) - 1);
+    layer_mark_refusal(text + sizeof(BEGIN) - sizeof(MARK));
+    _exit(LAYER_EXIT_REFUSED);
 }
 
 /* Once per process. */
@@ -128,7 +159,7 @@ static void layer_start_control(void)
 {
     int failure;
 
-    if (layer.control == NULL || atomic_exchange(&layer.control_started, true)) {
+    if (layer.control[0] == '\0' || atomic_exchange(&layer.control_started, true)) {
         return;
     }
     failure = control_start(layer.control, &layer.share->control);
@@ -159,7 +190,6 @@ static void layer_go_in(void)
     layer_self.busy = true;
     if (!atomic_load_explicit(&layer.started, memory_order_relaxed)) {
         record_claim(&layer.log);
-        atomic_store(&layer.has_events, true);
         layer_start_control();
         atomic_store(&layer.started, true);
     }
@@ -174,11 +204,83 @@ static void layer_go_out(void)
     }
 }
 
+static void layer_make_positions(void)
+{
+    for (uint32_t i = 0; i < POSITIONS; i++) {
+        (void)pthread_mutex_init(&layer.positions[i], NULL);
+    }
+}
+
+/* The lock is the parent's; a position may have been held by a thread that is not here. */
+static void layer_after_fork_child(void)
+{
+    layer_self.number = 0;
+    layer_self.call = 0;
+    atomic_store(&layer.identity->pid, getpid());
+    layer_make_positions();
+    atomic_store(&layer.started, false);
+    atomic_store(&layer.control_started, false);
+}
+
+/* The descriptor's number is being given away, or was when we looked. Who comes meanwhile is no thread of the stream by that. */
+static void layer_wait(void)
+{
+    int saved = errno;
+    int state;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    layer_self.busy = true;
+    layer_take_lock();
+    layer_unlock();
+    layer_self.busy = false;
+    (void)pthread_setcancelstate(state, NULL);
+    errno = saved;
+}
+
+bool layer_is_guest(void)
+{
+    pid_t pid = getpid();
+    pid_t owner;
+
+    if (!layer_is_on()) {
+        return false;
+    }
+    owner = atomic_load(&layer.identity->pid);
+    if (owner == 0) {
+        layer_after_fork_child();
+        return false;
+    }
+    if (owner != pid) {
+        atomic_store(&layer.identity->guests_move, true);
+    }
+    return owner != pid;
+}
+
+/* The file of a descriptor; NULL: not ours. Of a guest's numbers we know nothing as soon as they are not its host's. */
+static file_t *layer_find(int fd)
+{
+    file_t *file;
+
+    if (files_is_free(fd) || layer_self.busy) {
+        return NULL;
+    }
+    if (atomic_load_explicit(&layer.identity->guests_move, memory_order_relaxed)
+        && layer_is_guest()) {
+        return NULL;
+    }
+    file = files_of_descriptor(fd);
+    if (file == NULL) {
+        layer_wait();
+        file = files_of_descriptor(fd);
+    }
+    return file;
+}
+
 file_t *layer_begin(int fd, uint16_t kind, record_op_t *op)
 {
-    file_t *file = files_of_descriptor(fd);
+    file_t *file = layer_find(fd);
 
-    if (file == NULL || layer_self.busy) {
+    if (file == NULL) {
         return NULL;
     }
     layer_go_in();
@@ -191,9 +293,9 @@ file_t *layer_begin(int fd, uint16_t kind, record_op_t *op)
 
 file_t *layer_enter(int fd)
 {
-    file_t *file = files_of_descriptor(fd);
+    file_t *file = layer_find(fd);
 
-    if (file == NULL || layer_self.busy) {
+    if (file == NULL) {
         return NULL;
     }
     layer_go_in();
@@ -309,6 +411,34 @@ record_op_t layer_op_at(uint16_t kind, const place_t *place)
     return op;
 }
 
+/* Values in marks have no spaces. */
+void layer_mark_unseen(const char *call, const char *path)
+{
+    record_op_t op = layer_op(TP_OP_MARK, NULL);
+    char text[64 + 3 * PATH_MAX];
+    size_t used = (size_t)snprintf(text, 64, "unseen %s path=", call);
+
+    for (; *path != '\0'; path++) {
+        if (*path == ' ') {
+            memcpy(text + used, "%20", 3);
+            used += 3;
+        } else {
+            text[used++] = *path;
+        }
+    }
+    op.length = used;
+    text[used] = '\0';
+    record_set_flag(&layer.log, TP_TRACE_UNSEEN);
+    layer_record_path(&op, text);
+}
+
+void layer_check_moved(int fd, const file_t *file)
+{
+    if (files_of_descriptor(fd) != file) {
+        layer_mark_unseen("close-during-call", file->path);
+    }
+}
+
 void layer_record(const record_op_t *op)
 {
     record_append(&layer.log, op, NULL, 0);
@@ -319,43 +449,6 @@ void layer_record_path(const record_op_t *op, const char *path)
     struct iovec part = {(void *)(uintptr_t)path, strlen(path)};
 
     record_append(&layer.log, op, &part, part.iov_len);
-}
-
-/* Not getenv: a program such as bash brings its own, which is not ready before main. */
-static const char *env_get(const char *name)
-{
-    size_t len = strlen(name);
-
-    for (char **at = environ; at != NULL && *at != NULL; at++) {
-        if (strncmp(*at, name, len) == 0 && (*at)[len] == '=' && (*at)[len + 1] != '\0') {
-            return *at + len + 1;
-        }
-    }
-    return NULL;
-}
-
-/* Adds NAME=VALUE in front of a copy of the environment, for the same reason. */
-static void env_put(const char *name, const char *value)
-{
-    size_t count = 0;
-    size_t text_len = strlen(name) + strlen(value) + 2;
-    char **copy;
-    char *text;
-
-    while (environ != NULL && environ[count] != NULL) {
-        count++;
-    }
-    copy = io_map_memory((count + 2) * sizeof(*copy) + text_len);
-    if (copy == NULL) {
-        layer_refuse("out of memory");
-    }
-    text = (char *)(copy + count + 2);
-    (void)snprintf(text, text_len, "%s=%s", name, value);
-    copy[0] = text;
-    if (count > 0) {
-        memcpy(copy + 1, environ, count * sizeof(*copy));
-    }
-    environ = copy;
 }
 
 static void layer_load_plan(const char *path)
@@ -391,9 +484,9 @@ static void layer_load_plan(const char *path)
 /* False: it is gone, and the recording that this process was started in has ended. */
 static bool layer_load_trace(const char *path)
 {
-    const char *payload = env_get("TORNPAGE_PAYLOAD");
-    const char *max = env_get("TORNPAGE_TRACE_MAX");
-    const char *parent = env_get(ATTACH_NAME);
+    const char *payload = environment_get("TORNPAGE_PAYLOAD");
+    const char *max = environment_get("TORNPAGE_TRACE_MAX");
+    const char *parent = environment_get(ATTACH_NAME);
     bool attach = parent != NULL && strcmp(parent, path) == 0;
     uint64_t bytes = TRACE_BYTES_DEFAULT;
     char *end = NULL;
@@ -420,16 +513,18 @@ static bool layer_load_trace(const char *path)
         layer_refuse("trace %s: %s", path, strerror(failure));
     }
     if (!attach) {
-        env_put(ATTACH_NAME, path);
+        if (!environment_put(ATTACH_NAME, path)) {
+            layer_refuse("out of memory");
+        }
     }
     return failure == 0;
 }
 
 static void layer_load_fiu(void)
 {
-    const char *commands = env_get("FIU_ENABLE");
-    const char *fifo = env_get("FIU_CTRL_FIFO");
-    const char *preloads = env_get("LD_PRELOAD");
+    const char *commands = environment_get("FIU_ENABLE");
+    const char *fifo = environment_get("FIU_CTRL_FIFO");
+    const char *preloads = environment_get("LD_PRELOAD");
     const char *failed;
 
     if (commands == NULL && fifo == NULL) {
@@ -459,26 +554,33 @@ static void layer_after_fork_parent(void)
     }
 }
 
-static void layer_make_positions(void)
+/* Copied: the program may overwrite its environment, as one that shows its state in its title does. */
+static void layer_take_control(const char *name)
 {
-    for (uint32_t i = 0; i < POSITIONS; i++) {
-        (void)pthread_mutex_init(&layer.positions[i], NULL);
+    if (name == NULL) {
+        return;
     }
+    if (strlen(name) > CONTROL_NAME_MAX) {
+        layer_refuse("TORNPAGE_CONTROL=%s: %s", name, strerror(ENAMETOOLONG));
+    }
+    strcpy(layer.control, name);
 }
 
-/* The lock is the parent's; a position may have been held by a thread that is not here. */
-static void layer_after_fork_child(void)
+static void layer_make_identity(void)
 {
-    layer_self.number = 0;
-    layer_self.call = 0;
-    layer_make_positions();
-    atomic_store(&layer.started, false);
-    atomic_store(&layer.control_started, false);
+    if (layer.identity == NULL) {
+        layer.identity = io_map_memory(IO_PAGE_BYTES);
+    }
+    if (layer.identity == NULL) {
+        layer_refuse("out of memory");
+    }
+    (void)madvise(layer.identity, IO_PAGE_BYTES, MADV_WIPEONFORK);
+    atomic_store(&layer.identity->pid, getpid());
 }
 
 bool layer_is_server(void)
 {
-    return env_get("TORNPAGE_SERVE") != NULL;
+    return environment_get("TORNPAGE_SERVE") != NULL;
 }
 
 /* A fork server's children start it themselves, with what they were asked for. */
@@ -492,9 +594,9 @@ __attribute__((constructor)) static void layer_construct(void)
 
 void layer_start(void)
 {
-    const char *root = env_get("TORNPAGE_ROOT");
-    const char *trace = env_get("TORNPAGE_TRACE");
-    const char *plan = env_get("TORNPAGE_PLAN");
+    const char *root = environment_get("TORNPAGE_ROOT");
+    const char *trace = environment_get("TORNPAGE_TRACE");
+    const char *plan = environment_get("TORNPAGE_PLAN");
     int failure;
 
     if (root == NULL) {
@@ -508,14 +610,14 @@ void layer_start(void)
         layer_refuse("TORNPAGE_ROOT=%s: %s", root,
                      root[0] == '/' ? strerror(failure) : "not an absolute path");
     }
-    if (plan != NULL) {
-        layer_load_plan(plan);
-    }
     if (trace != NULL && !layer_load_trace(trace)) {
         return;
     }
+    if (plan != NULL) {
+        layer_load_plan(plan);
+    }
     layer_load_fiu();
-    layer.control = env_get("TORNPAGE_CONTROL");
+    layer_take_control(environment_get("TORNPAGE_CONTROL"));
     if (trace == NULL && plan == NULL && !layer.uses_fiu) {
         return;
     }
@@ -526,6 +628,7 @@ void layer_start(void)
         layer_refuse("out of memory");
     }
     layer_make_positions();
+    layer_make_identity();
     files_share(layer.share);
     if (pthread_atfork(layer_before_fork, layer_after_fork_parent, layer_after_fork_child) != 0) {
         layer_refuse("cannot register for fork");

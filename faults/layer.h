@@ -22,9 +22,10 @@ bool layer_is_server(void);
 /** There is something to record or to inject, and this thread is not inside the layer already. */
 bool layer_is_on(void);
 
-/** This process has had an event: descriptors may be tracked. Calls that are not about the root in
-itself ask first, for an event would make this process the owner of the trace. */
-bool layer_has_events(void);
+/** This process shares the memory of another one, as a child of vfork does until its exec, and has descriptors of its
+own: the table is not about them, and what it opens, closes and copies leaves the table as it is. The caller is
+about to do that. */
+bool layer_is_guest(void);
 
 /** Begins an operation on a tracked descriptor, and fills in op with its ticket; the lock is free while it lasts. NULL: not
 ours, nothing was begun. */
@@ -72,6 +73,13 @@ record_op_t layer_op_at(uint16_t kind, const place_t *place);
 
 /** Whose operation it is, for one that layer_begin() has begun. */
 uint32_t layer_thread(void);
+
+/** Leaves a mark "unseen CALL path=PATH". */
+void layer_mark_unseen(const char *call, const char *path);
+
+/** A call on this descriptor has ended, and is recorded. Where its number was given away meanwhile nobody knows which of
+both files it met: that is marked. */
+void layer_check_moved(int fd, const file_t *file);
 
 /** Appends the record without payload. */
 void layer_record(const record_op_t *op);

@@ -61,7 +61,8 @@ enum {
     TP_TRACE_OVERFLOW = 1, /**< the file was full: recording stopped, faults still fire */
     TP_TRACE_FIRED = 2,    /**< a fault fired */
     TP_TRACE_STARVED = 8,  /**< an operation failed by ENOSPC, EDQUOT, ENOMEM, EMFILE or ENFILE */
-    TP_TRACE_UNSEEN = 16   /**< there is a mark "unseen ..." */
+    TP_TRACE_UNSEEN = 16,  /**< there is a mark "unseen ..." */
+    TP_TRACE_REFUSED = 32  /**< there is a mark "refused ..." */
 };
 
 /** kind           offset        length        payload                       flags */

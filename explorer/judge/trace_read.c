@@ -95,6 +95,21 @@ bool reader_ignores(const reader_t *reader, const char *path)
     return path_set_has(reader->config->ignored, path);
 }
 
+/** A sync, a new size, or zeros: made to happen, and told to the rules. */
+static void content_changed(reader_t *reader, const file_map_t *file, fs_kind_t kind,
+                            uint64_t offset, uint64_t length)
+{
+    fs_event_t *event = reader_event(reader, kind);
+    event->inode = file->inode;
+    event->name = file->name;
+    event->offset = offset;
+    event->length = length;
+    event->late = kind == FS_SYNC ? reader_late(reader) : 0;
+    event->old_size = image_size(reader->image, event->inode);
+    persist_apply(reader->image, event);
+    rules_event(reader->rules, event, image_name_text(reader->image, event->name));
+}
+
 static dberr_t file_opened(reader_t *reader, const char *path)
 {
     file_map_t *file = reader_file(reader);
@@ -125,10 +140,7 @@ static dberr_t file_opened(reader_t *reader, const char *path)
                              "a file that was there before the recording, and is not in --base");
     }
     if ((reader->rec.offset & O_TRUNC) != 0) {
-        fs_event_t *event = reader_event(reader, FS_TRUNCATE);
-        event->inode = file->inode;
-        event->name = file->name;
-        persist_apply(reader->image, event);
+        content_changed(reader, file, FS_TRUNCATE, 0, 0);
     }
     return DB_SUCCESS;
 }
@@ -201,15 +213,8 @@ static dberr_t on_content(reader_t *reader, fs_kind_t kind)
         if (kind == FS_TRUNCATE && reader->rec.offset > IMAGE_FILE_MAX) {
             return reader_refuse(reader, "a file too large for a memory image");
         }
-        fs_event_t *event = reader_event(reader, kind);
-        event->inode = file->inode;
-        event->name = file->name;
-        event->offset = kind == FS_SYNC ? 0 : reader->rec.offset;
-        event->length = kind == FS_ZERO ? reader->rec.length : 0;
-        event->late = kind == FS_SYNC ? reader_late(reader) : 0;
-        event->old_size = image_size(reader->image, event->inode);
-        persist_apply(reader->image, event);
-        rules_event(reader->rules, event, image_name_text(reader->image, event->name));
+        content_changed(reader, file, kind, kind == FS_SYNC ? 0 : reader->rec.offset,
+                        kind == FS_ZERO ? reader->rec.length : 0);
     }
     return err;
 }
@@ -277,6 +282,9 @@ static dberr_t on_mark(reader_t *reader)
     len = len < sizeof(text) ? len : sizeof(text) - 1;
     memcpy(text, reader->payload, len);
     text[len] = '\0';
+    if (strncmp(text, "refused ", 8) == 0) {
+        return reader_refuse(reader, text);
+    }
     if (!on_journal(reader, text) && !reader->config->live && strncmp(text, "unseen ", 7) == 0) {
         const char *path = strstr(text, " path=");
         return path != NULL && reader_ignores(reader, path + 6) ? DB_SUCCESS

@@ -11,7 +11,10 @@ from support import (
     FDATASYNC,
     FIRED,
     FSYNC,
+    MARK,
     OPEN,
+    PROGRAM,
+    REFUSED,
     STARVED,
     WRITE,
     Damage,
@@ -97,6 +100,16 @@ class WriteActions(PreloadCase):
         run = self.run_ops("open 0 f w", "pwrite 0 1024 8 n", plan=plan)
         self.assertEqual(run.status, 97)
         self.assertIn("outside of any file", run.errors)
+        (self.root / "f").write_bytes(OLD)
+        silent = self.run_command(
+            ["sh", "-c", f'exec "{PROGRAM}" "open 0 f w" "pwrite 0 1024 8 n" 2>/dev/null'],
+            plan=plan,
+        )
+        self.assertEqual(
+            (silent.status, silent.errors, silent.trace.flags & REFUSED), (97, "", REFUSED)
+        )
+        (mark,) = silent.trace.of(MARK)
+        self.assertEqual(mark.text, run.errors.strip().replace("tornpage_preload:", "refused"))
 
     def test_error(self) -> None:
         """The errno of the plan, EIO by default, and no change."""

@@ -66,7 +66,9 @@ class Children(PreloadCase):
 
     def test_a_kill_ends_all_processes(self) -> None:
         """One is hit; the one that comes to a file after it ends too, and records nothing."""
-        command = f'"{PROGRAM}" "open 0 f wc" "write 0 5 a"; exec "{PROGRAM}" "open 1 h wc" "write 1 5 a"'
+        command = (
+            f'"{PROGRAM}" "open 0 f wc" "write 0 5 a"; exec "{PROGRAM}" "open 1 h wc" "write 1 5 a"'
+        )
         run = self.run_command(
             ["sh", "-c", command], plan="fault kind=write file=f nth=1 action=kill"
         )
@@ -107,7 +109,9 @@ class Children(PreloadCase):
             self.assertGreater(len(trace.body), 4 << 20)
             self.assertEqual(trace.flags, 0)
             writes = trace.of(WRITE)
-            self.assertTrue(all(int.from_bytes(w.payload, "little") == w.offset // 8 for w in writes))
+            self.assertTrue(
+                all(int.from_bytes(w.payload, "little") == w.offset // 8 for w in writes)
+            )
             names = {o.file: o.text for o in trace.of(OPEN)}
             ends = {names[w.file]: w.offset + w.result for w in writes}
             self.assertEqual([ends[name] for name in "defg"], [8 * 15000] * 4)
@@ -169,6 +173,34 @@ class Control(PreloadCase):
             os.write(pipes[1][1], b"x")
         marks = [record.text for record in read_trace(self.trace_path).of(MARK)]
         self.assertEqual((marks[0], marks[-1]), ("both", "one"))
+
+    def test_a_program_may_overwrite_its_environment(self) -> None:
+        """As one that shows its state in its title: its first operation, which opens the socket, comes later."""
+        name = f"tornpage-title-{os.getpid()}"
+        with subprocess.Popen(
+            [PROGRAM, "title", "open 0 f wc", "wait"],
+            env=self.environment(TORNPAGE_CONTROL=name),
+            cwd=self.root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            assert process.stdout is not None
+            told = b""
+            while b"open" not in told:
+                got = os.read(process.stdout.fileno(), 4096)
+                self.assertNotEqual(got, b"", "the program has ended")
+                told += got
+            self.assertEqual(self.mark(name, "from a client"), b"ok\n")
+            _, errors = process.communicate(b"x", timeout=60)
+        self.assertEqual((process.returncode, errors), (0, b""))
+        self.assertEqual([m.text for m in read_trace(self.trace_path).of(MARK)], ["from a client"])
+
+    def test_a_name_that_cannot_be_one_is_refused(self) -> None:
+        """At the start, in words."""
+        run = self.run_ops("open 0 f wc", TORNPAGE_CONTROL="x" * 108)
+        self.assertEqual(run.status, 97)
+        self.assertIn("File name too long", run.errors)
 
 
 class Recordings(PreloadCase):

@@ -251,7 +251,6 @@ class FileCalls(PreloadCase):
         self.assertEqual(run.trace.flags, UNSEEN)
         self.assertEqual(self.run_ops("mark unseen", "open 0 no r").trace.flags, 0)
 
-
     def test_ways_around_the_library_leave_a_mark(self) -> None:
         """Bare system calls and POSIX aio on a file below the root; on others, and a call that fails, none."""
         run = self.run_ops(
@@ -261,7 +260,10 @@ class FileCalls(PreloadCase):
         self.assertTrue(all(result >= 0 for _, result, _ in run.results), run.results)
         self.assertEqual(
             [m.text for m in run.trace.of(MARK)],
-            [f"unseen {call} path=f" for call in ("syscall(pwrite)", "syscall(fsync)", "aio_write")],
+            [
+                f"unseen {call} path=f"
+                for call in ("syscall(pwrite)", "syscall(fsync)", "aio_write")
+            ],
         )
 
 

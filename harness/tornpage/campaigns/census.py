@@ -25,7 +25,7 @@ from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
 from tornpage.faults.stream import stream_difference, unseen_changes
-from tornpage.faults.trace import FilePaths, Op, Trace
+from tornpage.faults.trace import FilePaths, Op, Trace, refusal
 from tornpage.oracle.judgement import judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
@@ -219,6 +219,9 @@ def run_undisturbed(
     what = f"{'audited' if audit else 'undisturbed'} run of {spec.config or spec.workload}"
     if not answer.ok:
         _check_machine(work, what)
+        refused = refusal(work / "trace")
+        if refused:
+            raise CensusError(f"{what}: {refused}")
         ours = observed or child.exit_code in NOT_THE_TARGETS
         raise (CensusError if ours else FailedRunError)(f"{what} failed: {answer.message}")
     trace = _load_recording(work, what)

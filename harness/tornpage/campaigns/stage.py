@@ -17,7 +17,7 @@ from tornpage.faults.plan import compile_plan
 from tornpage.faults.preload import BARE, EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, ended_from_outside
 from tornpage.faults.stream import unseen_changes
-from tornpage.faults.trace import Trace
+from tornpage.faults.trace import Trace, refusal
 from tornpage.targets.target import Capability, Command, Target
 from tornpage.vocabulary.errors import ChildError, MachineError, PlanError, TraceError
 from tornpage.vocabulary.model import Action, Fault, TrialSpec
@@ -112,7 +112,7 @@ class Stage:
         child = command.run(env | (BARE if bare else {}), may_be_killed=killed)
         if child.exit_code == EXIT_PRELOAD_REFUSED:
             require_floor(self.work)  # it may be the trace that found no room
-            raise PlanError(f"the preload refused: {child.last_line}")
+            raise PlanError(refusal(self.trace_of(name)) or f"the preload refused: {child.last_line}")
         return child, self._load(name, child)
 
     def _load(self, name: str, child: ChildResult) -> Trace:

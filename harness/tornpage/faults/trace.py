@@ -1,5 +1,7 @@
 """Reader of the binary event trace that the preload library writes (faults/trace.h tells the bytes).
 
+A trace in which the preload says that it could not do what was asked is not one: TraceError has its reason.
+
 Reading is lazy: a Trace holds the bytes, iteration yields one tuple per event, a marker's text is split
 only when asked for. A last record that was cut off by a kill is ignored; anything else that is
 wrong with the file raises TraceError.
@@ -37,6 +39,7 @@ __all__ = [
     "Op",
     "Trace",
     "parse_mark",
+    "refusal",
 ]
 
 MAGIC = b"TPTRACE2"
@@ -55,6 +58,7 @@ FLAG_OVERFLOW = 1
 FLAG_FIRED = 2
 FLAG_STARVED = 8
 FLAG_UNSEEN = 16
+FLAG_REFUSED = 32
 WRITE_PAYLOAD = 1
 FAULT_KIND_MASK = 0xFF
 FAULT_AFTER = 0x100
@@ -165,6 +169,9 @@ class Trace:
         self.under_way = tuple(under_way)
         if self.flags & FLAG_OVERFLOW:
             raise TraceError("the trace overflowed: give the preload a larger TORNPAGE_TRACE_MAX")
+        if self.flags & FLAG_REFUSED:
+            texts = [self.text(event) for event, _ in self.marks("refused")]
+            raise TraceError(f"the preload refused: {' '.join(texts).removeprefix('refused ')}")
 
     @classmethod
     def load(cls, path: Path, *, mapped: bool = False) -> Trace:
@@ -344,6 +351,16 @@ class Trace:
             for event in self.events():
                 last = event
         return last if last is not None and last.kind == Op.KILL else None
+
+
+def refusal(path: Path) -> str:
+    """Why there is no trace in this file: the preload's own words where it refused; "" if it is one, or there is none."""
+    try:
+        if path.exists():
+            Trace.load(path)
+    except TraceError as error:
+        return str(error)
+    return ""
 
 
 class FilePaths:

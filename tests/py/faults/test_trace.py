@@ -9,7 +9,15 @@ from fake_trace import FakeTrace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tornpage.faults.trace import WRITE_PAYLOAD, FilePaths, Op, Trace, parse_mark
+from tornpage.faults.trace import (
+    FLAG_REFUSED,
+    WRITE_PAYLOAD,
+    FilePaths,
+    Op,
+    Trace,
+    parse_mark,
+    refusal,
+)
 from tornpage.vocabulary.errors import TraceError
 
 
@@ -29,6 +37,19 @@ def test_events_tell_what_was_written() -> None:
     assert (events[2].offset, events[2].length, events[2].result) == (4096, 512, 512)
     assert trace.renamed(events[4]) == ("t1.ibd", "t2.ibd")
     assert list(trace.events(events[1].end)) == events[2:]
+
+
+def test_a_refusal_of_the_preload_is_told(tmp_path: Path) -> None:
+    """Whatever became of the standard error of the process that it ended."""
+    fake = _sample().mark("refused no memory to follow another file")
+    assert fake.trace().hash()
+    fake.flags |= FLAG_REFUSED
+    with pytest.raises(TraceError, match="the preload refused: no memory to follow another file"):
+        fake.trace()
+    path = tmp_path / "trace"
+    path.write_bytes(fake.data())
+    assert refusal(path) == "the preload refused: no memory to follow another file"
+    assert refusal(tmp_path / "none") == ""
 
 
 def test_events_of_some_kinds_and_marks() -> None:
