@@ -112,7 +112,9 @@ class Stage:
         child = command.run(env | (BARE if bare else {}), may_be_killed=killed)
         if child.exit_code == EXIT_PRELOAD_REFUSED:
             require_floor(self.work)  # it may be the trace that found no room
-            raise PlanError(refusal(self.trace_of(name)) or f"the preload refused: {child.last_line}")
+            raise PlanError(
+                refusal(self.trace_of(name)) or f"the preload refused: {child.last_line}"
+            )
         return child, self._load(name, child)
 
     def _load(self, name: str, child: ChildResult) -> Trace:
