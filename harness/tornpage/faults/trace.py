@@ -354,7 +354,7 @@ class Trace:
 
 
 def refusal(path: Path) -> str:
-    """Why there is no trace in this file: the preload's own words where it refused; "" if it is one, or there is none."""
+    """Why a file holds no trace, in the words of a preload that refused; "" if it does or is missing."""
     try:
         if path.exists():
             Trace.load(path)
