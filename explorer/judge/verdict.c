@@ -1,6 +1,7 @@
 /* Findings of one state. Leaf of the explorer. */
 #include "explorer/judge/verdict.h"
 
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +51,35 @@ static verdict_finding_t *finding_new(verdict_t *verdict, finding_source_t sourc
     return &verdict->findings[verdict->n++];
 }
 
+/** Bytes of the character that begins here; 0: none does. */
+static size_t char_len(const char *text)
+{
+    const unsigned char first = (unsigned char)text[0];
+    size_t len = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (len == 1) {
+        return first < 0x20 || first == 0x7F ? 0 : 1;
+    }
+    if (strnlen(text, len) < len) {
+        return 0;
+    }
+    json_t *known = len > 0 ? json_stringn(text, len) : NULL; /* refuses what is no UTF-8 */
+    json_decref(known);
+    bool is_control = len == 2 && first == 0xC2 && (unsigned char)text[1] < 0xA0;
+    return known != NULL && !is_control ? len : 0;
+}
+
+void verdict_clean(char *text)
+{
+    while (*text != '\0') {
+        size_t len = char_len(text);
+        if (len == 0) {
+            *text = '?';
+            len = 1;
+        }
+        text += len;
+    }
+}
+
 void verdict_add(verdict_t *verdict, finding_source_t source, uint32_t invariant,
                  const char *format, ...)
 {
@@ -59,6 +89,7 @@ void verdict_add(verdict_t *verdict, finding_source_t source, uint32_t invariant
         va_start(args, format);
         (void)vsnprintf(finding->what, sizeof(finding->what), format, args);
         va_end(args);
+        verdict_clean(finding->what);
     }
 }
 
@@ -69,5 +100,6 @@ void verdict_add_rule(verdict_t *verdict, uint32_t invariant, const char *rule, 
     if (finding != NULL) {
         finding->at = at;
         (void)snprintf(finding->what, sizeof(finding->what), "%s", what);
+        verdict_clean(finding->what);
     }
 }

@@ -36,7 +36,10 @@ typedef struct verdict {
 int verdict_finding_compare(const verdict_finding_t *a, const verdict_finding_t *b);
 /** Did recovery, scan and oracle find nothing? What a rule says does not count. */
 bool verdict_state_is_right(const verdict_t *verdict);
-/** Adds a finding, unless one is there that compares equal. */
+/** Makes UTF-8 without control characters of a text that may hold anything, as names of files and words of a target do, or that
+was cut: each other byte becomes '?'. */
+void verdict_clean(char *text);
+/** Adds a finding, unless one is there that compares equal. Its text is cleaned. */
 __attribute__((format(printf, 4, 5))) void verdict_add(verdict_t *verdict, finding_source_t source,
                                                        uint32_t invariant, const char *format, ...);
 void verdict_add_rule(verdict_t *verdict, uint32_t invariant, const char *rule, uint32_t at,

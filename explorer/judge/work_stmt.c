@@ -99,6 +99,10 @@ static dberr_t read_row(void *ctx, const byte *row)
 
 bool work_read_rows(work_t *work)
 {
+    if (engine_table(work->engine, work->table->name) == NULL) {
+        work_found(work, work->table->name, "the catalogue has no such table");
+        return false;
+    }
     reading_t reading = {.work = work, .table = work_definition(work)};
     return work_done(work, engine_scan(work->engine, work->table->name, NULL, read_row, &reading),
                      "scan");

@@ -55,6 +55,15 @@ static void set(json_t *object, const char *key, json_t *value)
     CHECK(json_object_set_new(object, key, value) == 0);
 }
 
+/** Of words in which there may be any bytes, as of the names of files. */
+static json_t *text_of(const char *words)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof(text), "%s", words);
+    verdict_clean(text);
+    return json_string(text);
+}
+
 /** Is there room for one more finding of the rule? */
 static bool count_finding(session_t *session, const char *rule)
 {
@@ -78,7 +87,7 @@ static void on_finding(void *ctx, uint32_t invariant, const char *rule, const ch
     set(finding, "invariant", json_integer(invariant));
     set(finding, "source", json_string(finding_source_name(SOURCE_RULE)));
     set(finding, "rule", json_string(rule));
-    set(finding, "what", json_stringn_nocheck(what, strlen(what)));
+    set(finding, "what", text_of(what));
     CHECK(json_array_append_new(session->findings, finding) == 0);
 }
 
@@ -99,7 +108,7 @@ static json_t *log_facts(const rules_t *rules)
 static json_t *error_answer(const char *what)
 {
     json_t *answer = json_object();
-    set(answer, "error", json_stringn_nocheck(what, strlen(what)));
+    set(answer, "error", text_of(what));
     return answer;
 }
 
@@ -159,7 +168,7 @@ static json_t *verdict_findings(const verdict_t *verdict)
         json_t *finding = json_object();
         set(finding, "invariant", json_integer(found->invariant));
         set(finding, "source", json_string(finding_source_name(found->source)));
-        set(finding, "what", json_stringn_nocheck(found->what, strlen(found->what)));
+        set(finding, "what", text_of(found->what));
         CHECK(json_array_append_new(findings, finding) == 0);
     }
     return findings;

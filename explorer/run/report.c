@@ -154,9 +154,7 @@ static void print_violation(const record_t *record, uint64_t count, bool json)
     json_t *object = json_object();
     set(object, "state", json_string(id));
     set(object, "invariant", number(record->finding.invariant));
-    set(object, "what",
-        json_stringn_nocheck(record->finding.what,
-                             strnlen(record->finding.what, VERDICT_WHAT_MAX)));
+    set(object, "what", json_string(record->finding.what));
     set(object, "source", json_string(finding_source_name(record->finding.source)));
     if (record->finding.rule != NULL) {
         set(object, "rule", json_string(record->finding.rule));

@@ -44,8 +44,7 @@ static void write_record(FILE *file, const record_t *record)
 {
     char id[STATE_ID_MAX];
     state_path_format(&record->path, id);
-    size_t length = strnlen(record->finding.what, VERDICT_WHAT_MAX);
-    json_t *what = json_stringn_nocheck(record->finding.what, length);
+    json_t *what = json_string(record->finding.what);
     print_line(file,
                json_pack("{s:I, s:s, s:i, s:i, s:s*, s:o, s:i, s:i, s:i}", "key",
                          integer(record->key), "state", id, "invariant",

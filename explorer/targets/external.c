@@ -7,7 +7,7 @@ Place: beside judge.c, which does the same for the engine inside this process; a
 Rules
 1. The directory is empty between two states: nothing that one recovery left is seen by the next.
 2. No state is allowed to be unrecoverable: a refusal is I30, in the target's own words.
-3. A failure of the machine is never a verdict on the target. */
+3. A failure of the machine is never a verdict on the target, and a verifier whose answers cannot be told apart gives none. */
 #include "explorer/targets/external.h"
 
 #include <dirent.h>
@@ -83,18 +83,20 @@ dberr_t external_open(external_t *external, const external_config_t *config, con
     return DB_SUCCESS;
 }
 
-void external_close(external_t *external)
+dberr_t external_close(external_t *external, err_sink_t *err)
 {
     const verifier_t *verifier = external->config->verifier;
+    dberr_t status = DB_SUCCESS;
     if (external->dir_fd >= 0) {
         if (verifier->stop != NULL) {
-            verifier->stop(verifier->self);
+            status = verifier->stop(verifier->self, err);
         }
         close(external->dir_fd);
         external->dir_fd = -1;
         (void)unlink(external->trace);
         external_remove(external->dir);
     }
+    return status;
 }
 
 void external_remove(const char *dir)

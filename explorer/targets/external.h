@@ -35,15 +35,15 @@ typedef struct external_case {
 /** dir: of this process alone, made if it is not there; what is in it goes. DB_IO_ERROR and a message. */
 WARN_UNUSED dberr_t external_open(external_t *external, const external_config_t *config,
                                   const char *dir, err_sink_t *err);
-/** Ends the verifier; removes the directory with what is in it. */
-void external_close(external_t *external);
+/** Ends the verifier; removes the directory with what is in it. DB_ERROR: no verdict counts (verifier_t.stop). */
+WARN_UNUSED dberr_t external_close(external_t *external, err_sink_t *err);
 
 /** Removes a directory with what is in it, as the processes have left it. */
 void external_remove(const char *dir);
 
 /** Recovers, checks, compares. The image is left as it was. outcome: as after outcome_init().
-@return other than DB_SUCCESS: the machine failed (no space, no memory), or what recovery did cannot be followed, and
-the verdict says nothing */
+@return other than DB_SUCCESS: the machine failed (no space, no memory), what recovery did cannot be followed, or what it says
+cannot be told apart, and the verdict says nothing */
 WARN_UNUSED dberr_t external_judge(external_t *external, image_t *image, const external_case_t *c,
                                    outcome_t *outcome, err_sink_t *err);
 

@@ -57,8 +57,10 @@ void target_init(target_t *target, image_t *image, const engine_options_t *optio
 
 void target_free(target_t *target)
 {
-    if (target->directory.config != NULL) {
-        external_close(&target->directory);
+    err_sink_t err = {.msg = ""};
+    if (target->directory.config != NULL
+        && external_close(&target->directory, &err) != DB_SUCCESS) {
+        end_without_verdict(&err);
     }
     judge_free(&target->judge);
 }

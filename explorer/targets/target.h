@@ -17,6 +17,7 @@ typedef struct target {
 /** external: NULL for the engine. history: what the rules know of the run that the images come from, or NULL. */
 void target_init(target_t *target, image_t *image, const engine_options_t *options,
                  const external_config_t *external, const rules_t *history);
+/** Ends the process as target_judge() does where a verifier's answers cannot be told apart. */
 void target_free(target_t *target);
 
 /** The outcome of the image, which is left as it was; of judge_case_t an external target knows expected,

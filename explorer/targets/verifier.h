@@ -14,7 +14,8 @@ typedef struct verifier {
     it, and digests every table and index by the oracle's definition.
     @return DB_SUCCESS: the report is complete, whatever it found; the caller frees it by
     check_report_free(). DB_UNRECOVERABLE: the target refused, or did not come to an end; err says why in
-    the target's own words. DB_IO_ERROR, DB_OUT_OF_MEMORY: the machine failed, not the target. */
+    the target's own words. DB_IO_ERROR, DB_OUT_OF_MEMORY: the machine failed, not the target. DB_ERROR: what it has
+    said, now or of an earlier image, cannot be told apart: no verdict counts. */
     dberr_t (*run)(void *self, const char *dir, check_report_t *report, err_sink_t *err);
 
     /** The same by a process of its own that is recorded: the file `trace` gets what it does below
@@ -22,8 +23,8 @@ typedef struct verifier {
     dberr_t (*record)(void *self, const char *dir, const char *trace, check_report_t *report,
                       err_sink_t *err);
 
-    /** Ends what it has started; NULL: nothing. */
-    void (*stop)(void *self);
+    /** Ends what it has started; NULL: nothing. DB_ERROR as of run. */
+    dberr_t (*stop)(void *self, err_sink_t *err);
 } verifier_t;
 
 #endif

@@ -179,6 +179,30 @@ static void test_clients(void **state)
     allowed_free(&allowed);
 }
 
+/** Whatever a target says, a finding's text can be told: other bytes than those of UTF-8, control characters, and what is
+cut in the middle of a character. */
+static void test_words(void **state)
+{
+    static const struct {
+        const char *said;
+        const char *told;
+    } cases[] = {
+        {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"caf\xe9 \xff\xfe", "caf? ??"},
+        {"\x1b[31mred\nline\x7f", "?[31mred?line?"},
+        {"cut \xe2\x82", "cut ??"},
+        {"\xc0\xaf \xed\xa0\x80 \xc2\x9b", "?? ??? ??"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        verdict_t verdict = {.n = 0};
+        verdict_add(&verdict, SOURCE_RECOVERY, 30, "%s", cases[i].said);
+        assert_string_equal(verdict.findings[0].what, cases[i].told);
+        verdict_add_rule(&verdict, 24, "file_sync", 0, cases[i].said);
+        assert_string_equal(verdict.findings[1].what, cases[i].told);
+    }
+}
+
 static void test_bad_files(void **state)
 {
     static const char *const BAD[] = {
@@ -204,6 +228,7 @@ int main(void)
         cmocka_unit_test(test_judge),   cmocka_unit_test(test_extend),
         cmocka_unit_test(test_clients), cmocka_unit_test(test_exported),
         cmocka_unit_test(test_end),     cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,8 @@ static int teardown(void **state)
     fixture_t *fx = *state;
     char dir[sizeof(fx->external.dir)];
     memcpy(dir, fx->external.dir, sizeof(dir));
-    external_close(&fx->external);
+    err_sink_t err = {.msg = ""};
+    assert_int_equal(external_close(&fx->external, &err), DB_SUCCESS);
     assert_int_not_equal(access(dir, F_OK), 0);
     allowed_free(&fx->allowed);
     image_destroy(fx->image);

@@ -6,8 +6,12 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "explorer/targets/command/verify_command.h"
@@ -29,6 +33,12 @@ static dberr_t ask(verify_command_t *command, check_report_t *report, err_sink_t
     return verifier.run(verifier.self, "/tmp", report, err);
 }
 
+static void end(verify_command_t *command)
+{
+    err_sink_t err = {.msg = ""};
+    assert_int_equal(verify_command_verifier(command).stop(command, &err), DB_SUCCESS);
+}
+
 /** Rows are lines; the hash is XXH64 of the text, as in harness/tornpage/oracle/observed.py. */
 static void test_state(void **state)
 {
@@ -46,7 +56,7 @@ static void test_state(void **state)
     assert_int_equal(report.n_findings, 0);
     assert_int_equal(command.pid, 0);
     check_report_free(&report);
-    verify_command_verifier(&command).stop(&command);
+    end(&command);
 }
 
 static void test_findings(void **state)
@@ -63,7 +73,7 @@ static void test_findings(void **state)
     assert_string_equal(report.findings[0].what, "a torn page");
     assert_int_equal(report.findings[1].invariant, 10);
     check_report_free(&report);
-    verify_command_verifier(&command).stop(&command);
+    end(&command);
 }
 
 /** What is no answer is a refusal in the words of what happened. */
@@ -86,6 +96,9 @@ static void test_no_answer(void **state)
              "{\"ok\": true, \"state\": {}, \"findings\": [{\"invariant\": 99, \"what\": \"x\"}]}"),
          "right form"},
         {"printf '{\"ok\": true, \"state\": {}}'", "ended without an answer"},
+        {"printf '%s\\n%s\\n' '" OK "' 'it is open'",
+         "more than one line for a folder: \"it is open\""},
+        {"printf '%s\\n\\n' '" OK "'", "more than one line for a folder: \"\""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         check_report_t report;
@@ -96,7 +109,7 @@ static void test_no_answer(void **state)
             fail_msg("%s: told %s", cases[i].script, err.msg);
         }
         assert_int_equal(command.pid, 0);
-        verify_command_verifier(&command).stop(&command);
+        end(&command);
     }
 }
 
@@ -121,17 +134,60 @@ static void test_long_lived(void **state)
     }
     assert_true(hashes[0] != hashes[1]);
     assert_true(hashes[0] == hashes[3]);
-    verify_command_verifier(&command).stop(&command);
+    end(&command);
     assert_int_equal(command.pid, 0);
+}
+
+/** Of a long-lived process that says more than one line no answer counts, whenever the line comes: with the answer, before
+the next question, or at the end. */
+static void test_says_more(void **state)
+{
+    (void)state;
+    check_report_t report;
+    err_sink_t err;
+    verify_command_t at_once =
+        command_of("while read folder; do printf '%s\\n%s\\n' '" OK "' '" OK "'; done");
+    at_once.long_lived = true;
+    assert_int_equal(ask(&at_once, &report, &err), DB_ERROR);
+    assert_non_null(strstr(err.msg, "more than one line"));
+    end(&at_once);
+    static const char LATE[] = "while read folder; do printf '%s\n' '" OK
+                               "'; read go < $0/go; printf '%s\n' '" OK "'; done";
+    for (int asks_again = 0; asks_again < 2; asks_again++) {
+        char dir[] = "/tmp/test_verify_XXXXXX";
+        char fifo[sizeof(dir) + 3];
+        assert_non_null(mkdtemp(dir));
+        (void)snprintf(fifo, sizeof(fifo), "%s/go", dir);
+        assert_int_equal(mkfifo(fifo, 0600), 0);
+        verify_command_t late = command_of(LATE);
+        late.argv[late.n_args++] = dir; /* $0 */
+        late.long_lived = true;
+        assert_int_equal(ask(&late, &report, &err), DB_SUCCESS);
+        check_report_free(&report);
+        int go = open(fifo, O_WRONLY | O_CLOEXEC);
+        assert_int_equal(write(go, "\n", 1), 1);
+        struct pollfd p = {.fd = late.from_fd, .events = POLLIN};
+        assert_int_equal(poll(&p, 1, 10000), 1);
+        if (asks_again) {
+            assert_int_equal(ask(&late, &report, &err), DB_ERROR);
+            end(&late);
+        } else {
+            err = (err_sink_t){.msg = ""};
+            assert_int_equal(verify_command_stop(&late, &err), DB_ERROR);
+        }
+        assert_non_null(strstr(err.msg, "cannot be told apart"));
+        close(go);
+        unlink(fifo);
+        rmdir(dir);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_state),
-        cmocka_unit_test(test_findings),
-        cmocka_unit_test(test_no_answer),
-        cmocka_unit_test(test_long_lived),
+        cmocka_unit_test(test_state),     cmocka_unit_test(test_findings),
+        cmocka_unit_test(test_no_answer), cmocka_unit_test(test_long_lived),
+        cmocka_unit_test(test_says_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,25 @@ static void test_other_rows(void **state)
     assert_int_equal(verdict.findings[0].source, SOURCE_ORACLE);
 }
 
+/** A table of which the engine knows nothing. */
+static void test_no_table(void **state)
+{
+    fixture_t *f = *state;
+    verdict_t verdict = {.n = 0};
+    check_table_t *tables = f->found.tables;
+    check_table_t unknown = tables[0];
+    memcpy(unknown.name, "nobody", sizeof("nobody"));
+    f->found.tables = &unknown;
+    uint32_t n_tables = f->found.n_tables;
+    f->found.n_tables = 1;
+    (void)work_once(f, 7, &verdict);
+    f->found.tables = tables;
+    f->found.n_tables = n_tables;
+    assert_int_equal(verdict.n, 1);
+    assert_int_equal(verdict.findings[0].invariant, 30);
+    assert_non_null(strstr(verdict.findings[0].what, "nobody"));
+}
+
 /** A transaction that recovery has forgotten to roll back locks all rows of t and k. */
 static void test_in_the_way(void **state)
 {
@@ -205,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_seeds, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_table, setup, teardown),
         cmocka_unit_test_setup_teardown(test_in_the_way, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,6 +258,7 @@ def wrong(place: tuple[str, str], code: str) -> tuple[str, str]:
         (wrong(RECOVER, "    sys.exit('lost')\n"), r"does not open: recover gave no answer"),
         (wrong(RECOVER, "    __import__('signal').pause()\n"), r"recover gave no answer: hung"),
         (wrong(RECOVER, GARBAGE + "    sys.stdout.flush(); os._exit(0)\n"), r"no answer, but 'hello'"),
+        (wrong(RECOVER, GARBAGE), r"more than one line for a folder: 'hello', '\{"),
         (("str(int(value))", "'1'"), r"without any crash: .*no commit prefix"),
         (("./store.py load", "./stare.py load"), r"commands.run: ./stare.py: no such program"),
         (("durable = true", "durble = true"), r"promise.durble: unknown key"),

@@ -4,7 +4,11 @@ On top of told.c. Rules:
  1. A process that answers in time, and only in JSON, is the target. One that ends, hangs or says something else has not
     recovered: that is a refusal without a message, in the words of how it ended.
  2. What the command has started ends with it: orphans become this process's children, and are killed with it.
- 3. A full disk is the machine's failure, whatever the command makes of it. */
+ 3. A full disk is the machine's failure, whatever the command makes of it.
+ 4. An answer is one line, and belongs to the question before it. What is in the pipe behind a line was not asked for. Of a
+    process that answers for one folder it spoils that answer. Of one that goes on it may have taken the place of others, or
+    will: nothing that was said counts, and the explorer ends without a verdict. The pipe is looked at before each question,
+    behind each answer and at the end. */
 #include "explorer/targets/command/verify_command.h"
 
 #include <errno.h>
@@ -159,15 +163,6 @@ static int stop(verify_command_t *command, bool wait)
     return status;
 }
 
-void verify_command_stop(void *self)
-{
-    verify_command_t *command = self;
-    (void)stop(command, false);
-    free(command->answer);
-    command->answer = NULL;
-    command->room = 0;
-}
-
 /* ---- question and answer ---- */
 
 static int64_t now_ms(void)
@@ -213,6 +208,7 @@ static reading_t read_answer(verify_command_t *command, int64_t deadline)
         command->used += (size_t)n;
         if (newline != NULL) {
             *newline = '\0';
+            command->line_end = (size_t)(newline + 1 - command->answer);
             return READ_LINE;
         }
     }
@@ -326,17 +322,81 @@ static dberr_t check_room(const char *dir, dberr_t status, err_sink_t *err)
     return status;
 }
 
-/** Reads on until the process ends, which may still write to its files. */
-static void read_to_end(verify_command_t *command, int64_t deadline)
+/** Rule 4. text: what was said. */
+static dberr_t surplus(const verify_command_t *command, const char *text, size_t len,
+                       err_sink_t *err)
 {
-    char rest[256];
+    int shown = (int)strcspn(text, "\n");
+    shown = (size_t)shown < len ? shown : (int)len;
+    return command->long_lived
+               ? err_set(err, DB_ERROR,
+                         "recover says more than one line for a folder (\"%.*s\"), so that its"
+                         " answers cannot be told apart",
+                         shown < 80 ? shown : 80, text)
+               : err_set(err, DB_UNRECOVERABLE,
+                         "recover says more than one line for a folder: \"%.*s\"",
+                         shown < 80 ? shown : 80, text);
+}
+
+/** Is there anything to read that nobody has asked for? What has ended is seen by who asks it next. */
+static dberr_t check_silent(const verify_command_t *command, err_sink_t *err)
+{
+    char text[128] = "";
+    struct pollfd p = {.fd = command->from_fd, .events = POLLIN};
+    if (command->pid == 0 || poll(&p, 1, 0) <= 0) {
+        return DB_SUCCESS;
+    }
+    ssize_t n = read(command->from_fd, text, sizeof(text) - 1);
+    return n > 0 ? surplus(command, text, (size_t)n, err) : DB_SUCCESS;
+}
+
+dberr_t verify_command_stop(void *self, err_sink_t *err)
+{
+    verify_command_t *command = self;
+    dberr_t status = check_silent(command, err);
+    (void)stop(command, false);
+    free(command->answer);
+    command->answer = NULL;
+    command->room = 0;
+    return status;
+}
+
+/** Reads on until the process ends, which may still write to its files. */
+static dberr_t read_to_end(const verify_command_t *command, int64_t deadline, err_sink_t *err)
+{
+    char rest[256] = "";
     int64_t left;
+    dberr_t status = DB_SUCCESS;
     while ((left = deadline - now_ms()) > 0) {
         struct pollfd p = {.fd = command->from_fd, .events = POLLIN};
-        if (poll(&p, 1, (int)left) > 0 && read(command->from_fd, rest, sizeof(rest)) <= 0) {
-            return;
+        if (poll(&p, 1, (int)left) <= 0) {
+            continue;
         }
+        ssize_t n = read(command->from_fd, rest, sizeof(rest) - 1);
+        if (n <= 0) {
+            break;
+        }
+        status = status == DB_SUCCESS ? surplus(command, rest, (size_t)n, err) : status;
     }
+    return status;
+}
+
+/** The report of an answer that nothing follows. */
+static dberr_t read_alone(verify_command_t *command, int64_t deadline, check_report_t *report,
+                          err_sink_t *err)
+{
+    dberr_t status = DB_SUCCESS;
+    if (command->used > command->line_end) {
+        status = surplus(command, command->answer + command->line_end,
+                         command->used - command->line_end, err);
+    }
+    if (command->trace != NULL) {
+        (void)close(command->to_fd);
+        command->to_fd = -1;
+        dberr_t rest = read_to_end(command, deadline, err);
+        status = status == DB_SUCCESS ? rest : status;
+    }
+    return status == DB_SUCCESS ? read_report(command->answer, report, err) : status;
 }
 
 static dberr_t run(void *self, const char *dir, check_report_t *report, err_sink_t *err)
@@ -344,6 +404,9 @@ static dberr_t run(void *self, const char *dir, check_report_t *report, err_sink
     verify_command_t *command = self;
     int64_t deadline = now_ms() + (int64_t)command->deadline_s * 1000;
     dberr_t status = start(command, err);
+    if (status == DB_SUCCESS) {
+        status = check_silent(command, err);
+    }
     if (status != DB_SUCCESS) {
         return status;
     }
@@ -352,12 +415,7 @@ static dberr_t run(void *self, const char *dir, check_report_t *report, err_sink
     if (how != READ_LINE) {
         return check_room(dir, no_answer(command, how, err), err);
     }
-    status = read_report(command->answer, report, err);
-    if (command->trace != NULL) {
-        (void)close(command->to_fd);
-        command->to_fd = -1;
-        read_to_end(command, deadline);
-    }
+    status = read_alone(command, deadline, report, err);
     if (!command->long_lived) {
         (void)stop(command, false);
     }

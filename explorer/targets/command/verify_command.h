@@ -3,6 +3,9 @@
     {"ok": true, "state": {"accounts": "1 100\n2 250\n", ...}, "findings": ["a broken page", ...]}
     {"ok": false, "message": "why it refuses to start"}
 
+One question, one line: whoever says more has given no answer, and of a long-lived process, whose next answer that might be taken
+for, no verdict counts any more.
+
 "state" has a text for each name (told.h); "findings" may be left out, and one may be
 {"invariant": N, "what": "..."} instead of a text, which is I6. A program that computes digests as the model does answers
 with the scanner's object instead: {"ok": true, "check": {"tables": [...], "findings": [...]}}. */
@@ -30,7 +33,8 @@ typedef struct verify_command {
     int from_fd;
     int log_fd; /**< its standard error */
     char *answer;
-    size_t used;
+    size_t used;     /**< bytes that were read */
+    size_t line_end; /**< of these: the line, with its end */
     size_t room;
 } verify_command_t;
 
@@ -39,6 +43,6 @@ verifier_t verify_command_verifier(verify_command_t *command);
 /** verifier_t's record and stop, for a verifier whose self is a command and which has a run of its own. */
 dberr_t verify_command_record(void *self, const char *dir, const char *trace,
                               check_report_t *report, err_sink_t *err);
-void verify_command_stop(void *self);
+dberr_t verify_command_stop(void *self, err_sink_t *err);
 
 #endif

@@ -300,6 +300,14 @@ class CommandTarget:
             return RecoveryAnswer(
                 False, message=f"recover gave no answer{told}: {child.describe()}"
             )
+        first, end, rest = child.stdout.decode("utf-8", "replace").partition("\n")
+        if not end:
+            return RecoveryAnswer(False, message="recover's answer is a line without an end")
+        if rest:  # which might be taken for the answer to the next question
+            more = f"{first[:LINE_SHOWN]!r}, {rest.partition(chr(10))[0][:LINE_SHOWN]!r}"
+            return RecoveryAnswer(
+                False, message=f"recover says more than one line for a folder: {more}"
+            )
         if data.get("ok") is False and isinstance(data.get("message"), str):
             return RecoveryAnswer(False, refused=True, message=data["message"])
         try:

@@ -1,0 +1,49 @@
+"""A target file's target: what its recover program says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tornpage.faults.process import ChildResult
+from tornpage.targets.command.target import CommandTarget
+from tornpage.vocabulary.paths import package_folder
+
+FILE = package_folder() / "tornpage" / "targets" / "bundled" / "leveldb.toml"
+OK = '{"ok": true, "state": {"rows": "1 a"}}'
+REFUSED = '{"ok": false, "message": "the log is torn"}'
+
+
+def said(stdout: str) -> ChildResult:
+    """A recover program that has printed this, and ended."""
+    return ChildResult(0, 0, False, 0.1, 0, 0, stdout.encode(), b"")
+
+
+def test_one_line_is_an_answer() -> None:
+    """A state, or a refusal in the target's own words."""
+    target = CommandTarget(FILE, Path("/b/preload.so"), Path("/b/explore"))
+    assert target.parse_recovery(said(OK + "\n")).ok
+    refused = target.parse_recovery(said(REFUSED + "\n"))
+    assert (refused.refused, refused.message) == (True, "the log is torn")
+
+
+@pytest.mark.parametrize(
+    ("stdout", "told"),
+    [
+        (f"{OK}\n{OK}\n", "more than one line"),
+        (f"it is open\n{OK}\n", "more than one line for a folder: 'it is open'"),
+        (f"{OK}\n\n", "more than one line"),
+        (f"{REFUSED}\n{REFUSED}\n", "more than one line"),
+        (OK, "a line without an end"),
+        (f"{OK}\nhello\n", "gave no answer, but 'hello'"),
+    ],
+)
+def test_more_than_one_line_is_none(stdout: str, told: str) -> None:
+    """Of a process that answers for many folders the second line would be taken for the next answer."""
+    answer = CommandTarget(FILE, Path("/b/preload.so"), Path("/b/explore")).parse_recovery(
+        said(stdout)
+    )
+    assert not answer.ok
+    assert not answer.refused
+    assert told in answer.message
