@@ -88,6 +88,6 @@ def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = Non
         syncs=kinds[Op.FSYNC] + kinds[Op.FDATASYNC] + kinds[Op.SYNC_DIR],
         files=len(files),
         repeatable=again.oracle.states == run.oracle.states,
-        counters={name: n for name, n in run.answer.status.items() if name != "page_size"},
+        counters=dict(run.answer.status),
         not_audited=again.not_audited,
     )

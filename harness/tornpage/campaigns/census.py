@@ -233,7 +233,7 @@ def run_undisturbed(
         trace = usual
         (work / "trace").write_bytes(trace.data)
     oracle = _oracle_of(spec, script, answer.told, trace)
-    setting = target.judge_setting(spec.options, int(answer.status["page_size"]))
+    setting = target.judge_setting(spec.options, answer.page_size)
     judged = judge_run(target, work / "trace", setting, found, live=False)
     findings = judged.findings
     answer = replace(answer, status={**answer.status, **judged.counters})

@@ -65,6 +65,9 @@ BEFORE_ALL = 0
 """The crash point before a run: none behind `ready`."""
 JOBS = "jobs"
 """How many processes shared the states, which makes no difference to what they came to."""
+PATHS = "paths"
+OF_ALL = ("second_crash", "recovered_twice")
+"""Paths that states of every target can take."""
 RECOVERY = "recovery"
 """The explorer's name for what recovery itself said."""
 
@@ -181,11 +184,12 @@ def explore(
     arguments = _arguments(spec, recording, limits)
     deadline = limits.budget_s * 2 + EXPLORER_DEADLINE_S if limits.budget_s else WHOLE_DEADLINE_S
     if tell is None:
-        return _read(_run(_explorer(spec, target, recording, arguments), deadline))
+        return _read(target, _run(_explorer(spec, target, recording, arguments), deadline))
     watch = _Watch(recording.trace.with_name("progress"), limits, tell)
     arguments += ["--progress", str(watch.file)]
     try:
-        return _read(_run(_explorer(spec, target, recording, arguments), deadline, watch.look))
+        command = _explorer(spec, target, recording, arguments)
+        return _read(target, _run(command, deadline, watch.look))
     finally:
         tell("")
 
@@ -207,7 +211,7 @@ def merge_slices(spec: TrialSpec, target: Target, slices: Path) -> Exploration:
     they do not fit."""
     command = target.explore_command(slices, slices, spec.options)
     command = replace(command, argv=(*command.argv, "--merge", str(slices), "--json"))
-    return _read(_run(command, WHOLE_DEADLINE_S))
+    return _read(target, _run(command, WHOLE_DEADLINE_S))
 
 
 def _arguments(spec: TrialSpec, recording: Recording, limits: Limits) -> list[str]:
@@ -276,7 +280,7 @@ def lay_out_state(
     if way is not None:
         arguments += ["--way", str(way)]
     command = _explorer(spec, target, recording, arguments)
-    return _read(_run(command, _state_deadline_s(command, depth)))
+    return _read(target, _run(command, _state_deadline_s(command, depth)))
 
 
 def replay_state(spec: TrialSpec, target: Target, recording: Recording, image: Path) -> TrialResult:
@@ -293,7 +297,7 @@ def replay_state(spec: TrialSpec, target: Target, recording: Recording, image: P
         violations=violations,
         site=violations[0].site if violations else None,
         mask=state,
-        counters=dict(found.summary.get("paths", {})),
+        counters=dict(found.summary.get(PATHS, {})),
         trace_hash=recording.trace_hash,
         image=image.resolve(),
         answer=found.answer,
@@ -374,7 +378,7 @@ def _run(
     return child
 
 
-def _read(child: ChildResult) -> Exploration:
+def _read(target: Target, child: ChildResult) -> Exploration:
     """Raises ChildError, and TargetError for recoveries that could not be loaded."""
     lines = [line for line in child.stdout.splitlines() if line.startswith(b"{")]
     objects = [json.loads(line) for line in lines]
@@ -394,4 +398,7 @@ def _read(child: ChildResult) -> Exploration:
     for answer in answers:
         require_loaded(answer)
     summary = {key: value for key, value in objects[-1].items() if key != JOBS}
+    counted = {*target.counters, *OF_ALL}
+    paths = {name: n for name, n in summary.pop(PATHS, {}).items() if name in counted}
+    summary |= {PATHS: paths} if paths else {}
     return Exploration(summary, broken, alike, answers[0] if answers else "")

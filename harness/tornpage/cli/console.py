@@ -83,8 +83,9 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    paths = ", ".join(f"{name} {value}" for name, value in sorted(summary.counters.items()))
-    console.print(f"recovery paths: {paths}", highlight=False, soft_wrap=True)
+    if summary.counters:
+        paths = ", ".join(f"{name} {value}" for name, value in sorted(summary.counters.items()))
+        console.print(f"recovery paths: {paths}", highlight=False, soft_wrap=True)
     if summary.torn_pages.cells:
         matrix = summary.torn_pages
         console.print(f"torn pages: {matrix.covered} of {matrix.total} kinds covered")

@@ -83,15 +83,18 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class RunAnswer:
-    """What a run said: failed statements (line -> error name). told: with Capability.OBSERVED the state
-    after each statement, by its number, 0 for the state that it began with; of a run that was killed, as
-    far as it got."""
+    """What a run said: failed statements (line -> error name), status counters, bytes of a page.
+
+    told: with Capability.OBSERVED the state after each statement, by its number, 0 for the state that it
+    began with; of a run that was killed, as far as it got.
+    """
 
     ok: bool
     message: str
     failed: Mapping[int, str]
     status: Mapping[str, int]
     told: Mapping[int, State] | None = None
+    page_size: int = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,8 @@ class Target(Protocol):
     """What its writes may be for."""
     lines: Path | None
     """A file with statements in its own language, which its run takes."""
+    counters: frozenset[str]
+    """What it counts of its recoveries, by the names of model.TrialResult; of others nothing is shown."""
     crossed: Mapping[str, list[str]]
     """Options of which power loss takes every value, unless the campaign says another."""
 
@@ -241,7 +246,7 @@ def read_run(child: ChildResult) -> RunAnswer:
         return RunAnswer(False, child.describe(), {}, {})
     failed = {int(item["line"]): str(item["error"]) for item in data["failed"]}
     status = {name: int(value) for name, value in data["status"].items()}  # of true and false too
-    return RunAnswer(True, "", failed, status)
+    return RunAnswer(True, "", failed, status, page_size=status["page_size"])
 
 
 def read_findings(check: Mapping[str, Any]) -> tuple[Violation, ...]:

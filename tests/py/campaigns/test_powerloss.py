@@ -8,7 +8,7 @@ import pytest
 from builders import make_spec
 
 from tornpage.campaigns import powerloss
-from tornpage.campaigns.powerloss import Recording, lay_out_state
+from tornpage.campaigns.powerloss import Recording, lay_out_state, merge_slices
 from tornpage.faults.process import ChildResult
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
@@ -45,6 +45,26 @@ def test_the_explorer_sees_a_hang_first(
     recording = Recording(file, file, file, None, tmp_path, 0, "", 1, (), {})
     lay_out_state(make_spec(0), slow, recording, state, tmp_path / "image")
     assert given[0] > 2 * SLOW_S * (state.count("/") + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("engine", {"purged": 2, "dblwr_restored": 0, "second_crash": 3}),
+        ("sqlite", {"second_crash": 3}),
+        ("mariadb-10.11", {"second_crash": 3}),
+    ],
+)
+def test_a_target_has_no_counters_of_another(
+    name: str, shown: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the explorer counts of the bundled engine's recoveries is shown of that engine."""
+    target = make_target(name, tmp_path, ready=False)
+    monkeypatch.setattr(type(target), "explore_command", lambda *_: Command(("explore",)))
+    paths = b'{"states": 1, "paths": {"purged": 2, "dblwr_restored": 0, "second_crash": 3}}'
+    ended = ChildResult(0, 0, False, 0.0, 0, 0, paths, b"")
+    monkeypatch.setattr(powerloss, "run_child", lambda *_, **__: ended)
+    assert merge_slices(make_spec(0), target, tmp_path).summary["paths"] == shown
 
 
 def test_a_target_file_says_how_long_a_recovery_may_take(tmp_path: Path) -> None:

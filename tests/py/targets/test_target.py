@@ -135,7 +135,11 @@ def test_missing_database_is_told_apart() -> None:
 
 def test_run_answer_lists_failed_statements() -> None:
     """Line and error of each failed statement."""
-    data = {"ok": True, "failed": [{"line": 7, "error": "DB_DUPLICATE_KEY"}], "status": {"a": 1}}
+    data = {
+        "ok": True,
+        "failed": [{"line": 7, "error": "DB_DUPLICATE_KEY"}],
+        "status": {"page_size": 1},
+    }
     assert TARGET.parse_run(child(0, json.dumps(data))).failed == {7: "DB_DUPLICATE_KEY"}
     assert not TARGET.parse_run(child(2, "", "engine: script line 3")).ok
 

@@ -65,6 +65,8 @@ SHM = Path("/dev/shm")
 class CommandTarget:
     """A target file: its commands make the work, and its states are observed."""
 
+    counters: frozenset[str] = frozenset()
+
     def __init__(self, path: Path, preload: Path, explorer: Path, name: str = "") -> None:
         """path: of the target file; preload, explorer: absolute paths of the built files; name: by which it
         is known, where that is not the path. ConfigError."""
@@ -289,7 +291,7 @@ class CommandTarget:
                 what = f"line {number} of its output is {line[:LINE_SHOWN]!r}: {error}"
                 return RunAnswer(False, message or what, {}, {}, told)
             told[statement] = state
-        return RunAnswer(not message, message, {}, {"page_size": PAGE_SIZE}, told)
+        return RunAnswer(not message, message, {}, {}, told, PAGE_SIZE)
 
     def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
         """The answer, or how recover ended without one."""

@@ -52,6 +52,15 @@ _COUNTERS = {
     "recv_tables_dropped": "tables_dropped",
     "recv_swaps_finished": "swaps_finished",
 }
+_EXPLORED = (
+    "backups_prepared",
+    "exports_judged",
+    "purged",
+    "recovered_in_batches",
+    "several_batches",
+    "worked",
+)
+"""Further paths that the explorer counts of it."""
 
 REFUSALS = {"torn-page": 5, "page-beyond-log": 4, "page-differs": 27}
 """The invariant that a refusal for such a cause breaks."""
@@ -74,6 +83,7 @@ class EngineTarget:
     what = "the bundled engine"
     unrecorded: tuple[str, ...] = ()
     sites = frozenset(Site) - {Site.ROLLBACK_JOURNAL}
+    counters = frozenset({*_COUNTERS.values(), *_EXPLORED})
     crossed: Mapping[str, list[str]] = {}
     lines: Path | None = None
     capabilities = frozenset(

@@ -74,6 +74,7 @@ class SqliteTarget:
     unrecorded: tuple[str, ...] = ("*-shm",)
     crossed: Mapping[str, list[str]] = {}
     lines: Path | None = None
+    counters = frozenset({"journal", "wal"})
     sites = frozenset(
         {Site.PAGE0, Site.DATA_PAGE, Site.REDO, Site.CHECKPOINT_HEADER, Site.ROLLBACK_JOURNAL}
     )
@@ -180,7 +181,7 @@ class SqliteTarget:
             ok=True,
             state=read_tables(data["check"]["tables"]),
             findings=read_findings(data["check"]),
-            counters={name: int(left[f"{name}_bytes"] > 0) for name in ("journal", "wal")},
+            counters={name: int(left[f"{name}_bytes"] > 0) for name in sorted(self.counters)},
             recovered=left["journal_bytes"] + left["wal_bytes"] > 0,
         )
 
