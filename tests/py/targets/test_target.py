@@ -194,10 +194,8 @@ def test_a_library_whose_path_the_loader_would_split_is_linked(tmp_path: Path) -
 
 def test_a_status_is_numbers() -> None:
     """Also where the engine says true or false: a row that is written down is the same when it is read."""
-    said = (
-        b'{"ok": true, "failed": [], "status": {"recovered": false, "poisoned": true, "lsn": 7}}\n'
-    )
+    said = b'{"ok": true, "failed": [], "status": {"clean": false, "poisoned": true, "page_size": 7}}\n'
     answer = read_run(ChildResult(0, 0, False, 0.1, 0, 0, said, b""))
     row = CensusRow("a=1", True, "abc", 9, 0, (), answer.status)
-    assert answer.status == {"recovered": 0, "poisoned": 1, "lsn": 7}
+    assert answer.status == {"clean": 0, "poisoned": 1, "page_size": 7}
     assert from_json(CensusRow, to_json(row)) == row
