@@ -9,7 +9,7 @@ Inodes and names are numbers of an image (image.h). A name is a path inside the 
 #include <stdint.h>
 
 typedef enum fs_kind {
-    FS_WRITE,    /**< inode, offset, length, data, durable */
+    FS_WRITE,    /**< inode, offset, length, data, durable, old_size */
     FS_TRUNCATE, /**< inode, offset = new size, old_size */
     FS_SYNC,     /**< inode; name = its path now */
     FS_LINK,     /**< name now leads to inode: a file was created */
@@ -62,12 +62,13 @@ typedef struct fs_event {
     fs_site_t site;   /**< of the last write up to here */
     bool first_flush; /**< of a write: see flush.h */
     bool durable;     /**< of a write: it is there when it has ended, as through O_DSYNC */
-    uint32_t late;    /**< of a sync: so many of the events before it had not ended when it began */
+    uint32_t late;    /**< so many of the events right before it had not ended when it began */
     /** Of a write: aligned parts that the storage writes whole, in bytes; 0: sectors. */
     uint32_t unit;
     uint32_t inode;
     uint32_t name;
     uint32_t name2;
+    uint32_t over; /**< of a rename: 1 + the inode that its new name led to; 0: none */
     uint64_t offset;
     uint64_t length;
     uint64_t old_size;

@@ -105,8 +105,10 @@ static dberr_t io_open(os_t *os, const char *path, os_open_mode_t mode, os_file_
         image_link(image, name, inode);
         os_event(os_of(os), (fs_event_t){.kind = FS_LINK, .inode = inode, .name = name});
     } else if (mode == OS_CREATE_TRUNC && image_size(image, inode) > 0) {
+        uint64_t size = image_size(image, inode);
         (void)image_truncate(image, inode, 0);
-        os_event(os_of(os), (fs_event_t){.kind = FS_TRUNCATE, .inode = inode, .name = name});
+        os_event(os_of(os),
+                 (fs_event_t){.kind = FS_TRUNCATE, .inode = inode, .name = name, .old_size = size});
     }
     image_file_t *file = mem_alloc(sizeof(*file));
     file->base.os = os;
@@ -164,11 +166,16 @@ static dberr_t io_write(os_file_t *file, uint64_t offset, const void *buf, size_
     if (watch != NULL && watch->before != NULL) {
         watch->before(watch->ctx, file_of(file)->inode, file_path(file), offset, len);
     }
-    if (!image_write(os_of(file->os)->image, file_of(file)->inode, offset, buf, len)) {
+    image_t *image = os_of(file->os)->image;
+    fs_event_t event = {.kind = FS_WRITE,
+                        .offset = offset,
+                        .length = len,
+                        .data = buf,
+                        .old_size = image_size(image, file_of(file)->inode)};
+    if (!image_write(image, file_of(file)->inode, offset, buf, len)) {
         return io_too_large(file->os);
     }
-    file_event(file_of(file),
-               (fs_event_t){.kind = FS_WRITE, .offset = offset, .length = len, .data = buf});
+    file_event(file_of(file), event);
     return DB_SUCCESS;
 }
 
@@ -223,11 +230,15 @@ static dberr_t io_rename(os_t *os, const char *from, const char *to)
     if (name2 == name) {
         return DB_SUCCESS;
     }
+    fs_event_t event = {.kind = FS_RENAME,
+                        .inode = inode,
+                        .name = name,
+                        .name2 = name2,
+                        .over = image_lookup(image, name2) + 1U /* IMAGE_NONE + 1 is none */};
     image_link(image, name, IMAGE_NONE);
     image_link(image, name2, inode);
     set_name(os_of(os), inode, name2);
-    os_event(os_of(os),
-             (fs_event_t){.kind = FS_RENAME, .inode = inode, .name = name, .name2 = name2});
+    os_event(os_of(os), event);
     return DB_SUCCESS;
 }
 

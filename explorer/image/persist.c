@@ -7,13 +7,16 @@ Rules
    name.
 2. fsync of a directory makes its earlier entries durable: creations, renames, removals. Not the
    content.
-3. A rename is one change: never both names gone, never both there by its doing.
+3. A rename is one change: never both names gone, never both there by its doing. And a change of a name is not there without the
+   earlier ones of the same name or of the same file: journals, soft updates and copying file systems all keep that. So a file
+   is under two names by a link only, and under none only if it was removed.
 4. Nothing becomes durable by itself. What reached the disk early anyway is one of the crash states.
 5. Content that no durable or waiting name leads to can never be seen again, and is forgotten: files
    that are never synced and soon removed (sort runs) do not make the waiting set grow.
 6. An ignored fsync does nothing at all.
 7. A sync covers what had ended when it began. What overlapped it waits on: it may be there or not.
-8. A write that is durable by itself is there when it has ended, and with it what waited of the same bytes, or of the size.
+8. A write that is durable by itself is there when it has ended, and with it what waited of the same sectors, or of the size. It
+   has ended when something else happens: at the crash point right behind it, it is under way.
 9. The move of a directory becomes durable with its parents' fsync, or with that of the directory itself at its new place, and takes
    along what waited of the names below. Where it is lost, what came later of these names is lost too.
    Likewise the removal of a directory takes along what waited in it, and becomes durable also with an fsync in a directory that was
@@ -147,6 +150,18 @@ static bool leads_into(const persist_t *persist, const fs_event_t *rename, const
            && image_name_is_within(persist->image, rename->name2, dir->name);
 }
 
+/** Rule 3. A rename is about the file whose name it takes as well. */
+static bool is_about_same(const fs_event_t *a, const fs_event_t *b)
+{
+    bool name = a->name == b->name || (fs_renames(a) && a->name2 == b->name)
+                || (fs_renames(b) && b->name2 == a->name)
+                || (fs_renames(a) && fs_renames(b) && a->name2 == b->name2);
+    bool file = a->inode != IMAGE_NONE && a->inode == b->inode;
+    bool gone = (a->over > 0 && (a->over == b->inode + 1U || a->over == b->over))
+                || (b->over > 0 && b->over == a->inode + 1U);
+    return name || file || gone;
+}
+
 bool persist_needs(const persist_t *persist, const fs_event_t *later, const fs_event_t *earlier)
 {
     if (!fs_changes_name(later)) {
@@ -155,16 +170,17 @@ bool persist_needs(const persist_t *persist, const fs_event_t *later, const fs_e
     bool moves = earlier->kind == FS_MOVE_DIR && later->kind == FS_MOVE_DIR;
     bool moved_out = later->kind == FS_RMDIR && fs_renames(earlier)
                      && image_name_is_within(persist->image, earlier->name, later->name);
-    return moves || moved_out || is_in_changed(persist, later, earlier)
-           || leads_into(persist, later, earlier);
+    return is_about_same(later, earlier) || moves || moved_out
+           || is_in_changed(persist, later, earlier) || leads_into(persist, later, earlier);
 }
 
-/** Rules 9 and 11: does a later change of a name that becomes durable take this one along? */
+/** Rules 3, 9 and 11: does a later change of a name that becomes durable take this one along? */
 static bool takes_along(const persist_t *persist, const fs_event_t *later,
                         const fs_event_t *earlier)
 {
     return fs_changes_name(earlier)
-           && (is_in_changed(persist, earlier, later) || leads_into(persist, later, earlier));
+           && (is_about_same(later, earlier) || is_in_changed(persist, earlier, later)
+               || leads_into(persist, later, earlier));
 }
 
 /** Which of the pending events the sync makes durable. Later ones first: they decide over earlier ones. */
@@ -180,8 +196,7 @@ static void find_covered(persist_t *persist, const fs_event_t *sync, uint32_t en
                 persist->covered[at] && takes_along(persist, persist_pending(persist, at), event);
         }
         persist->covered[i] = covered;
-        bool carries = fs_renames(event) || event->kind == FS_RMDIR;
-        first_carrier = covered && carries ? i : first_carrier;
+        first_carrier = covered && fs_changes_name(event) ? i : first_carrier;
     }
 }
 
@@ -225,14 +240,20 @@ static void persist_sync(persist_t *persist, uint32_t index)
     persist->n_pending = kept;
 }
 
-static bool overlaps(const fs_event_t *a, const fs_event_t *b)
+#define SECTOR_BYTES 512U
+
+static bool shares_sector(const persist_t *persist, const fs_event_t *a, const fs_event_t *b)
 {
-    return a->offset < b->offset + b->length && b->offset < a->offset + a->length;
+    uint64_t sector =
+        persist->disk != NULL && persist->disk->sector > 0 ? persist->disk->sector : SECTOR_BYTES;
+    return a->offset / sector <= (b->offset + b->length - 1) / sector
+           && b->offset / sector <= (a->offset + a->length - 1) / sector;
 }
 
 /** Rule 8. What is older than a size that goes along would undo it. */
-static void persist_through(persist_t *persist, const fs_event_t *write)
+static void persist_through(persist_t *persist)
 {
+    const fs_event_t *write = persist_pending(persist, persist->n_pending - 1);
     uint32_t resized = 0;
     for (uint32_t i = 0; i < persist->n_pending; i++) {
         const fs_event_t *event = persist_pending(persist, i);
@@ -242,14 +263,18 @@ static void persist_through(persist_t *persist, const fs_event_t *write)
     for (uint32_t i = 0; i < persist->n_pending; i++) {
         const fs_event_t *event = persist_pending(persist, i);
         bool same = fs_changes_content(event) && event->inode == write->inode;
-        if (same && (i < resized || overlaps(event, write))) {
+        if (same && (i < resized || shares_sector(persist, event, write))) {
             persist_apply(persist->image, event);
         } else {
             persist->pending[kept++] = persist->pending[i];
         }
     }
     persist->n_pending = kept;
-    persist_apply(persist->image, write);
+}
+
+bool persist_is_under_way(const persist_t *persist)
+{
+    return persist->under_way;
 }
 
 static bool inode_may_be_seen(const persist_t *persist, uint32_t inode)
@@ -290,9 +315,12 @@ static void persist_wait(persist_t *persist, uint32_t index)
 static void persist_step(persist_t *persist, uint32_t index)
 {
     const fs_event_t *event = &persist->list->events[index];
-    if (event->kind == FS_WRITE && event->durable && !sync_is_ignored(persist, event)) {
-        persist_through(persist, event);
-    } else if (event->kind != FS_SYNC && event->kind != FS_SYNC_DIR) {
+    if (persist->under_way) {
+        persist_through(persist);
+    }
+    persist->under_way = event->kind == FS_WRITE && event->durable && event->length > 0
+                         && !sync_is_ignored(persist, event);
+    if (event->kind != FS_SYNC && event->kind != FS_SYNC_DIR) {
         persist_wait(persist, index);
     } else if (!sync_is_ignored(persist, event)) {
         persist_sync(persist, index);

@@ -11,6 +11,7 @@ crash keeps any part of what waits. explorer/image/README.md has the rules and t
 
 /** What a disk, and the file system on it, make of an fsync. */
 typedef struct disk_profile {
+    uint32_t sector; /**< bytes that it holds whole; 0: 512 */
     path_set_t lies; /**< files whose fsync does nothing ("." for the directory) */
     bool ordered; /**< names become durable in order, and any fsync takes those before it along */
 } disk_profile_t;
@@ -27,6 +28,7 @@ typedef struct persist {
     bool *covered;         /**< of these: by the sync that happens now */
     bool *overlapped;      /**< by event: it waits on, since it overlapped an fsync of its file */
     uint32_t n_overlapped; /**< events that this array has room for */
+    bool under_way; /**< what happened last is a write that is durable when it ends, and has not */
 } persist_t;
 
 /** image: what is durable before the first event; every inode of the list exists in it. disk may
@@ -48,6 +50,10 @@ const fs_event_t *persist_pending(const persist_t *persist, uint32_t i);
 
 /** Has the i-th event that waits overlapped an fsync of its file, so that a program may take it for durable? */
 bool persist_is_overlapped(const persist_t *persist, uint32_t i);
+
+/** Is what happened last a write that is durable by itself? At this crash point it is still under way: it may be torn or
+lost, and whoever waits for it has not been told. */
+bool persist_is_under_way(const persist_t *persist);
 
 /** Can a change of a name not be there after a crash without this earlier one, since otherwise a file would be in
 two directories, in none, or in a directory of an earlier life? */

@@ -39,8 +39,6 @@ bool reader_path(const reader_t *reader, size_t offset, char out[PATH_ROOM]);
 file_map_t *reader_file(reader_t *reader);
 /** An event of the record, added to the trace. */
 fs_event_t *reader_event(reader_t *reader, fs_kind_t kind);
-/** How many of the events before the one that was added last had not ended when it began. */
-uint32_t reader_late(const reader_t *reader);
 uint32_t reader_name(reader_t *reader, const char *path);
 bool reader_ignores(const reader_t *reader, const char *path);
 

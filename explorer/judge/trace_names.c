@@ -70,6 +70,7 @@ dberr_t reader_on_rename(reader_t *reader)
     event->inode = inode;
     event->name = name;
     event->name2 = name2;
+    event->over = image_lookup(reader->image, name2) + 1U; /* IMAGE_NONE + 1 is none */
     persist_apply(reader->image, event);
     files_rename(reader, inode, event->name2);
     rules_event(reader->rules, event, from);
@@ -130,7 +131,6 @@ dberr_t reader_on_sync_dir(reader_t *reader)
     const file_map_t *folder =
         reader_file(reader); /* another process may have renamed it since it was opened */
     fs_event_t *event = reader_event(reader, FS_SYNC_DIR);
-    event->late = reader_late(reader);
     event->name = folder != NULL && folder->known ? folder->name : reader_name(reader, path);
     rules_event(reader->rules, event, path);
     return DB_SUCCESS;

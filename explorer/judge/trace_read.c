@@ -64,6 +64,17 @@ file_map_t *reader_file(reader_t *reader)
     return &reader->files[id];
 }
 
+/** How many of the events before the one that was added last had not ended when it began. */
+static uint32_t reader_late(const reader_t *reader)
+{
+    const fs_list_t *list = &reader->trace->list;
+    uint32_t late = 0;
+    while (late + 1 < list->n && list->events[list->n - 2 - late].seq > reader->rec.began) {
+        late++;
+    }
+    return late;
+}
+
 fs_event_t *reader_event(reader_t *reader, fs_kind_t kind)
 {
     fs_event_t *event = fs_list_add(&reader->trace->list, kind);
@@ -72,17 +83,8 @@ fs_event_t *reader_event(reader_t *reader, fs_kind_t kind)
     event->acked_line = reader->acked_line;
     event->issued_line = reader->issued_line;
     event->site = reader->site;
+    event->late = reader_late(reader);
     return event;
-}
-
-uint32_t reader_late(const reader_t *reader)
-{
-    const fs_list_t *list = &reader->trace->list;
-    uint32_t late = 0;
-    while (late + 1 < list->n && list->events[list->n - 2 - late].seq > reader->rec.began) {
-        late++;
-    }
-    return late;
 }
 
 uint32_t reader_name(reader_t *reader, const char *path)
@@ -104,7 +106,6 @@ static void content_changed(reader_t *reader, const file_map_t *file, fs_kind_t 
     event->name = file->name;
     event->offset = offset;
     event->length = length;
-    event->late = kind == FS_SYNC ? reader_late(reader) : 0;
     event->old_size = image_size(reader->image, event->inode);
     persist_apply(reader->image, event);
     rules_event(reader->rules, event, image_name_text(reader->image, event->name));
@@ -192,6 +193,7 @@ static dberr_t on_write(reader_t *reader)
     event->length = length;
     event->data = reader->payload;
     event->durable = (reader->rec.flags & TP_WRITE_DURABLE) != 0;
+    event->old_size = image_size(reader->image, event->inode);
     bool empty = flush_place_is_empty(reader->image, event);
     rules_before(reader->rules, event->inode, path, event->offset, length);
     persist_apply(reader->image, event);

@@ -1,16 +1,16 @@
 /* Crash models.
 
-Place: above persist.c, below state.c.
+Place: above choice.c, below state.c.
 
 Rules
 1. A write is whole, dropped, or torn at units aligned in its file: sectors, or what the storage promises to write
    whole; other changes are whole or dropped.
-2. Waiting events may be kept in any combination: the disk and the file system may write back in any
-   order. What is kept is applied in order: of two kept writes of a sector the later one is there.
+2. Waiting events may be kept in any combination that choice.c calls coherent: the disk and the file system may write back
+   in any order. What is kept is applied in order: of two kept writes of a sector the later one is there.
 3. Bounded and fair: where a model singles out one event of many, it takes at most MODEL_PICKS_MAX
    of them, the newest always, one of each equal stretch of the others, chosen by the state's own
    stream. */
-#include "explorer/model/models.h"
+#include "explorer/model/choice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,31 +36,18 @@ uint64_t stream_mix(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 
 /* ---- how many ---- */
 
-/** What is persisted whole of the write: sectors, or more. */
-static uint64_t unit_of(const model_config_t *config, const fs_event_t *event)
-{
-    return event->unit > config->sector ? event->unit : config->sector;
-}
-
-/** Aligned parts of `bytes` bytes that the write touches. */
-static uint64_t parts_of(const fs_event_t *event, uint64_t bytes)
-{
-    return (event->offset + event->length - 1) / bytes - event->offset / bytes + 1;
-}
-
-static uint64_t units_of(const model_config_t *config, const fs_event_t *event)
-{
-    return parts_of(event, unit_of(config, event));
-}
-
 uint64_t model_sectors(const model_config_t *config, const fs_event_t *event)
 {
-    return event->kind == FS_WRITE && event->length > 0 ? parts_of(event, config->sector) : 1;
+    if (event->kind != FS_WRITE || event->length == 0) {
+        return 1;
+    }
+    return (event->offset + event->length - 1) / config->sector - event->offset / config->sector
+           + 1;
 }
 
 static bool can_tear(const model_config_t *config, const fs_event_t *event)
 {
-    return event->kind == FS_WRITE && event->length > 0 && units_of(config, event) > 1;
+    return choice_units(config, event) > 1;
 }
 
 static uint32_t count_tearable(const model_config_t *config, const persist_t *persist)
@@ -91,7 +78,7 @@ static uint32_t count_cuts(const model_config_t *config, const persist_t *persis
     if (event == NULL || event->site != SITE_REDO) {
         return 0;
     }
-    uint64_t cuts = units_of(config, event) - 1;
+    uint64_t cuts = choice_units(config, event) - 1;
     return cuts < MODEL_CUTS_MAX ? (uint32_t)cuts : MODEL_CUTS_MAX;
 }
 
@@ -106,7 +93,7 @@ void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *
         }
         for (uint32_t tear = 0; tear < TEAR_KINDS; tear++) {
             torn->n[event->site][event->first_flush ? 0 : 1][tear] +=
-                units_of(config, event) >= SECTORS_MIN[tear];
+                choice_units(config, event) >= SECTORS_MIN[tear];
         }
     }
 }
@@ -211,21 +198,12 @@ static uint32_t nth_tearable(const model_config_t *config, const persist_t *pers
     return 0;
 }
 
-/** The changes of names before the present event that are lost. */
-typedef struct lost_names {
-    const fs_event_t **events;
-    uint32_t n;
-} lost_names_t;
-
-typedef struct applier {
-    const model_config_t *config;
-    const persist_t *persist;
+typedef struct chooser {
+    choice_t choice;
     stream_t *stream;
-    torn_t *torn;
-    lost_names_t *lost;
-} applier_t;
+} chooser_t;
 
-static void torn_add(torn_t *torn, const fs_event_t *event, tear_t tear)
+void torn_add(torn_t *torn, const fs_event_t *event, tear_t tear)
 {
     torn->n[event->site][event->first_flush ? 0 : 1][tear]++;
     uint32_t i = torn->n_places++ % MODEL_LOST_MAX;
@@ -260,222 +238,125 @@ bool torn_overlaps(const torn_t *torn, const fs_event_t *event)
     return false;
 }
 
-static void tell_kept(const applier_t *applier, uint32_t pending, uint64_t first, uint64_t end)
+static const fs_event_t *waiting(const chooser_t *chooser, uint32_t i)
 {
-    const model_watch_t *watch = applier->config->watch;
-    if (watch != NULL) {
-        watch->kept(watch->ctx, pending, first, end);
+    return persist_pending(chooser->choice.persist, i);
+}
+
+static void keep_range(chooser_t *chooser, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
+        choice_keep(&chooser->choice, i);
     }
 }
 
-/** Units [first, end) of the i-th event that waits, a write. */
-static void write_units(const applier_t *applier, uint32_t i, uint64_t first, uint64_t end)
+/** At least one unit is kept and at least one is lost. */
+static void keep_interior(chooser_t *chooser, uint32_t at, uint64_t n)
 {
-    const fs_event_t *event = persist_pending(applier->persist, i);
-    uint64_t sector = applier->config->sector;
-    uint64_t unit = unit_of(applier->config, event);
-    uint64_t base = event->offset / unit;
-    uint64_t from = (base + first) * unit;
-    uint64_t to = (base + end) * unit;
-    from = from > event->offset ? from : event->offset;
-    to = to < event->offset + event->length ? to : event->offset + event->length;
-    CHECK(image_write(applier->persist->image, event->inode, from,
-                      event->data + (from - event->offset), to - from));
-    base = event->offset / sector;
-    tell_kept(applier, i, from / sector - base, (to - 1) / sector - base + 1);
-}
-
-/** At least one sector is kept and at least one is lost. @return what that came to: a mask that changes only
-once is a prefix or a suffix */
-static tear_t apply_interior(const applier_t *applier, uint32_t at, uint64_t n)
-{
-    uint64_t kept = stream_below(applier->stream, n);
-    uint64_t lost = (kept + 1 + stream_below(applier->stream, n - 1)) % n;
+    uint64_t kept = stream_below(chooser->stream, n);
+    uint64_t lost = (kept + 1 + stream_below(chooser->stream, n - 1)) % n;
     uint64_t bits = 0;
-    uint64_t changes = 0;
-    bool first_there = false;
-    bool last_there = false;
     for (uint64_t i = 0; i < n; i++) {
-        bits = i % 64 == 0 ? stream_next(applier->stream) : bits >> 1;
-        bool there = i == kept || ((bits & 1) != 0 && i != lost);
-        if (there) {
-            write_units(applier, at, i, i + 1);
+        bits = i % 64 == 0 ? stream_next(chooser->stream) : bits >> 1;
+        if (i == kept || ((bits & 1) != 0 && i != lost)) {
+            choice_keep_units(&chooser->choice, at, i, i + 1);
         }
-        first_there = i == 0 ? there : first_there;
-        changes += i > 0 && there != last_there;
-        last_there = there;
     }
-    return changes > 1 ? TEAR_INTERIOR : first_there ? TEAR_PREFIX : TEAR_SUFFIX;
 }
 
-static void apply_torn(const applier_t *applier, uint32_t i, tear_t tear)
+/** Of the i-th event, a write that was not kept so far, a part is. */
+static void keep_part(chooser_t *chooser, uint32_t i, tear_t tear)
 {
-    const fs_event_t *event = persist_pending(applier->persist, i);
-    uint64_t n = units_of(applier->config, event);
-    uint64_t cut = 1 + stream_below(applier->stream, n - 1);
+    uint64_t n = choice_units(chooser->choice.config, waiting(chooser, i));
+    uint64_t cut = 1 + stream_below(chooser->stream, n - 1);
     if (tear == TEAR_PREFIX) {
-        write_units(applier, i, 0, cut);
+        choice_keep_units(&chooser->choice, i, 0, cut);
     } else if (tear == TEAR_SUFFIX) {
-        write_units(applier, i, cut, n);
+        choice_keep_units(&chooser->choice, i, cut, n);
     } else {
-        tear = apply_interior(applier, i, n);
-    }
-    torn_add(applier->torn, event, tear);
-}
-
-static void lose_name(const applier_t *applier, const fs_event_t *event)
-{
-    lost_names_t *lost = applier->lost;
-    if (lost->events == NULL) {
-        lost->events = mem_alloc(applier->persist->n_pending * sizeof(const fs_event_t *));
-    }
-    lost->events[lost->n++] = event;
-}
-
-/** These are lost. */
-static void drop_range(const applier_t *applier, uint32_t from, uint32_t to)
-{
-    for (uint32_t i = from; i < to; i++) {
-        const fs_event_t *event = persist_pending(applier->persist, i);
-        if (event->kind == FS_WRITE) {
-            torn_add(applier->torn, event, TEAR_DROPPED);
-        }
-        if (fs_changes_name(event)) {
-            lose_name(applier, event);
-        }
+        keep_interior(chooser, i, n);
     }
 }
 
-/** The change of a name cannot be there without one that is lost. */
-static bool is_cut_off(const applier_t *applier, const fs_event_t *event)
+/** @param others are all other events there, or none? */
+static void choose_one_torn(chooser_t *chooser, uint32_t k, bool others)
 {
-    const lost_names_t *lost = applier->lost;
-    if (lost->n == 0 || !fs_changes_name(event)) {
-        return false;
-    }
-    bool needs = persist_is_ordered(applier->persist);
-    for (uint32_t i = 0; i < lost->n && !needs; i++) {
-        needs = persist_needs(applier->persist, event, lost->events[i]);
-    }
-    return needs;
-}
-
-static void apply_range(const applier_t *applier, uint32_t from, uint32_t to)
-{
-    for (uint32_t i = from; i < to; i++) {
-        const fs_event_t *event = persist_pending(applier->persist, i);
-        if (is_cut_off(applier, event)) {
-            lose_name(applier, event);
-            continue;
-        }
-        persist_apply(applier->persist->image, event);
-        tell_kept(applier, i, 0, model_sectors(applier->config, event));
+    const persist_t *persist = chooser->choice.persist;
+    uint32_t n = count_tearable(chooser->choice.config, persist);
+    uint32_t at =
+        nth_tearable(chooser->choice.config, persist, pick(k / TEAR_PARTS, n, chooser->stream));
+    keep_part(chooser, at, (tear_t)(k % TEAR_PARTS));
+    if (others) {
+        keep_range(chooser, 0, at);
+        keep_range(chooser, at + 1, persist->n_pending);
     }
 }
 
-/** @param others keeps or loses what else waits */
-static void apply_one_torn(const applier_t *applier, uint32_t k,
-                           void (*others)(const applier_t *, uint32_t from, uint32_t to))
+/** Even k: the picked event and all later ones are lost. Odd k: of the picked one a part is there. */
+static void choose_ordered(chooser_t *chooser, uint32_t k)
 {
-    const persist_t *persist = applier->persist;
-    uint32_t n = count_tearable(applier->config, persist);
-    uint32_t at = nth_tearable(applier->config, persist, pick(k / TEAR_PARTS, n, applier->stream));
-    others(applier, 0, at);
-    apply_torn(applier, at, (tear_t)(k % TEAR_PARTS));
-    others(applier, at + 1, persist->n_pending);
-}
-
-/** Even k: the picked event and all later ones are lost. Odd k: of the picked one a part is there.
-*/
-static void apply_ordered(const applier_t *applier, uint32_t k)
-{
-    const persist_t *persist = applier->persist;
-    uint32_t at = pick(k / 2, persist->n_pending, applier->stream);
-    const fs_event_t *event = persist_pending(persist, at);
-    apply_range(applier, 0, at);
-    if (k % 2 != 0 && can_tear(applier->config, event)) {
-        apply_torn(applier, at, (tear_t)stream_below(applier->stream, TEAR_PARTS));
-    } else {
-        drop_range(applier, at, at + 1);
+    uint32_t at = pick(k / 2, chooser->choice.persist->n_pending, chooser->stream);
+    keep_range(chooser, 0, at);
+    if (k % 2 != 0 && can_tear(chooser->choice.config, waiting(chooser, at))) {
+        keep_part(chooser, at, (tear_t)stream_below(chooser->stream, TEAR_PARTS));
     }
-    drop_range(applier, at + 1, persist->n_pending);
 }
 
 /** Everything before the last write, and k + 1 of its sectors. */
-static void apply_log_cut(const applier_t *applier, uint32_t k)
+static void choose_log_cut(chooser_t *chooser, uint32_t k)
 {
-    uint32_t last = applier->persist->n_pending - 1;
-    const fs_event_t *event = persist_pending(applier->persist, last);
-    apply_range(applier, 0, last);
-    write_units(applier, last, 0, k + 1U);
-    torn_add(applier->torn, event, TEAR_PREFIX);
+    uint32_t last = chooser->choice.persist->n_pending - 1;
+    keep_range(chooser, 0, last);
+    choice_keep_units(&chooser->choice, last, 0, k + 1U);
 }
 
-/** k = 0: every write of the killed process is there. k = 1: it was killed in the middle of the last one.
-@return that one as far as it came */
-static fs_event_t killed_write(const model_config_t *config, uint32_t k, stream_t *stream,
-                               const persist_t *persist)
+/** k = 1: a process was killed in the middle of its last write. @return units of it that were written */
+static uint64_t killed_units(const model_config_t *config, const fs_event_t *last, stream_t *stream)
 {
-    fs_event_t event = *persist_pending(persist, persist->n_pending - 1);
-    if (k > 0) {
-        uint64_t unit = unit_of(config, &event);
-        uint64_t cut = 1 + stream_below(stream, units_of(config, &event) - 1);
-        event.length = (event.offset / unit + cut) * unit - event.offset;
-    }
-    return event;
+    return 1 + stream_below(stream, choice_units(config, last) - 1);
 }
 
-static void apply_kill(const applier_t *applier, uint32_t k)
+/** k = 0: every write of the killed process is there. */
+static void choose_kill(chooser_t *chooser, uint32_t k)
 {
-    const persist_t *persist = applier->persist;
-    uint32_t n = persist->n_pending;
-    if (n == 0) {
-        return;
-    }
-    fs_event_t last = killed_write(applier->config, k, applier->stream, persist);
-    apply_range(applier, 0, n - 1);
-    persist_apply(persist->image, &last);
-    tell_kept(applier, n - 1, 0, model_sectors(applier->config, &last));
+    uint32_t n = chooser->choice.persist->n_pending;
+    keep_range(chooser, 0, k == 0 ? n : n - 1);
     if (k > 0) {
-        torn_add(applier->torn, persist_pending(persist, n - 1), TEAR_PREFIX);
+        uint64_t units =
+            killed_units(chooser->choice.config, waiting(chooser, n - 1), chooser->stream);
+        choice_keep_units(&chooser->choice, n - 1, 0, units);
     }
 }
 
 /** A density per state, and a quarter of the kept writes torn. Few events: all combinations, by the
 bits of k. */
-static void apply_subset(const applier_t *applier, uint32_t k)
+static void choose_subset(chooser_t *chooser, uint32_t k)
 {
-    const persist_t *persist = applier->persist;
-    uint64_t density = 1 + stream_below(applier->stream, 7);
+    const persist_t *persist = chooser->choice.persist;
+    uint64_t density = 1 + stream_below(chooser->stream, 7);
     for (uint32_t i = 0; i < persist->n_pending; i++) {
-        const fs_event_t *event = persist_pending(persist, i);
         bool kept = persist->n_pending < 3 ? (k >> i & 1U) != 0
-                                           : stream_below(applier->stream, 8) < density;
-        bool tear = stream_below(applier->stream, 4) == 0;
-        if (kept && tear && can_tear(applier->config, event)) {
-            apply_torn(applier, i, (tear_t)stream_below(applier->stream, TEAR_PARTS));
+                                           : stream_below(chooser->stream, 8) < density;
+        bool tear = stream_below(chooser->stream, 4) == 0;
+        if (kept && tear && can_tear(chooser->choice.config, waiting(chooser, i))) {
+            keep_part(chooser, i, (tear_t)stream_below(chooser->stream, TEAR_PARTS));
         } else if (kept) {
-            apply_range(applier, i, i + 1);
-        } else {
-            drop_range(applier, i, i + 1);
+            choice_keep(&chooser->choice, i);
         }
     }
 }
 
 /** Each file has a fate of its own, drawn by its number: all of its waiting events are kept, none, or those up to one
 of them. A disk may write back one file long before another. */
-static void apply_by_file(const applier_t *applier, uint64_t fate_seed)
+static void choose_by_file(chooser_t *chooser, uint64_t fate_seed)
 {
-    const persist_t *persist = applier->persist;
+    const persist_t *persist = chooser->choice.persist;
     for (uint32_t i = 0; i < persist->n_pending; i++) {
-        const fs_event_t *event = persist_pending(persist, i);
-        stream_t fate = {.state = stream_mix(fate_seed, file_of(event), 0, 0)};
+        stream_t fate = {.state = stream_mix(fate_seed, file_of(waiting(chooser, i)), 0, 0)};
         uint32_t kind = (uint32_t)stream_below(&fate, 3);
         uint32_t last = (uint32_t)stream_below(&fate, persist->n_pending);
         if (kind == 0 || (kind == 1 && i <= last)) {
-            apply_range(applier, i, i + 1);
-        } else {
-            drop_range(applier, i, i + 1);
+            choice_keep(&chooser->choice, i);
         }
     }
 }
@@ -487,16 +368,17 @@ static stream_t state_stream(const model_config_t *config, model_t model, uint32
 }
 
 /** k = 0: all that overlapped are lost; from 1 on one of them is, the newest first. */
-static void apply_overlapped(const applier_t *applier, uint32_t k)
+static void choose_overlapped(chooser_t *chooser, uint32_t k)
 {
-    const persist_t *persist = applier->persist;
+    const persist_t *persist = chooser->choice.persist;
     uint32_t n = count_overlapped(persist);
-    uint32_t lost = k == 0 ? 0 : pick(k - 1, n, applier->stream);
+    uint32_t lost = k == 0 ? 0 : pick(k - 1, n, chooser->stream);
     uint32_t overlapped = 0;
     for (uint32_t i = 0; i < persist->n_pending; i++) {
-        bool is_lost = persist_is_overlapped(persist, i) && (k == 0 || overlapped == lost);
+        if (!persist_is_overlapped(persist, i) || (k > 0 && overlapped != lost)) {
+            choice_keep(&chooser->choice, i);
+        }
         overlapped += persist_is_overlapped(persist, i);
-        (is_lost ? drop_range : apply_range)(applier, i, i + 1);
     }
 }
 
@@ -505,67 +387,80 @@ void model_kill_waiting(const model_config_t *config, uint32_t k, uint64_t point
 {
     stream_t stream = state_stream(config, MODEL_KILL, k, point);
     for (uint32_t i = 0; i < persist->n_pending; i++) {
-        bool last = i + 1 == persist->n_pending;
-        *fs_list_add(list, FS_WRITE) =
-            last ? killed_write(config, k, &stream, persist) : *persist_pending(persist, i);
+        fs_event_t *event = fs_list_add(list, FS_WRITE);
+        *event = *persist_pending(persist, i);
+        event->late = 0; /* what overlapped it may not wait any more */
     }
+    if (k > 0) {
+        fs_event_t *last = &list->events[list->n - 1];
+        uint64_t unit = choice_unit(config, last);
+        uint64_t end = last->offset / unit + killed_units(config, last, &stream);
+        last->length = end * unit - last->offset;
+    }
+}
+
+/** Which of what waits the state keeps, as far as it was drawn; not all of these a disk can leave. */
+static void choose(chooser_t *chooser, model_t model, uint32_t k)
+{
+    uint32_t n = chooser->choice.persist->n_pending;
+    switch (model) {
+    case MODEL_ALL_PERSISTED:
+        keep_range(chooser, 0, n);
+        break;
+    case MODEL_NONE_PERSISTED:
+        break;
+    case MODEL_ONE_DROPPED:
+        keep_range(chooser, 0, n);
+        choice_lose(&chooser->choice, pick(k, n, chooser->stream));
+        break;
+    case MODEL_ONE_PERSISTED:
+        choice_keep(&chooser->choice, pick(k, n, chooser->stream));
+        break;
+    case MODEL_ONE_TORN:
+        choose_one_torn(chooser, k, true);
+        break;
+    case MODEL_SUBSET:
+        choose_subset(chooser, k);
+        break;
+    case MODEL_ORDERED:
+        choose_ordered(chooser, k);
+        break;
+    case MODEL_LOG_CUT:
+        choose_log_cut(chooser, k);
+        break;
+    case MODEL_KILL:
+        choose_kill(chooser, k);
+        break;
+    case MODEL_BY_FILE:
+        choose_by_file(chooser, stream_next(chooser->stream));
+        break;
+    case MODEL_ONE_PART:
+        choose_one_torn(chooser, k, false);
+        break;
+    case MODEL_OVERLAPPED:
+        choose_overlapped(chooser, k);
+        break;
+    case MODEL_KINDS:
+        CHECK(false);
+    }
+}
+
+/** A model that keeps little keeps what that needs; one that loses little loses what cannot be there without it. */
+static choice_rule_t rule_of(model_t model, uint32_t k)
+{
+    bool keeps = model == MODEL_ONE_PERSISTED || model == MODEL_ONE_PART
+                 || (model == MODEL_SUBSET && k % 2 == 1);
+    return keeps ? CHOICE_KEEP_WINS : CHOICE_LOSS_WINS;
 }
 
 void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64_t point,
                  const persist_t *persist, torn_t *torn)
 {
     stream_t stream = state_stream(config, model, k, point);
-    lost_names_t lost = {.n = 0};
-    applier_t applier = {
-        .config = config, .persist = persist, .stream = &stream, .torn = torn, .lost = &lost};
-    uint32_t n = persist->n_pending;
-    uint32_t at;
-    switch (model) {
-    case MODEL_ALL_PERSISTED:
-        apply_range(&applier, 0, n);
-        break;
-    case MODEL_NONE_PERSISTED:
-        drop_range(&applier, 0, n);
-        break;
-    case MODEL_ONE_DROPPED:
-        at = pick(k, n, &stream);
-        apply_range(&applier, 0, at);
-        drop_range(&applier, at, at + 1);
-        apply_range(&applier, at + 1, n);
-        break;
-    case MODEL_ONE_PERSISTED:
-        at = pick(k, n, &stream);
-        drop_range(&applier, 0, at);
-        apply_range(&applier, at, at + 1);
-        drop_range(&applier, at + 1, n);
-        break;
-    case MODEL_ONE_TORN:
-        apply_one_torn(&applier, k, apply_range);
-        break;
-    case MODEL_SUBSET:
-        apply_subset(&applier, k);
-        break;
-    case MODEL_ORDERED:
-        apply_ordered(&applier, k);
-        break;
-    case MODEL_LOG_CUT:
-        apply_log_cut(&applier, k);
-        break;
-    case MODEL_KILL:
-        apply_kill(&applier, k);
-        break;
-    case MODEL_BY_FILE:
-        apply_by_file(&applier, stream_next(&stream));
-        break;
-    case MODEL_ONE_PART:
-        apply_one_torn(&applier, k, drop_range);
-        break;
-    case MODEL_OVERLAPPED:
-        apply_overlapped(&applier, k);
-        break;
-    case MODEL_KINDS:
-        CHECK(false);
-    }
-    free(lost.events);
-    image_settle(persist->image);
+    chooser_t chooser = {.stream = &stream};
+    choice_begin(&chooser.choice, config, persist);
+    choose(&chooser, model, k);
+    choice_settle(&chooser.choice, rule_of(model, k));
+    choice_apply(&chooser.choice, torn);
+    choice_end(&chooser.choice);
 }

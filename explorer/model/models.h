@@ -96,6 +96,9 @@ typedef struct torn {
 /** Did the write lose anything of what this event writes? */
 bool torn_overlaps(const torn_t *torn, const fs_event_t *event);
 
+/** Adds one write that lost anything. */
+void torn_add(torn_t *torn, const fs_event_t *event, tear_t tear);
+
 /** Adds each write of the list to the kinds of loss that it has sectors enough for. */
 void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *torn);
 

@@ -340,7 +340,8 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_LIST_MODELS:
         return args->list_models = true;
     case OPT_SECTOR:
-        return parse_sector(value, &args->campaign.models.sector);
+        return parse_sector(value, &args->campaign.models.sector)
+               && parse_sector(value, &args->campaign.disk.sector);
     case OPT_SEED:
         return parse_u64(value, 0, UINT64_MAX, &args->campaign.models.seed);
     case OPT_STATES:

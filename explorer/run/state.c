@@ -450,8 +450,9 @@ void explorer_visit(explorer_t *explorer, model_t model, uint32_t k)
     const fs_list_t *list = &explorer->trace->list;
     uint32_t point = explorer->persist.next;
     const allowed_t *allowed = explorer->allowed;
+    uint32_t told = persist_is_under_way(&explorer->persist) ? point - 1 : point;
     uint32_t acked =
-        point == 0 ? explorer->trace->first_acked_line : list->events[point - 1].acked_line;
+        told == 0 ? explorer->trace->first_acked_line : list->events[told - 1].acked_line;
     uint32_t issued = point == 0 ? 0 : list->events[point - 1].issued_line;
     uint32_t low = allowed_at(allowed, acked);
     uint32_t high = allowed_newest(allowed, acked, issued);

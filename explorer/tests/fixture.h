@@ -66,11 +66,27 @@ static inline void add_fill(fs_list_t *list, uint32_t inode, uint64_t offset, ui
     list->events[list->n - 1].data = fs_list_copy(list, buf, len);
 }
 
-static inline void add_truncate(fs_list_t *list, uint32_t inode, uint64_t size)
+/** From the size that the file has after the changes before it in the list; base: in front of all. */
+static inline void add_resize(fs_list_t *list, uint32_t inode, uint64_t base, uint64_t size)
 {
+    for (uint32_t i = 0; i < list->n; i++) {
+        const fs_event_t *event = &list->events[i];
+        uint64_t end = event->offset + event->length;
+        if (event->inode == inode && event->kind == FS_TRUNCATE) {
+            base = event->offset;
+        } else if (event->inode == inode && event->kind == FS_WRITE) {
+            base = end > base ? end : base;
+        }
+    }
     fs_event_t *event = fs_list_add(list, FS_TRUNCATE);
     event->inode = inode;
     event->offset = size;
+    event->old_size = base;
+}
+
+static inline void add_truncate(fs_list_t *list, uint32_t inode, uint64_t size)
+{
+    add_resize(list, inode, 0, size);
 }
 
 static inline void add_sync(fs_list_t *list, image_t *image, uint32_t inode, const char *path)

@@ -181,27 +181,84 @@ static void test_overlap(void **state)
     assert_absent(f->image, "b");
 }
 
-/** A durable write is there at once, and what waited of its bytes with it; what lies elsewhere waits on. A new size
-takes all that is older along. */
+/** A durable write is under way right behind it, and there as soon as anything else happens; what waited of its sectors
+comes with it, and what lies elsewhere waits on. A new size takes all that is older along. */
 static void test_durable(void **state)
 {
     persist_fixture_t *f = *state;
     add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
     add_sync_dir(&f->list, f->image, ".");
     add_write(&f->list, 0, 0, "aaaa");
-    add_write(&f->list, 0, 8, "bbbb");
-    add_write(&f->list, 0, 2, "cc");
+    add_write(&f->list, 0, 600, "bbbb");
+    add_write(&f->list, 0, 8, "cc");
     f->list.events[4].durable = true;
+    add_write(&f->list, 1, 0, "other");
     persist_advance(&f->persist, 5);
-    assert_file(f->image, "a", "aacc");
-    assert_int_equal(f->persist.n_pending, 1);
+    assert_file(f->image, "a", "");
+    assert_true(persist_is_under_way(&f->persist));
+    assert_int_equal(f->persist.n_pending, 3);
+    persist_advance(&f->persist, 6);
+    assert_false(persist_is_under_way(&f->persist));
+    assert_int_equal(image_size(f->image, 0), 10);
+    assert_memory_equal(bytes_of(f->image, 0), "aaaa\0\0\0\0cc", 10);
+    assert_int_equal(f->persist.n_pending, 2); /* 'bbbb', and the other file's */
     add_truncate(&f->list, 0, 9);
-    add_write(&f->list, 0, 0, "d");
-    f->list.events[6].durable = true;
-    persist_advance(&f->persist, 7);
+    add_write(&f->list, 0, 1, "d");
+    f->list.events[7].durable = true;
+    add_sync(&f->list, f->image, 1, "other");
+    persist_advance(&f->persist, 9);
     assert_int_equal(f->persist.n_pending, 0);
     assert_int_equal(image_size(f->image, 0), 9);
-    assert_memory_equal(bytes_of(f->image, 0), "dacc\0\0\0\0b", 9);
+    assert_memory_equal(bytes_of(f->image, 0), "adaa\0\0\0\0c", 9);
+}
+
+/** On a disk of larger sectors a durable write takes what waited of such a one along; one that lies is never durable. */
+static void test_durable_sectors(void **state)
+{
+    persist_fixture_t *f = *state;
+    f->disk.sector = 4096;
+    f->disk.lies.patterns[0] = "liar";
+    f->disk.lies.n = 1;
+    add_write(&f->list, 0, 600, "b");
+    add_write(&f->list, 0, 4096, "e");
+    add_write(&f->list, 0, 8, "c");
+    f->list.events[2].durable = true;
+    f->list.events[2].name = name_of(f->image, "a");
+    add_write(&f->list, 1, 0, "x");
+    f->list.events[3].durable = true;
+    f->list.events[3].name = name_of(f->image, "liar");
+    persist_advance(&f->persist, 4);
+    assert_int_equal(f->persist.n_pending, 2);
+    assert_int_equal(persist_pending(&f->persist, 0)->offset, 4096);
+    assert_false(persist_is_under_way(&f->persist));
+}
+
+/** A name waits for the earlier changes of itself and of its file, and takes them along: a file that is renamed twice is under
+one name in all that a crash leaves, and so is a log that is rotated, and one whose name another takes. */
+static void test_same_name_and_file(void **state)
+{
+    persist_fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_RENAME, 0, "a", "tmp/b");
+    add_entry(&f->list, f->image, FS_RENAME, 0, "tmp/b", "far/c");
+    add_entry(&f->list, f->image, FS_LINK, 1, "tmp/b", NULL);
+    add_entry(&f->list, f->image, FS_LINK, 2, "d", NULL);
+    add_entry(&f->list, f->image, FS_RENAME, 2, "d", "e");
+    f->list.events[4].over = 1 + 1; /* it takes the name of inode 1 */
+    static const char NEEDS[5][6] = {"", "1", "11", "000", "0011"};
+    for (uint32_t later = 0; later < 5; later++) {
+        for (uint32_t earlier = 0; earlier < later; earlier++) {
+            assert_int_equal(
+                persist_needs(&f->persist, &f->list.events[later], &f->list.events[earlier]),
+                NEEDS[later][earlier] == '1');
+        }
+    }
+    add_sync_dir(&f->list, f->image, "far");
+    image_link(f->image, name_of(f->image, "a"), 0);
+    persist_advance(&f->persist, 6);
+    assert_absent(f->image, "a");
+    assert_absent(f->image, "tmp/b");
+    assert_int_equal(image_lookup(f->image, name_of(f->image, "far/c")), 0);
+    assert_int_equal(f->persist.n_pending, 3);
 }
 
 /** A hole is content: zeros within the file, durable with its fsync. */
@@ -353,6 +410,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ordered, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_overlap, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_durable, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_durable_sectors, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_same_name_and_file, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_zero, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_move_dir, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_mkdir, setup, persist_teardown),
