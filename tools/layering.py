@@ -31,7 +31,7 @@ HARNESS = {
     ],
     "faults": [
         {"sparse"},
-        {"aim", "image", "plan", "preload", "process", "trace"},
+        {"aim", "image", "limits", "plan", "preload", "process", "trace"},
         {"forkserver", "scratch", "stream"},
         {"audit"},
     ],

@@ -39,6 +39,7 @@ Rules
 
 #define PATIENCE_PARTS 10U
 #define POLL_MS 200
+#define STILL_S 1.2 /**< between two looks: more says that the watch was held up */
 #define ROUND_S 1.0
 #define ROUND_STATES_PER_JOB 4U /**< at least */
 #define ROUND_BATCHES_PER_JOB 4U
@@ -193,6 +194,7 @@ static int watch_child(const runner_t *runner, pid_t pid, watch_t *how)
     int status = 0;
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     (void)clock_gettime(CLOCK_MONOTONIC, &last);
+    struct timespec looked = last;
     *how = WATCH_ENDED;
     CHECK(fd >= 0);
     for (;;) {
@@ -201,12 +203,14 @@ static int watch_child(const runner_t *runner, pid_t pid, watch_t *how)
             break;
         }
         uint64_t beats = atomic_load(&progress->beats);
-        if (beats != seen) {
+        /* A look that comes late: this process stood still, as on a frozen machine, and so did the child. */
+        if (beats != seen || seconds_since(&looked) > STILL_S) {
             seen = beats;
             (void)clock_gettime(CLOCK_MONOTONIC, &last);
         } else if (seconds_since(&last) > patience(runner)) {
             *how = WATCH_HUNG;
         }
+        (void)clock_gettime(CLOCK_MONOTONIC, &looked);
         *how = time_left(runner) < -GRACE_S ? WATCH_LATE : *how;
         if (*how != WATCH_ENDED) {
             (void)kill(pid, SIGKILL);
@@ -268,10 +272,10 @@ static void report_death(const runner_t *runner, int status, bool hung)
     shared_count(shared, TALLY_STATE, hung ? COUNT_OF(hung) : COUNT_OF(crashed), 1);
 }
 
-/** No process sends these to itself. */
+/** No process sends these to itself: the last two are the kernel's, by a limit. */
 static bool ended_from_outside(int status)
 {
-    static const int SENT[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP};
+    static const int SENT[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGXCPU, SIGXFSZ};
     for (size_t i = 0; i < sizeof(SENT) / sizeof(SENT[0]); i++) {
         if (WIFSIGNALED(status) && WTERMSIG(status) == SENT[i]) {
             return true;

@@ -5,6 +5,7 @@ The trace is the creation of a database, recorded in memory. */
 
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 static void run(fixture_t *f, uint32_t jobs)
@@ -116,6 +117,34 @@ static void test_hang(void **state)
     assert_non_null(strstr(f->shared->records[0].finding.what, "hung"));
 }
 
+/** Its watch is stopped for longer than the deadline. */
+static void freeze_at_victim(void *ctx, const char *name)
+{
+    static const struct timespec LONG = {.tv_sec = 2, .tv_nsec = 400000000};
+    static const struct timespec SHORT = {.tv_nsec = 300000000};
+    const explorer_t *explorer = ctx;
+    (void)name;
+    if (explorer->progress->position == victim) {
+        victim = UINT64_MAX;           /* once */
+        (void)nanosleep(&SHORT, NULL); /* it has seen that this state goes on */
+        (void)kill(getppid(), SIGSTOP);
+        (void)nanosleep(&LONG, NULL);
+        (void)kill(getppid(), SIGCONT);
+        (void)nanosleep(&SHORT, NULL);
+    }
+}
+
+/** Time that the watch stood still is not the state's. */
+static void test_frozen(void **state)
+{
+    fixture_t *f = *state;
+    victim = 0;
+    listen(f, freeze_at_victim);
+    run(f, 1);
+    assert_int_equal(atomic_load(&f->shared->counts.hung), 0);
+    assert_int_equal(atomic_load(&f->shared->n_records), 0);
+}
+
 static void stall_twice(void *ctx, const char *name)
 {
     const explorer_t *explorer = ctx;
@@ -209,6 +238,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hangs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ended_from_outside, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_frozen, setup, teardown),
         cmocka_unit_test_setup_teardown(test_worker_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_acknowledged_export, setup, teardown),
         cmocka_unit_test_setup_teardown(test_budget_runs_all, setup, teardown),

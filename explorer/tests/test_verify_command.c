@@ -39,6 +39,19 @@ static void end(verify_command_t *command)
     assert_int_equal(verify_command_verifier(command).stop(command, &err), DB_SUCCESS);
 }
 
+/** Time that the whole tree stood still is nobody's: who asks is stopped for longer than the deadline. */
+static void test_frozen(void **state)
+{
+    (void)state;
+    check_report_t report;
+    err_sink_t err;
+    verify_command_t command =
+        command_of("kill -STOP $PPID; sleep 2.4; kill -CONT $PPID; sleep 0.2; " TELL(OK));
+    assert_int_equal(ask(&command, &report, &err), DB_SUCCESS);
+    check_report_free(&report);
+    end(&command);
+}
+
 /** Rows are lines; the hash is XXH64 of the text, as in harness/tornpage/oracle/observed.py. */
 static void test_state(void **state)
 {
@@ -187,7 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_state),     cmocka_unit_test(test_findings),
         cmocka_unit_test(test_no_answer), cmocka_unit_test(test_long_lived),
-        cmocka_unit_test(test_says_more),
+        cmocka_unit_test(test_says_more), cmocka_unit_test(test_frozen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,8 @@ On top of told.c. Rules:
 #include "explorer/image/fs_event.h"
 #include "explorer/judge/told.h"
 
+#define LOOK_MS 200
+#define STILL_MS 1000 /**< a look that is so late was held up */
 #define ANSWER_MAX ((size_t)64 << 20)
 #define FREE_MIN_BYTES ((uint64_t)1 << 20)
 #define FINDING_INVARIANT 6
@@ -182,14 +184,31 @@ static void ask(const verify_command_t *command, const char *dir)
 
 typedef enum reading { READ_LINE, READ_END, READ_LATE } reading_t;
 
+/** Waits for something to read, or the end of what could be. A look that comes late says that this process stood
+still, as on a machine that was frozen: so did the other, and the deadline moves by that time. @return false: there
+is nothing until then */
+static bool wait_for(int fd, int64_t *deadline)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int64_t now = now_ms();
+    while (now < *deadline) {
+        int64_t step = *deadline - now < LOOK_MS ? *deadline - now : LOOK_MS;
+        if (poll(&p, 1, (int)step) > 0) {
+            return true;
+        }
+        int64_t late = now_ms() - now - step;
+        *deadline += late > STILL_MS ? late : 0;
+        now = now_ms();
+    }
+    return false;
+}
+
 /** The line is terminated by a zero byte instead of its newline. */
-static reading_t read_answer(verify_command_t *command, int64_t deadline)
+static reading_t read_answer(verify_command_t *command, int64_t *deadline)
 {
     command->used = 0;
     for (;;) {
-        struct pollfd p = {.fd = command->from_fd, .events = POLLIN};
-        int64_t left = deadline - now_ms();
-        if (left <= 0 || poll(&p, 1, (int)left) == 0) {
+        if (!wait_for(command->from_fd, deadline)) {
             return READ_LATE;
         }
         if (command->room - command->used < 2 && command->room < ANSWER_MAX) {
@@ -362,16 +381,11 @@ dberr_t verify_command_stop(void *self, err_sink_t *err)
 }
 
 /** Reads on until the process ends, which may still write to its files. */
-static dberr_t read_to_end(const verify_command_t *command, int64_t deadline, err_sink_t *err)
+static dberr_t read_to_end(const verify_command_t *command, int64_t *deadline, err_sink_t *err)
 {
     char rest[256] = "";
-    int64_t left;
     dberr_t status = DB_SUCCESS;
-    while ((left = deadline - now_ms()) > 0) {
-        struct pollfd p = {.fd = command->from_fd, .events = POLLIN};
-        if (poll(&p, 1, (int)left) <= 0) {
-            continue;
-        }
+    while (wait_for(command->from_fd, deadline)) {
         ssize_t n = read(command->from_fd, rest, sizeof(rest) - 1);
         if (n <= 0) {
             break;
@@ -382,7 +396,7 @@ static dberr_t read_to_end(const verify_command_t *command, int64_t deadline, er
 }
 
 /** The report of an answer that nothing follows. */
-static dberr_t read_alone(verify_command_t *command, int64_t deadline, check_report_t *report,
+static dberr_t read_alone(verify_command_t *command, int64_t *deadline, check_report_t *report,
                           err_sink_t *err)
 {
     dberr_t status = DB_SUCCESS;
@@ -411,11 +425,11 @@ static dberr_t run(void *self, const char *dir, check_report_t *report, err_sink
         return status;
     }
     ask(command, dir);
-    reading_t how = read_answer(command, deadline);
+    reading_t how = read_answer(command, &deadline);
     if (how != READ_LINE) {
         return check_room(dir, no_answer(command, how, err), err);
     }
-    status = read_alone(command, deadline, report, err);
+    status = read_alone(command, &deadline, report, err);
     if (!command->long_lived) {
         (void)stop(command, false);
     }

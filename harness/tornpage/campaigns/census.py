@@ -3,8 +3,8 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: aim, audited, codec, contents, errors, image, journal, judgement, model, observed, oracle, paths,
-preload, rows, rules, script, state, stream, target, trace, workload.
+May import: aim, audited, codec, contents, errors, image, journal, judgement, model, observed, oracle,
+paths, preload, rows, rules, script, state, stream, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ __all__ = [
 ]
 
 EXIT_USAGE = 2
+RAN_WRONG = 0
+"""The invariant of a run that the target failed."""
 _LISTED = frozenset((Op.OPEN, Op.RENAME, Op.WRITE, Op.FSYNC, Op.FDATASYNC, Op.MARK))
 _TOLD = ("issue", "page_write")
 """Marks that list_writes() goes by."""
@@ -196,6 +198,30 @@ class UndisturbedRun:
 def run_undisturbed(
     spec: TrialSpec, target: Target, work: Path, *, contents: bool = False, audit: bool = False
 ) -> UndisturbedRun:
+    """_run_once(), and once more if it fails, or breaks an invariant and always does the same: what comes
+    again is what it came to. MachineError: it does not; nothing is said of the target then."""
+    first: set[int]
+    try:
+        run = _run_once(spec, target, work, contents=contents, audit=audit)
+    except FailedRunError as error:
+        first, why = {RAN_WRONG}, str(error)
+    else:
+        first, why = _broken(run), "; ".join(violation.what for violation in run.violations[:1])
+        if not first or Capability.DETERMINISTIC not in target.capabilities:
+            return run
+    again = _run_once(spec, target, work, contents=contents, audit=audit)
+    if _broken(again) != first:
+        raise MachineError(f"unstable: {why}: and run again it did not do the same")
+    return again
+
+
+def _broken(run: UndisturbedRun) -> set[int]:
+    return {violation.invariant for violation in run.violations}
+
+
+def _run_once(
+    spec: TrialSpec, target: Target, work: Path, *, contents: bool, audit: bool
+) -> UndisturbedRun:
     """Runs the workload of `spec` in the new folder `work`, where script and trace stay, and in `found`
     what was there before the run. contents: leave the contents of its writes in the trace; audit: account for
     every system call that changes a file. Raises FailedRunError when the target failed, CensusError when
@@ -295,7 +321,7 @@ def judge_undisturbed(spec: TrialSpec, target: Target, work: Path) -> CensusRow:
 
 def failed_run(config: str, crashed: bool, error: FailedRunError) -> CensusRow:
     """The row of an undisturbed run that the target failed: nothing was done to it."""
-    broken = Violation(0, str(error), source=Source.RUN)
+    broken = Violation(RAN_WRONG, str(error), source=Source.RUN)
     return CensusRow(config, crashed, "", 0, 0, (broken,), {})
 
 

@@ -50,8 +50,11 @@ OUTPUT_MAX = 256 << 20
 """Bytes of each output; more is no answer."""
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a run. Workers ignore them: the owner ends its workers. Their children do not."""
-FROM_OUTSIDE = (signal.SIGKILL, *ENDING)
-"""Signals that no program sends itself: a person does, or the kernel that runs out of memory."""
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGXCPU, signal.SIGXFSZ, *ENDING)
+"""Signals that no program sends itself: a person does, or the kernel that runs out of memory, or that
+holds it to a limit."""
+STILL_S = 1.0
+"""A look at a child that comes so many seconds late says that the watch was held up."""
 LIMIT_EXTRA_S = 30
 """How long a child may outlive its deadline when nobody watches it any more."""
 
@@ -213,7 +216,8 @@ def run_child(
     env is its whole environment. What it prints goes to memory: a full disk, as that of its data, loses
     none of it. may_be_killed: a fault plan may kill it, so that the caller must look who did. watch: called
     while it runs, a few times per second. starter: how it comes to be; None: executed. Raises
-    ChildError when it cannot be started or prints without end, MachineError when it was ended from outside.
+    ChildError when it cannot be started or prints without end, MachineError when it was ended from outside
+    or the machine stood still.
     """
     out_fd, err_fd = os.memfd_create("stdout"), os.memfd_create("stderr")
     try:
@@ -260,6 +264,11 @@ def _run(launch: Launch, watch: Callable[[], None], starter: Starter) -> ChildRe
     end_child(pid)  # what it has left behind in its process group
     code = os.waitstatus_to_exitcode(starter.reap(pid))
     seconds = time.monotonic() - started
+    if not timed_out and -code == signal.SIGALRM and seconds >= launch.alarm_s:
+        raise MachineError(
+            f"{Path(launch.argv[0]).name} outlived its deadline of {launch.deadline_s:.0f} s while nobody "
+            "watched it: the machine, or all of this run, stood still"
+        )
     return ChildResult(
         exit_code=code if code >= 0 else None,
         signal=-code if code < 0 else 0,
@@ -299,16 +308,21 @@ class _Usage:
 
 
 def _wait(pid: int, deadline: float, usage: _Usage, watch: Callable[[], None]) -> bool:
-    """Waits for the end of pid without reaping it; False at the deadline (time.monotonic)."""
+    """Waits for the end of pid without reaping it; False at the deadline (time.monotonic). While the watch
+    itself stood still, as with a machine that was frozen, so did the child: that time is not counted."""
     fd = os.pidfd_open(pid)
     try:
         poller = select.poll()
         poller.register(fd, select.POLLIN)
         step_ms = SAMPLE_FIRST_MS
+        due = time.monotonic()
         while True:
-            left_ms = (deadline - time.monotonic()) * 1000
+            now = time.monotonic()
+            deadline += now - due if now - due > STILL_S else 0.0
+            left_ms = (deadline - now) * 1000
             if left_ms <= 0:
                 return bool(poller.poll(0))
+            due = now + min(step_ms, left_ms) / 1000
             if poller.poll(min(step_ms, left_ms + 1)):
                 return True
             usage.sample()

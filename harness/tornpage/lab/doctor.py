@@ -1,11 +1,10 @@
 """`tornpage doctor`: is everything here that a run needs? Each check ends in one line with its remedy.
 
-May import: errors, paths, preload, registry, scratch.
+May import: errors, limits, paths, preload, registry, scratch.
 """
 
 from __future__ import annotations
 
-import resource
 import shutil
 import sqlite3
 import subprocess
@@ -13,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tornpage.faults.limits import FLOORS, Floor
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, preload_environment, preload_path
 from tornpage.faults.scratch import scratch_folder
 from tornpage.targets.registry import TARGETS, make_target, target_names
@@ -44,9 +44,9 @@ def examine(paths: Paths) -> list[Finding]:
         lambda: _engine(paths),
         lambda: _preload(paths),
         _tmpfs,
-        _descriptors,
     ]
-    return [check() for check in checks] + [_target(name, paths) for name in target_names()]
+    found = [check() for check in checks] + [_limit(floor) for floor in FLOORS]
+    return found + [_target(name, paths) for name in target_names()]
 
 
 def _python() -> Finding:
@@ -130,6 +130,7 @@ def _tmpfs() -> Finding:
     )
 
 
-def _descriptors() -> Finding:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return Finding("file descriptors", soft >= 256, f"limit {soft}", "ulimit -n 1024")
+def _limit(floor: Floor) -> Finding:
+    return Finding(
+        floor.name, not floor.low(), f"limit {floor.said(floor.allowed())}", floor.remedy
+    )

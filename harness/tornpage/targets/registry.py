@@ -1,6 +1,6 @@
 """The targets that there are, by name.
 
-May import: errors, preload, target.
+May import: errors, limits, preload, target, target, target, target.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import cast
 
+from tornpage.faults.limits import require_limits
 from tornpage.faults.preload import preload_path
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.engine.target import EngineTarget
@@ -84,10 +85,12 @@ def target_names() -> list[str]:
 
 def make_target(name: str, build: Path, *, ready: bool = True) -> Target:
     """The target of this name, or of this file, from a build folder (as build/release). ready: it must be
-    ready to be run. Raises ConfigError, TargetError."""
+    ready to be run. Raises ConfigError, TargetError, MachineError where the limits of this process are too
+    low for that."""
     build = build.resolve()
     target = TARGETS[name](build) if name in TARGETS else _from_outside(name, build)
     if ready:
+        require_limits()
         target.check_ready()
     return target
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from tornpage.faults import process
 from tornpage.faults.image import copy_image
+from tornpage.faults.limits import FLOORS, require_limits
 from tornpage.faults.process import launcher_path, require_loaded, run_child
 from tornpage.targets.target import Command
 from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
@@ -82,6 +87,89 @@ def test_peak_memory_is_sampled() -> None:
     """A child that holds 64 MiB for a while is seen with at least that much."""
     code = "x = b'1' * (64 << 20); import select; select.select([], [], [], 0.4)"
     assert _python(code).peak_bytes >= 64 << 20
+
+
+class _Frozen:
+    """A clock, and a watch that stands still for a time at its first look."""
+
+    def __init__(self, seconds: float, at_second: Callable[[], None]) -> None:
+        self._seconds, self._at_second = seconds, at_second
+        self._looks, self._behind = 0, 0.0
+
+    def monotonic(self) -> float:
+        """Goes on with the machine's."""
+        return time.monotonic() + self._behind
+
+    def look(self) -> None:
+        """The first is late."""
+        self._looks += 1
+        self._behind = self._seconds
+        if self._looks == 2:
+            self._at_second()
+
+
+@pytest.mark.parametrize(("code", "signal_"), [("read()", 0), ("signal.pause()", signal.SIGALRM)])
+def test_time_that_the_watch_stood_still_is_not_the_childs(
+    code: str, signal_: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frozen machine: a child that was given five seconds, and all of which was stopped for a hundred, ends
+    well when it goes on. One that its own alarm ended then is the machine's failure."""
+    fifo, told = tmp_path / "fifo", tmp_path / "pid"
+    os.mkfifo(fifo)
+    program = (
+        "import os, signal, sys; open(sys.argv[2], 'w').write(str(os.getpid()));"
+        f"file = open(sys.argv[1]); {'file.' if code == 'read()' else ''}{code}"
+    )
+
+    def go_on() -> None:
+        with fifo.open("w"):
+            if signal_:
+                os.kill(int(told.read_text()), signal_)
+
+    frozen = _Frozen(100.0, go_on)
+    monkeypatch.setattr(process, "time", frozen)
+    argv = [sys.executable, "-c", program, str(fifo), str(told)]
+    if signal_:
+        with pytest.raises(MachineError, match="stood still"):
+            run_child(argv, os.environ, 5.0, watch=frozen.look)
+    else:
+        child = run_child(argv, os.environ, 5.0, watch=frozen.look)
+        assert (child.timed_out, child.exit_code) == (False, 0)
+
+
+def test_a_child_that_hangs_does_so_after_a_freeze_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gets its time, and no more."""
+    frozen = _Frozen(100.0, lambda: None)
+    monkeypatch.setattr(process, "time", frozen)
+    argv = [sys.executable, "-c", "import signal; signal.pause()"]
+    child = run_child(argv, os.environ, 0.5, watch=frozen.look)
+    assert child.timed_out and 100 < child.seconds < 120
+
+
+@pytest.mark.parametrize("limit", ["stack", "file size", "processor time"])
+def test_a_limit_that_is_too_low_is_told(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name, what there is, what is needed, and the command that raises it."""
+    (floor,) = [one for one in FLOORS if one.name == limit]
+
+    def getrlimit(number: int) -> tuple[int, int]:
+        low = number == floor.number
+        return (floor.least - 1 if low else resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+
+    monkeypatch.setattr(resource, "getrlimit", getrlimit)
+    with pytest.raises(MachineError, match=f"the limit on {limit} is .* needed: ulimit -"):
+        require_limits()
+    monkeypatch.setattr(
+        resource, "getrlimit", lambda number: (floor.least if number == floor.number else -1, -1)
+    )
+    require_limits()
+
+
+def test_a_program_that_the_kernel_holds_to_a_limit_is_no_result() -> None:
+    """SIGXFSZ and SIGXCPU are sent by it."""
+    for name in ("SIGXFSZ", "SIGXCPU"):
+        with pytest.raises(MachineError, match=name):
+            _python(f"import os, signal; signal.signal(signal.{name}, signal.SIG_DFL); "
+                    f"os.kill(os.getpid(), signal.{name})")  # fmt: skip
 
 
 def test_output_without_end_is_a_harness_error() -> None:
