@@ -32,6 +32,7 @@ typedef _Atomic(uintptr_t) slot_t;
 static struct {
     char root[PATH_MAX];
     size_t root_len;
+    dev_t device;
     const plan_t *plan;
     _Atomic(slot_t *) blocks[BLOCK_COUNT];
     int highest;
@@ -70,11 +71,17 @@ int files_set_root(const char *root, const plan_t *plan)
     if (realpath(root, files.root) == NULL || stat(files.root, &st) != 0) {
         return errno;
     }
+    files.device = st.st_dev;
     files.root_len = strlen(files.root);
     if (files.root_len == 1) {
         files.root_len = 0; /* the root of the file system */
     }
     return S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+}
+
+dev_t files_device(void)
+{
+    return files.device;
 }
 
 /* Makes the argument absolute, links unresolved. */
@@ -360,6 +367,11 @@ void files_forget(file_t *file)
 {
     share_file_forget(files.share, file->device, file->inode);
     file_drop(file);
+}
+
+void files_rename(file_t *file, const char *path)
+{
+    (void)file_set_path(file, path);
 }
 
 void files_share(share_t *share)

@@ -38,6 +38,9 @@ typedef struct place {
 Returns 0 or an errno. */
 int files_set_root(const char *root, const plan_t *plan);
 
+/** The device of the root. */
+dev_t files_device(void);
+
 /** Resolves a path argument as the kernel would. False if it does not lead below the root. Takes no
 lock and touches no table. `follow`: a symbolic link as last component is followed. */
 bool files_find_place(int dirfd, const char *path, bool follow, place_t *place);
@@ -83,6 +86,9 @@ int files_highest(void);
 
 /** No path leads to this inode any more. */
 void files_forget(file_t *file);
+
+/** This path leads to the file too, and is what it is called by from now on. */
+void files_rename(file_t *file, const char *path);
 
 /** A path was renamed: the files at it and below it move with it. */
 void files_move(const char *from, const char *to);

@@ -23,6 +23,7 @@ static const char *const fiu_names[TP_OP_KINDS] = {
     [TP_OP_TRUNCATE] = "tornpage/io/truncate",   [TP_OP_FALLOCATE] = "tornpage/io/fallocate",
     [TP_OP_RENAME] = "tornpage/io/rename",       [TP_OP_UNLINK] = "tornpage/io/unlink",
     [TP_OP_SYNC_DIR] = "tornpage/io/sync_dir",   [TP_OP_MKDIR] = "tornpage/io/mkdir",
+    [TP_OP_LINK] = "tornpage/io/link",
 };
 
 static const char *fiu_run_command(const char *text, size_t len)

@@ -10,11 +10,13 @@ Top of the preload. Keeps the descriptor table true (files.c).
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "faults/inject.h"
 #include "faults/layer.h"
 #include "faults/real.h"
+#include "faults/stream.h"
 
 /* Under the lock: a descriptor that was held is gone. */
 static void fd_record_close(int fd, file_t *file, int64_t result)
@@ -52,9 +54,12 @@ LAYER_EXPORT int close(int fd)
     return (int)layer_leave(result);
 }
 
+/* What the stream holds is written before the number is held: that is a write as any other. */
 LAYER_EXPORT int fclose(FILE *stream)
 {
     int fd = fileno(stream);
+    bool flushed = files_is_free(fd) || stream_flush(stream);
+    int failure = errno;
     file_t *file = fd_begin_close(fd);
     int64_t result;
 
@@ -63,7 +68,7 @@ LAYER_EXPORT int fclose(FILE *stream)
     }
     result = layer_result(real_get()->fclose(stream));
     fd_record_close(fd, file, result);
-    return layer_leave(result) < 0 ? EOF : 0;
+    return layer_leave(flushed ? result : -(int64_t)failure) < 0 ? EOF : 0;
 }
 
 /* Descriptors from first to last that may be ours; false: there are none, or they are a guest's. */
@@ -272,6 +277,58 @@ LAYER_EXPORT int fsync(int fd)
 LAYER_EXPORT int fdatasync(int fd)
 {
     return fd_sync(fd, TP_OP_FDATASYNC, real_get()->fdatasync);
+}
+
+/* Of all files of the root's file system, where anything is recorded. */
+static bool fd_begin_sync_all(record_op_t *op)
+{
+    if (!layer_is_on() || record_ticket(layer_log()) == 0) {
+        return false;
+    }
+    layer_begin_path(op, TP_OP_SYNC_ALL);
+    op->matches = plan_match_path(layer_plan(), ".");
+    return true;
+}
+
+static int fd_finish_sync_all(record_op_t *op, const plan_rule_t *rule)
+{
+    inject_end(op, rule);
+    layer_record(op);
+    inject_after(op, rule);
+    return (int)layer_leave(op->result);
+}
+
+LAYER_EXPORT int syncfs(int fd)
+{
+    const plan_rule_t *rule;
+    record_op_t op;
+    struct stat st;
+
+    if (!layer_is_on() || fstat(fd, &st) != 0 || st.st_dev != files_device()
+        || !fd_begin_sync_all(&op)) {
+        return real_get()->syncfs(fd);
+    }
+    rule = inject_begin(&op);
+    if (!inject_replaces(&op, rule)) {
+        op.result = layer_result(real_get()->syncfs(fd));
+    }
+    return fd_finish_sync_all(&op, rule);
+}
+
+LAYER_EXPORT void sync(void)
+{
+    const plan_rule_t *rule;
+    record_op_t op;
+
+    if (!fd_begin_sync_all(&op)) {
+        real_get()->sync();
+        return;
+    }
+    rule = inject_begin(&op);
+    if (!inject_replaces(&op, rule)) {
+        real_get()->sync();
+    }
+    (void)fd_finish_sync_all(&op, rule);
 }
 
 LAYER_EXPORT int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags)

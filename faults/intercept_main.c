@@ -6,7 +6,9 @@ main, have not. */
 #include <string.h>
 #include <unistd.h>
 
+#include "faults/adopt.h"
 #include "faults/layer.h"
+#include "faults/real.h"
 #include "faults/serve.h"
 
 typedef int main_t(int, char **, char **);
@@ -15,6 +17,21 @@ typedef int begin_t(main_t *, int, char **, main_t *, hook_t *, hook_t *, void *
 
 LAYER_EXPORT int __libc_start_main(main_t *program, int argc, char **argv, main_t *init,
                                    hook_t *fini, hook_t *rtld_fini, void *stack_end);
+
+static void main_start(void)
+{
+    layer_start();
+    adopt_inherited();
+}
+
+/* A fork server's children start it themselves, with what they were asked for. */
+__attribute__((constructor)) static void main_construct(void)
+{
+    (void)real_get();
+    if (!layer_is_server()) {
+        main_start();
+    }
+}
 
 LAYER_EXPORT int __libc_start_main(main_t *program, int argc, char **argv, main_t *init,
                                    hook_t *fini, hook_t *rtld_fini, void *stack_end)
@@ -28,7 +45,7 @@ LAYER_EXPORT int __libc_start_main(main_t *program, int argc, char **argv, main_
         argc = start.argc;
         argv = start.argv;
         environ = start.env;
-        layer_start();
+        main_start();
     }
     return begin(program, argc, argv, init, fini, rtld_fini, stack_end);
 }

@@ -59,6 +59,21 @@ static void open_drop_stale(int fd)
     }
 }
 
+/* A file of the root under a name outside of it, a further link or a mount: nobody follows what is written through it. */
+static void open_check_name(const open_call_t *call, int fd)
+{
+    const file_t *file;
+    struct stat st;
+
+    if ((call->flags & O_ACCMODE) == O_RDONLY || (call->flags & O_PATH) != 0 || fstat(fd, &st) != 0
+        || st.st_dev != files_device() || !layer_knows(&st) || !layer_enter_path()) {
+        return;
+    }
+    file = files_lookup(&st);
+    layer_mark_unseen("open-by-another-name", file == NULL ? "." : file->path);
+    (void)layer_leave(0);
+}
+
 static void open_bind(const open_call_t *call, place_t *place, int fd, record_op_t *op)
 {
     bool created = ((call->flags & O_CREAT) != 0 && !place->exists) || open_is_temporary(call);
@@ -104,6 +119,9 @@ static int open_call(const open_call_t *asked)
         fd = open_real(call);
         if (fd >= 0 && !call->guest && files_of_descriptor(fd) != NULL) {
             open_drop_stale(fd);
+        }
+        if (fd >= 0) {
+            open_check_name(call, fd);
         }
         return fd;
     }

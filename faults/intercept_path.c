@@ -1,4 +1,4 @@
-/** Interposed calls that change directories and paths: rename, unlink, mkdir, truncate.
+/** Interposed calls that change directories and paths: rename, link, unlink, mkdir, truncate.
 
 Top of the preload. Keeps the paths of known files true (files.c). */
 #include <errno.h>
@@ -132,6 +132,90 @@ LAYER_EXPORT int renameat2(int from_dirfd, const char *from, int to_dirfd, const
                            unsigned flags)
 {
     return rename_call(&(rename_call_t){from_dirfd, from, to_dirfd, to, flags, VIA_FLAGS});
+}
+
+typedef struct link_call {
+    int from_dirfd;
+    const char *from;
+    int to_dirfd;
+    const char *to;
+    int flags;
+    bool at; /**< the program called linkat */
+} link_call_t;
+
+static int link_real(const link_call_t *call)
+{
+    return call->at ? real_get()->linkat(call->from_dirfd, call->from, call->to_dirfd, call->to,
+                                         call->flags)
+                    : real_get()->link(call->from, call->to);
+}
+
+/* Under the lock. Which file gets a further name, and can it be told? One without any name (O_TMPFILE) cannot: what it holds was
+   forgotten with its last one. */
+static bool link_is_followed(const place_t *from, const place_t *to)
+{
+    return from->path[0] != '\0' && to->path[0] != '\0' && from->exists
+           && S_ISREG(from->st.st_mode);
+}
+
+/* Under the lock, after success: a file is called by its newest name. */
+static void link_follow(const place_t *from, const char *to)
+{
+    file_t *file = files_lookup(&from->st);
+
+    if (file != NULL) {
+        files_rename(file, to);
+    }
+}
+
+static int link_call(const link_call_t *call)
+{
+    const plan_rule_t *rule;
+    record_op_t op;
+    place_t from = {.exists = false};
+    place_t to = {.exists = false};
+    bool ours = false;
+
+    if (layer_is_on()) {
+        bool follow = (call->flags & AT_SYMLINK_FOLLOW) != 0;
+        ours = files_find_place(call->from_dirfd, call->from, follow, &from);
+        from.path[0] = ours ? from.path[0] : '\0';
+        if (files_find_place(call->to_dirfd, call->to, false, &to)) {
+            ours = true;
+        } else {
+            to.path[0] = '\0';
+        }
+    }
+    if (!ours || !layer_enter_path()) {
+        return link_real(call);
+    }
+    op = layer_op_at(TP_OP_LINK, &from);
+    op.matches |= plan_match_path(layer_plan(), to.path);
+    if (!inject_before(&op, &rule)) {
+        op.result = layer_result(link_real(call));
+    }
+    if (link_is_followed(&from, &to)) {
+        const struct iovec parts[] = {{from.path, strlen(from.path) + 1},
+                                      {to.path, strlen(to.path)}};
+        if (op.result == 0) {
+            link_follow(&from, to.path);
+        }
+        record_append(layer_log(), &op, parts, parts[0].iov_len + parts[1].iov_len);
+    } else if (op.result == 0) {
+        layer_mark_unseen("link", to.path[0] != '\0' ? to.path : from.path);
+    }
+    inject_after(&op, rule);
+    return (int)layer_leave(op.result);
+}
+
+LAYER_EXPORT int link(const char *from, const char *to)
+{
+    return link_call(&(link_call_t){AT_FDCWD, from, AT_FDCWD, to, 0, false});
+}
+
+LAYER_EXPORT int linkat(int from_dirfd, const char *from, int to_dirfd, const char *to, int flags)
+{
+    return link_call(&(link_call_t){from_dirfd, from, to_dirfd, to, flags, true});
 }
 
 static int unlink_real(int dirfd, const char *path, int flags, path_via_t via)

@@ -1,18 +1,16 @@
-/** Interposed calls that change files where the layer cannot follow.
+/** Marks of changes that the layer cannot follow, and what brings descriptors from elsewhere.
 
-Top of the preload. Each leaves a mark "unseen CALL path=PATH" in the trace, unless it fails, so that
+Among the interposed functions, below the others that mark. Each leaves a mark "unseen CALL path=PATH" in the trace, unless it fails, so that
 whoever computes states from the trace knows that it is not the whole truth. Never refused: a program
 may map a scratch file whose content does not matter. */
-#include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <sys/syscall.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "faults/adopt.h"
 #include "faults/layer.h"
-#include "faults/raw.h"
 #include "faults/real.h"
 #include "faults/unseen.h"
 
@@ -34,7 +32,7 @@ void unseen_anywhere(const char *call)
     }
 }
 
-static void unseen_at_path(const char *call, int dirfd, const char *path)
+void unseen_at_path(const char *call, int dirfd, const char *path)
 {
     place_t place;
 
@@ -44,130 +42,74 @@ static void unseen_at_path(const char *call, int dirfd, const char *path)
     }
 }
 
-/* As a bare system call: allocators map memory before anything is resolved. Nothing changes through a mapping
-   that failed, nor before the call returns. */
-static void *unseen_map(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+static int unseen_symlink(int result, int dirfd, const char *path)
 {
-#ifdef RAW_CALLS
-    const long words[6] = {(long)(uintptr_t)at, (long)bytes, protection, flags, fd, offset};
-    long got = raw_call(SYS_mmap, words);
-    bool failed = got < 0 && got >= -4095;
-    void *map = failed ? MAP_FAILED : (void *)(uintptr_t)got;
+    place_t place;
 
-    if (failed) {
-        errno = (int)-got;
-    }
-#else
-    void *map = (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
-#endif
-
-    if (map != MAP_FAILED && fd >= 0 && (protection & PROT_WRITE) != 0
-        && (flags & MAP_TYPE) != MAP_PRIVATE) {
-        unseen_at_descriptor("mmap", fd);
-    }
-    return map;
-}
-
-LAYER_EXPORT void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
-{
-    return unseen_map(at, bytes, protection, flags, fd, offset);
-}
-
-LAYER_EXPORT void *mmap64(void *at, size_t bytes, int protection, int flags, int fd, off64_t offset)
-{
-    return unseen_map(at, bytes, protection, flags, fd, offset);
-}
-
-LAYER_EXPORT ssize_t copy_file_range(int in, off64_t *in_at, int out, off64_t *out_at, size_t bytes,
-                                     unsigned flags)
-{
-    unseen_at_descriptor("copy_file_range", out);
-    return real_get()->copy_file_range(in, in_at, out, out_at, bytes, flags);
-}
-
-LAYER_EXPORT ssize_t sendfile(int out, int in, off_t *in_at, size_t bytes)
-{
-    unseen_at_descriptor("sendfile", out);
-    return real_get()->sendfile(out, in, in_at, bytes);
-}
-
-LAYER_EXPORT ssize_t sendfile64(int out, int in, off64_t *in_at, size_t bytes)
-{
-    unseen_at_descriptor("sendfile", out);
-    return real_get()->sendfile(out, in, in_at, bytes);
-}
-
-LAYER_EXPORT int link(const char *from, const char *to)
-{
-    unseen_at_path("link", AT_FDCWD, to);
-    return real_get()->link(from, to);
-}
-
-LAYER_EXPORT int linkat(int from_dirfd, const char *from, int to_dirfd, const char *to, int flags)
-{
-    unseen_at_path("link", to_dirfd, to);
-    return real_get()->linkat(from_dirfd, from, to_dirfd, to, flags);
-}
-
-LAYER_EXPORT int syncfs(int fd)
-{
-    unseen_at_descriptor("syncfs", fd);
-    return real_get()->syncfs(fd);
-}
-
-LAYER_EXPORT void sync(void)
-{
-    if (layer_is_on() && record_ticket(layer_log()) > 0 && layer_enter_path()) {
-        layer_mark_unseen("sync", ".");
+    if (result == 0 && layer_is_on() && files_find_place(dirfd, path, false, &place)
+        && layer_enter_path()) {
+        layer_mark_unseen("symlink", place.path);
         (void)layer_leave(0);
     }
-    real_get()->sync();
+    return result;
 }
 
-static bool mode_writes(const char *mode)
+LAYER_EXPORT int symlink(const char *target, const char *path)
 {
-    return mode != NULL && strpbrk(mode, "wa+") != NULL;
+    return unseen_symlink(real_get()->symlink(target, path), AT_FDCWD, path);
 }
 
-static FILE *unseen_open(const char *path, const char *mode)
+LAYER_EXPORT int symlinkat(const char *target, int dirfd, const char *path)
 {
-    FILE *stream = real_get()->fopen(path, mode);
-    if (stream != NULL && mode_writes(mode)) {
-        unseen_at_path("fopen", AT_FDCWD, path);
+    return unseen_symlink(real_get()->symlinkat(target, dirfd, path), dirfd, path);
+}
+
+/* Descriptors that came with a message. */
+static void unseen_receive(const struct msghdr *message)
+{
+    struct msghdr *whole = (struct msghdr *)(uintptr_t)message;
+
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(whole); part != NULL;
+         part = CMSG_NXTHDR(whole, part)) {
+        size_t bytes = part->cmsg_len - CMSG_LEN(0);
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        for (size_t at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(part) + at, sizeof(fd));
+            adopt_descriptor("received", fd);
+        }
     }
-    return stream;
 }
 
-LAYER_EXPORT FILE *fopen(const char *path, const char *mode)
+LAYER_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-    return unseen_open(path, mode);
-}
+    ssize_t got = real_get()->recvmsg(fd, message, flags);
 
-LAYER_EXPORT FILE *fopen64(const char *path, const char *mode)
-{
-    return unseen_open(path, mode);
-}
-
-LAYER_EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)
-{
-    if (mode_writes(mode) && path != NULL) {
-        unseen_at_path("freopen", AT_FDCWD, path);
+    if (got >= 0 && message->msg_controllen > 0) {
+        unseen_receive(message);
     }
-    return real_get()->freopen(path, mode, stream);
+    return got;
 }
 
-LAYER_EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
+LAYER_EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
+                          struct timespec *timeout)
 {
-    if (mode_writes(mode) && path != NULL) {
-        unseen_at_path("freopen", AT_FDCWD, path);
+    int got = real_get()->recvmmsg(fd, messages, count, flags, timeout);
+
+    for (int i = 0; i < got; i++) {
+        unseen_receive(&messages[i].msg_hdr);
     }
-    return real_get()->freopen(path, mode, stream);
+    return got;
 }
 
-LAYER_EXPORT FILE *fdopen(int fd, const char *mode)
+LAYER_EXPORT int open_by_handle_at(int mount_fd, struct file_handle *handle, int flags)
 {
-    if (mode_writes(mode)) {
-        unseen_at_descriptor("fdopen", fd);
+    int fd = real_get()->open_by_handle_at(mount_fd, handle, flags);
+
+    if (fd >= 0) {
+        adopt_descriptor("open_by_handle_at", fd);
     }
-    return real_get()->fdopen(fd, mode);
+    return fd;
 }

@@ -13,9 +13,8 @@ one place of the project where that is unavoidable.
    passes through.
 5. A thread inside cannot be cancelled: it would take the lock, or a write that nobody recorded, with it.
 6. The tables are those of the process whose memory they lie in. A child of vfork, or another that shares it, has descriptors of
-   its own, and changes none of them.
-7. What the environment or the plan asks and cannot be done ends the process before main. */
-#include "faults/layer.h"
+   its own, and changes none of them. */
+#include "faults/layer_int.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -37,31 +36,12 @@ one place of the project where that is unavoidable.
 #include "faults/io.h"
 #include "faults/real.h"
 
-#define TRACE_BYTES_DEFAULT ((uint64_t)256 << 20)
-#define TRACE_BYTES_MIN 4096u
-#define ATTACH_NAME "TORNPAGE_ATTACH"
+static layer_t layer;
 
-#define POSITIONS 64u
-
-/* A page of its own, which a fork wipes, also one that the C library does not know of. */
-typedef struct identity {
-    _Atomic pid_t pid;       /* whose memory this is; 0: a fork's */
-    atomic_bool guests_move; /* a process that shares it has changed descriptors of its own */
-} identity_t;
-
-static struct {
-    share_t *share;
-    atomic_bool on;
-    atomic_bool started;         /* what comes with the first event of this process is done */
-    atomic_bool control_started; /* its thread runs, or will */
-    bool uses_fiu;
-    char control[CONTROL_NAME_MAX + 1]; /* name of the control socket; empty: none */
-    identity_t *identity;
-    plan_t plan;
-    record_log_t log;
-    pthread_mutex_t positions[POSITIONS]; /* files share them by id */
-    char plan_text[PLAN_BYTES_MAX + 1];
-} layer;
+layer_t *layer_state(void)
+{
+    return &layer;
+}
 
 static _Thread_local struct {
     uint32_t number; /* thread index plus one; 0 before the thread's first event */
@@ -204,7 +184,7 @@ static void layer_go_out(void)
     }
 }
 
-static void layer_make_positions(void)
+void layer_make_positions(void)
 {
     for (uint32_t i = 0; i < POSITIONS; i++) {
         (void)pthread_mutex_init(&layer.positions[i], NULL);
@@ -212,7 +192,7 @@ static void layer_make_positions(void)
 }
 
 /* The lock is the parent's; a position may have been held by a thread that is not here. */
-static void layer_after_fork_child(void)
+void layer_after_fork_child(void)
 {
     layer_self.number = 0;
     layer_self.call = 0;
@@ -223,18 +203,26 @@ static void layer_after_fork_child(void)
 }
 
 /* The descriptor's number is being given away, or was when we looked. Who comes meanwhile is no thread of the stream by that. */
-static void layer_wait(void)
+static bool layer_wait(const struct stat *st)
 {
     int saved = errno;
+    bool known;
     int state;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     layer_self.busy = true;
     layer_take_lock();
+    known = st != NULL && share_file_find(layer.share, st) != 0;
     layer_unlock();
     layer_self.busy = false;
     (void)pthread_setcancelstate(state, NULL);
     errno = saved;
+    return known;
+}
+
+bool layer_knows(const struct stat *st)
+{
+    return layer_is_on() && layer_wait(st);
 }
 
 bool layer_is_guest(void)
@@ -270,7 +258,7 @@ static file_t *layer_find(int fd)
     }
     file = files_of_descriptor(fd);
     if (file == NULL) {
-        layer_wait();
+        (void)layer_wait(NULL);
         file = files_of_descriptor(fd);
     }
     return file;
@@ -289,6 +277,12 @@ file_t *layer_begin(int fd, uint16_t kind, record_op_t *op)
                         .matches = file->matches,
                         .began = record_ticket(&layer.log)};
     return file;
+}
+
+void layer_begin_path(record_op_t *op, uint16_t kind)
+{
+    layer_go_in();
+    *op = (record_op_t){.kind = kind, .began = record_ticket(&layer.log)};
 }
 
 file_t *layer_enter(int fd)
@@ -451,187 +445,16 @@ void layer_record_path(const record_op_t *op, const char *path)
     record_append(&layer.log, op, &part, part.iov_len);
 }
 
-static void layer_load_plan(const char *path)
-{
-    int fd = real_get()->open(path, O_RDONLY | O_CLOEXEC);
-    size_t used = 0;
-    ssize_t got = 1;
-    plan_error_t error;
-
-    if (fd < 0) {
-        layer_refuse("plan %s: %s", path, strerror(errno));
-    }
-    while (got > 0 && used <= PLAN_BYTES_MAX) {
-        got = real_get()->read(fd, layer.plan_text + used, PLAN_BYTES_MAX + 1 - used);
-        used += got > 0 ? (size_t)got : 0;
-    }
-    if (got < 0) {
-        layer_refuse("plan %s: %s", path, strerror(errno));
-    }
-    (void)real_get()->close(fd);
-    if (used > PLAN_BYTES_MAX) {
-        layer_refuse("plan %s: longer than %u bytes", path, PLAN_BYTES_MAX);
-    }
-    if (memchr(layer.plan_text, '\0', used) != NULL) {
-        layer_refuse("plan %s: not a text", path);
-    }
-    layer.plan_text[used] = '\0';
-    if (!plan_parse(layer.plan_text, &layer.plan, &error)) {
-        layer_refuse("plan %s: %s", path, error.text);
-    }
-}
-
-/* False: it is gone, and the recording that this process was started in has ended. */
-static bool layer_load_trace(const char *path)
-{
-    const char *payload = environment_get("TORNPAGE_PAYLOAD");
-    const char *max = environment_get("TORNPAGE_TRACE_MAX");
-    const char *parent = environment_get(ATTACH_NAME);
-    bool attach = parent != NULL && strcmp(parent, path) == 0;
-    uint64_t bytes = TRACE_BYTES_DEFAULT;
-    char *end = NULL;
-    int failure;
-
-    if (path[0] != '/') {
-        layer_refuse("TORNPAGE_TRACE=%s: not an absolute path", path);
-    }
-    if (payload != NULL && strcmp(payload, "full") != 0 && strcmp(payload, "hash") != 0) {
-        layer_refuse("TORNPAGE_PAYLOAD=%s: wants full or hash", payload);
-    }
-    layer.log.keep_data = payload != NULL && strcmp(payload, "full") == 0;
-    if (max != NULL) {
-        errno = 0;
-        bytes = strtoull(max, &end, 10);
-        if (errno != 0 || *end != '\0' || max[0] == '-' || bytes < TRACE_BYTES_MIN
-            || bytes > INT64_MAX) {
-            layer_refuse("TORNPAGE_TRACE_MAX=%s: wants a number of bytes, at least %u", max,
-                         TRACE_BYTES_MIN);
-        }
-    }
-    failure = record_open(&layer.log, path, bytes, attach, &layer.share);
-    if (failure != 0 && !attach) {
-        layer_refuse("trace %s: %s", path, strerror(failure));
-    }
-    if (!attach) {
-        if (!environment_put(ATTACH_NAME, path)) {
-            layer_refuse("out of memory");
-        }
-    }
-    return failure == 0;
-}
-
-static void layer_load_fiu(void)
-{
-    const char *commands = environment_get("FIU_ENABLE");
-    const char *fifo = environment_get("FIU_CTRL_FIFO");
-    const char *preloads = environment_get("LD_PRELOAD");
-    const char *failed;
-
-    if (commands == NULL && fifo == NULL) {
-        return;
-    }
-    layer.uses_fiu = true;
-    if (preloads != NULL && strstr(preloads, "fiu_run_preload") != NULL) {
-        return; /* fiu-run's own library reads these variables */
-    }
-    failed = fiu_points_setup(commands, fifo);
-    if (failed != NULL) {
-        layer_refuse("libfiu: %s", failed);
-    }
-}
-
-static void layer_before_fork(void)
+void layer_before_fork(void)
 {
     if (!layer_self.busy) {
         layer_take_lock();
     }
 }
 
-static void layer_after_fork_parent(void)
+void layer_after_fork_parent(void)
 {
     if (!layer_self.busy) {
         layer_unlock();
     }
-}
-
-/* Copied: the program may overwrite its environment, as one that shows its state in its title does. */
-static void layer_take_control(const char *name)
-{
-    if (name == NULL) {
-        return;
-    }
-    if (strlen(name) > CONTROL_NAME_MAX) {
-        layer_refuse("TORNPAGE_CONTROL=%s: %s", name, strerror(ENAMETOOLONG));
-    }
-    strcpy(layer.control, name);
-}
-
-static void layer_make_identity(void)
-{
-    if (layer.identity == NULL) {
-        layer.identity = io_map_memory(IO_PAGE_BYTES);
-    }
-    if (layer.identity == NULL) {
-        layer_refuse("out of memory");
-    }
-    (void)madvise(layer.identity, IO_PAGE_BYTES, MADV_WIPEONFORK);
-    atomic_store(&layer.identity->pid, getpid());
-}
-
-bool layer_is_server(void)
-{
-    return environment_get("TORNPAGE_SERVE") != NULL;
-}
-
-/* A fork server's children start it themselves, with what they were asked for. */
-__attribute__((constructor)) static void layer_construct(void)
-{
-    (void)real_get();
-    if (!layer_is_server()) {
-        layer_start();
-    }
-}
-
-void layer_start(void)
-{
-    const char *root = environment_get("TORNPAGE_ROOT");
-    const char *trace = environment_get("TORNPAGE_TRACE");
-    const char *plan = environment_get("TORNPAGE_PLAN");
-    int failure;
-
-    if (root == NULL) {
-        if (trace != NULL || plan != NULL) {
-            layer_refuse("TORNPAGE_ROOT is not set");
-        }
-        return;
-    }
-    failure = files_set_root(root, &layer.plan);
-    if (failure != 0) {
-        layer_refuse("TORNPAGE_ROOT=%s: %s", root,
-                     root[0] == '/' ? strerror(failure) : "not an absolute path");
-    }
-    if (trace != NULL && !layer_load_trace(trace)) {
-        return;
-    }
-    if (plan != NULL) {
-        layer_load_plan(plan);
-    }
-    layer_load_fiu();
-    layer_take_control(environment_get("TORNPAGE_CONTROL"));
-    if (trace == NULL && plan == NULL && !layer.uses_fiu) {
-        return;
-    }
-    if (layer.share == NULL) {
-        layer.share = share_create();
-    }
-    if (layer.share == NULL) {
-        layer_refuse("out of memory");
-    }
-    layer_make_positions();
-    layer_make_identity();
-    files_share(layer.share);
-    if (pthread_atfork(layer_before_fork, layer_after_fork_parent, layer_after_fork_child) != 0) {
-        layer_refuse("cannot register for fork");
-    }
-    atomic_store_explicit(&layer.on, true, memory_order_release);
 }

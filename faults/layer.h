@@ -34,8 +34,14 @@ file_t *layer_begin(int fd, uint16_t kind, record_op_t *op);
 /** The same for what changes descriptors or paths: with the lock, so that no other such operation is under way. */
 file_t *layer_enter(int fd);
 
-/** The same for an operation that concerns the root; false: not recorded in this process. */
+/** Begins an operation on no file, or on all. layer_is_on() */
+void layer_begin_path(record_op_t *op, uint16_t kind);
+
+/** The same as layer_enter() for an operation that concerns the root; false: not recorded in this process. */
 bool layer_enter_path(void);
+
+/** Some process of the recording has met this inode below the root. No event, no thread of the stream. */
+bool layer_knows(const struct stat *st);
 
 /** Takes the lock within an operation that was begun: to count for the plan, and to record. */
 void layer_lock(void);

@@ -23,7 +23,7 @@ Pure text to rules: no I/O, no allocation; used by the preload only.
 #define KINDS_ANY                                                                                  \
     (BIT(TP_OP_WRITE) | KINDS_FSYNC | BIT(TP_OP_SYNC_RANGE) | BIT(TP_OP_TRUNCATE)                  \
      | BIT(TP_OP_FALLOCATE) | BIT(TP_OP_RENAME) | BIT(TP_OP_UNLINK) | BIT(TP_OP_MKDIR)             \
-     | BIT(TP_OP_SYNC_DIR))
+     | BIT(TP_OP_SYNC_DIR) | BIT(TP_OP_LINK) | BIT(TP_OP_SYNC_ALL))
 
 typedef struct word {
     const char *name;
@@ -41,6 +41,8 @@ static const word_t plan_kinds[] = {
     {"unlink", BIT(TP_OP_UNLINK)},
     {"sync_dir", BIT(TP_OP_SYNC_DIR)},
     {"mkdir", BIT(TP_OP_MKDIR)},
+    {"link", BIT(TP_OP_LINK)},
+    {"sync_all", BIT(TP_OP_SYNC_ALL)},
     {"mark", KINDS_MARK},
     {"any", KINDS_ANY},
     {NULL, 0},

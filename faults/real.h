@@ -6,7 +6,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -57,6 +59,18 @@ take the same types, so that one of each pair is enough. */
     X(int, linkat, (int, const char *, int, const char *, int))                                    \
     X(ssize_t, copy_file_range, (int, off_t *, int, off_t *, size_t, unsigned))                    \
     X(ssize_t, sendfile, (int, int, off_t *, size_t))                                              \
+    X(ssize_t, splice, (int, off_t *, int, off_t *, size_t, unsigned))                             \
+    X(int, ioctl, (int, unsigned long, ...))                                                       \
+    X(int, symlink, (const char *, const char *))                                                  \
+    X(int, symlinkat, (const char *, int, const char *))                                           \
+    X(int, mkostemps, (char *, int, int))                                                          \
+    X(char *, mkdtemp, (char *))                                                                   \
+    X(int, mprotect, (void *, size_t, int))                                                        \
+    X(ssize_t, recvmsg, (int, struct msghdr *, int))                                               \
+    X(int, recvmmsg, (int, struct mmsghdr *, unsigned, int, struct timespec *))                    \
+    X(int, open_by_handle_at, (int, struct file_handle *, int))                                    \
+    X(int, lio_listio, (int, struct aiocb *const *, int, struct sigevent *))                       \
+    X(int, vdprintf, (int, const char *, va_list))                                                 \
     X(FILE *, fopen, (const char *, const char *))                                                 \
     X(FILE *, freopen, (const char *, const char *, FILE *))                                       \
     X(FILE *, fdopen, (int, const char *))                                                         \

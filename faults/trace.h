@@ -83,6 +83,8 @@ enum {
     TP_OP_KILL,       /**< of the operation       damage                  TP_FAULT_*           */
     TP_OP_MKDIR,      /**< mode         0         path                                         */
     TP_OP_FAULT,      /**< of the operation       action, damage          TP_FAULT_*           */
+    TP_OP_LINK,       /**< 0            0         old, NUL, new                                */
+    TP_OP_SYNC_ALL,   /**< 0            0         of all files: sync, syncfs                   */
     TP_OP_KINDS       /**< number of kinds plus one */
 };
 
@@ -164,7 +166,8 @@ static_assert(offsetof(tp_trace_record_t, offset) == 24, "record layout");
 static_assert(offsetof(tp_trace_record_t, result) == 40, "record layout");
 static_assert(offsetof(tp_trace_record_t, hash) == 48, "record layout");
 static_assert(offsetof(tp_trace_record_t, began) == 56, "record layout");
-static_assert(TP_OP_FAULT == 16 && TP_OP_KILL == 14, "kinds are part of the format");
+static_assert(TP_OP_FAULT == 16 && TP_OP_KILL == 14 && TP_OP_SYNC_ALL == 18,
+              "kinds are part of the format");
 static_assert(TP_FAULT_RULE_FIU << TP_FAULT_RULE_SHIFT <= UINT16_MAX, "rule fits the flags");
 
 /** Appends a MARK with this text, in order with the I/O of all threads. A program finds it with

@@ -141,10 +141,11 @@ void rules_event(rules_t *rules, fs_event_t *event, const char *path)
 void rules_before(rules_t *rules, uint32_t inode, const char *path, uint64_t offset, uint64_t len)
 {
     uint32_t page_size = rules->page_size;
-    if (page_size == 0 || len == 0 || !rules_is_data_file(path)) {
+    if (page_size == 0 || !rules_is_data_file(path)) {
         return;
     }
-    for (uint64_t no = offset / page_size; no <= (offset + len - 1) / page_size; no++) {
+    (void)rules_datafile(rules, inode, path); /* whose it is may stand in what will be gone */
+    for (uint64_t no = offset / page_size; len > 0 && no <= (offset + len - 1) / page_size; no++) {
         rules_home_before(rules, inode, path, (page_no_t)no);
     }
 }

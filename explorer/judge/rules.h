@@ -34,7 +34,7 @@ void rules_start(rules_t *rules, const image_t *image, bool cold, const rules_t 
 /** An operation that succeeded. Also sets the site of a write, and whether one of a page is a first flush
 (flush.h). */
 void rules_event(rules_t *rules, fs_event_t *event, const char *path);
-/** A write is about to happen. */
+/** A write is about to happen, or, of length 0, a new size. */
 void rules_before(rules_t *rules, uint32_t inode, const char *path, uint64_t offset, uint64_t len);
 /** A read of len bytes that were asked for. */
 void rules_read(rules_t *rules, uint32_t inode, const char *path, uint64_t offset, uint64_t len);

@@ -47,6 +47,9 @@ dberr_t reader_on_rename(reader_t *reader);
 dberr_t reader_on_unlink(reader_t *reader);
 dberr_t reader_on_mkdir(reader_t *reader);
 dberr_t reader_on_sync_dir(reader_t *reader);
+dberr_t reader_on_link(reader_t *reader);
+/** sync or syncfs: of all files and names. */
+dberr_t reader_on_sync_all(reader_t *reader);
 /** Says of the image which directories there were before these events. */
 void reader_set_dirs(image_t *image, const fs_list_t *list);
 

@@ -7,6 +7,8 @@ Place: below trace_read.c, which reads the records. */
 #include "explorer/image/persist.h"
 #include "explorer/judge/trace_int.h"
 
+#define DIRS_MAX 4096U /* that one sync of everything writes */
+
 static void files_rename(reader_t *reader, uint32_t inode, uint32_t name)
 {
     for (uint32_t i = 0; i < reader->n_files; i++) {
@@ -66,6 +68,9 @@ dberr_t reader_on_rename(reader_t *reader)
     if (inode == IMAGE_NONE) {
         return reader_refuse(reader, "a rename of an unknown file or folder");
     }
+    if (inode == image_lookup(reader->image, name2)) {
+        return DB_SUCCESS; /* two names of one file: both stay */
+    }
     fs_event_t *event = reader_event(reader, FS_RENAME);
     event->inode = inode;
     event->name = name;
@@ -74,6 +79,40 @@ dberr_t reader_on_rename(reader_t *reader)
     persist_apply(reader->image, event);
     files_rename(reader, inode, event->name2);
     rules_event(reader->rules, event, from);
+    return DB_SUCCESS;
+}
+
+/** The inode that a record's file id, or else its path, stands for. */
+static uint32_t linked_inode(reader_t *reader, const char *from)
+{
+    const file_map_t *file = reader_file(reader);
+    uint32_t name = image_name_find(reader->image, from);
+    if (reader->rec.file != 0 && file != NULL && file->known) {
+        return file->inode;
+    }
+    return name == IMAGE_NONE ? IMAGE_NONE : image_lookup(reader->image, name);
+}
+
+dberr_t reader_on_link(reader_t *reader)
+{
+    char from[PATH_ROOM];
+    char to[PATH_ROOM];
+    if (!reader_path(reader, 0, from) || !reader_path(reader, strlen(from) + 1, to)) {
+        return reader_refuse(reader, "damaged");
+    }
+    if (reader_ignores(reader, to)) {
+        return DB_SUCCESS;
+    }
+    uint32_t inode = linked_inode(reader, from);
+    if (inode == IMAGE_NONE) {
+        return reader_refuse(reader, "a link to an unknown file");
+    }
+    fs_event_t *event = reader_event(reader, FS_LINK);
+    event->inode = inode;
+    event->name = reader_name(reader, to);
+    persist_apply(reader->image, event);
+    files_rename(reader, inode, event->name);
+    rules_event(reader->rules, event, to);
     return DB_SUCCESS;
 }
 
@@ -97,6 +136,33 @@ dberr_t reader_on_mkdir(reader_t *reader)
     return on_dir(reader, FS_MKDIR);
 }
 
+typedef struct other_name {
+    uint32_t inode;
+    uint32_t name;
+} other_name_t;
+
+static void see_name(void *ctx, uint32_t name, uint32_t inode)
+{
+    other_name_t *other = ctx;
+    other->name = inode == other->inode ? name : other->name;
+}
+
+/** Of a file with several names that was called by this one: it is called by another from now on. */
+static void name_lost(reader_t *reader, uint32_t inode, uint32_t name)
+{
+    other_name_t other = {.inode = inode, .name = IMAGE_NONE};
+    if (!image_inode_is_linked(reader->image, inode)) {
+        return;
+    }
+    image_each(reader->image, see_name, &other);
+    for (uint32_t i = 0; i < reader->n_files; i++) {
+        file_map_t *file = &reader->files[i];
+        if (file->known && file->inode == inode && file->name == name) {
+            file->name = other.name;
+        }
+    }
+}
+
 dberr_t reader_on_unlink(reader_t *reader)
 {
     char path[PATH_ROOM];
@@ -118,6 +184,7 @@ dberr_t reader_on_unlink(reader_t *reader)
     event->inode = inode;
     event->name = name;
     image_link(reader->image, name, IMAGE_NONE);
+    name_lost(reader, inode, name);
     rules_event(reader->rules, event, path);
     return DB_SUCCESS;
 }
@@ -133,6 +200,58 @@ dberr_t reader_on_sync_dir(reader_t *reader)
     fs_event_t *event = reader_event(reader, FS_SYNC_DIR);
     event->name = folder != NULL && folder->known ? folder->name : reader_name(reader, path);
     rules_event(reader->rules, event, path);
+    return DB_SUCCESS;
+}
+
+typedef struct sync_all {
+    reader_t *reader;
+    uint32_t dirs[DIRS_MAX];
+    uint32_t n_dirs;
+} sync_all_t;
+
+static void sync_file(void *ctx, uint32_t name, uint32_t inode)
+{
+    sync_all_t *all = ctx;
+    fs_event_t *event = reader_event(all->reader, FS_SYNC);
+    event->inode = inode;
+    event->name = name;
+    rules_event(all->reader->rules, event, image_name_text(all->reader->image, name));
+}
+
+static bool sync_note_dir(sync_all_t *all, uint32_t dir)
+{
+    for (uint32_t i = 0; i < all->n_dirs; i++) {
+        if (all->dirs[i] == dir) {
+            return true;
+        }
+    }
+    if (all->n_dirs == DIRS_MAX) {
+        return false;
+    }
+    all->dirs[all->n_dirs++] = dir;
+    return true;
+}
+
+/** Every file, and every folder in which a name has changed: one fsync each. A crash in between finds a part of them done. */
+dberr_t reader_on_sync_all(reader_t *reader)
+{
+    sync_all_t all = {.reader = reader};
+    const fs_list_t *list = &reader->trace->list;
+    for (uint32_t i = 0; i < list->n; i++) {
+        const fs_event_t *event = &list->events[i];
+        if (fs_changes_name(event)
+            && (!sync_note_dir(&all, image_name_dir(reader->image, event->name))
+                || (fs_renames(event)
+                    && !sync_note_dir(&all, image_name_dir(reader->image, event->name2))))) {
+            return reader_refuse(reader, "a sync of more folders than are followed");
+        }
+    }
+    image_each(reader->image, sync_file, &all);
+    for (uint32_t i = 0; i < all.n_dirs; i++) {
+        fs_event_t *event = reader_event(reader, FS_SYNC_DIR);
+        event->name = all.dirs[i];
+        rules_event(reader->rules, event, image_name_text(reader->image, event->name));
+    }
     return DB_SUCCESS;
 }
 

@@ -107,6 +107,10 @@ static void content_changed(reader_t *reader, const file_map_t *file, fs_kind_t 
     event->offset = offset;
     event->length = length;
     event->old_size = image_size(reader->image, event->inode);
+    if (kind == FS_TRUNCATE) {
+        rules_before(reader->rules, event->inode, image_name_text(reader->image, event->name), 0,
+                     0);
+    }
     persist_apply(reader->image, event);
     rules_event(reader->rules, event, image_name_text(reader->image, event->name));
 }
@@ -346,6 +350,10 @@ static dberr_t on_record(reader_t *reader)
         return reader_on_mkdir(reader);
     case TP_OP_SYNC_DIR:
         return reader_on_sync_dir(reader);
+    case TP_OP_LINK:
+        return reader_on_link(reader);
+    case TP_OP_SYNC_ALL:
+        return reader_on_sync_all(reader);
     case TP_OP_MARK:
         return on_mark(reader);
     default:

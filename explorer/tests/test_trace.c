@@ -1,6 +1,7 @@
 /* The trace reader: a hand-made trace gives its events and lines; damage and what cannot be
 modelled is refused. */
 #include "fixture.h"
+#include "world.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -211,6 +212,94 @@ static void test_allocation(void **state)
     }
 }
 
+/** A further name leads to the same file, which is called by the newest, and by the other when that is gone. Two names of one file
+are not renamed onto each other. */
+static void test_links(void **state)
+{
+    static const struct {
+        fs_kind_t kind;
+        const char *name;
+    } WANTED[] = {{FS_LINK, "tmp"},   {FS_WRITE, "tmp"},     {FS_LINK, "d/final"},
+                  {FS_UNLINK, "tmp"}, {FS_WRITE, "d/final"}, {FS_LINK, "x"},
+                  {FS_WRITE, "x"},    {FS_UNLINK, "x"},      {FS_WRITE, "d/final"}};
+    reading_t *r = *state;
+    (void)put_record(&r->b, TP_OP_OPEN, 3, "tmp", 3);
+    (void)put_record(&r->b, TP_OP_WRITE, 3, "one", 3);
+    (void)put_record(&r->b, TP_OP_LINK, 3, "tmp\0d/final", 11);
+    (void)put_record(&r->b, TP_OP_RENAME, 3, "tmp\0d/final", 11);
+    (void)put_record(&r->b, TP_OP_UNLINK, 3, "tmp", 3);
+    (void)put_record(&r->b, TP_OP_WRITE, 3, "two", 3);
+    (void)put_record(&r->b, TP_OP_LINK, 0, "d/final\0x", 9);
+    (void)put_record(&r->b, TP_OP_WRITE, 3, "three", 5);
+    (void)put_record(&r->b, TP_OP_UNLINK, 3, "x", 1);
+    (void)put_record(&r->b, TP_OP_WRITE, 3, "four", 4);
+    const fs_event_t *events = read_events(r, 9);
+    for (uint32_t i = 0; i < 9; i++) {
+        assert_int_equal(events[i].kind, WANTED[i].kind);
+        assert_string_equal(image_name_text(r->image, events[i].name), WANTED[i].name);
+        assert_int_equal(events[i].inode, 0);
+    }
+}
+
+/** A sync of everything is one of each file, then of each folder whose names changed; what overlapped it may be lost. */
+static void test_sync_of_everything(void **state)
+{
+    static const struct {
+        fs_kind_t kind;
+        const char *name;
+    } WANTED[] = {{FS_SYNC, "a"},
+                  {FS_SYNC, "e/c"},
+                  {FS_SYNC_DIR, "."},
+                  {FS_SYNC_DIR, "d"},
+                  {FS_SYNC_DIR, "e"}};
+    reading_t *r = *state;
+    (void)put_record(&r->b, TP_OP_OPEN, 3, "a", 1);
+    (void)put_record(&r->b, TP_OP_OPEN, 4, "d/b", 3);
+    (void)put_record(&r->b, TP_OP_RENAME, 4, "d/b\0e/c", 7);
+    (void)put_record(&r->b, TP_OP_WRITE, 3, "late", 4);
+    put_record(&r->b, TP_OP_SYNC_ALL, 0, NULL, 0)->began = 3;
+    const fs_event_t *events = read_events(r, 9);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(events[i + 4].kind, WANTED[i].kind);
+        assert_string_equal(image_name_text(r->image, events[i + 4].name), WANTED[i].name);
+        assert_int_equal(events[i + 4].late,
+                         i + 1); /* the write, and the parts of the sync itself */
+    }
+}
+
+static void count_cuts(void *ctx, uint32_t invariant, const char *rule, const char *what)
+{
+    uint32_t *found = ctx;
+    (void)what;
+    *found += invariant == 24 && strcmp(rule, "file_record") == 0;
+}
+
+/** A file that is opened to be emptied is cut: the rules hear of it, as of any truncation. */
+static void test_truncation_by_open(void **state)
+{
+    static world_t w;
+    reading_t *r = *state;
+    for (uint32_t empties = 0; empties < 2; empties++) {
+        uint32_t found = 0;
+        trace_t trace;
+        err_sink_t err = {.msg = ""};
+        w.atomic_unit = 0;
+        world_begin(&w, true);
+        const trace_config_t config = {
+            .live = true, .rules = {.doublewrite = true, .found = count_cuts, .ctx = &found}};
+        begin(&r->b);
+        tp_trace_record_t *rec = put_record(&r->b, TP_OP_OPEN, 3, "t.ibd", 5);
+        rec->flags = 0;
+        rec->offset = empties != 0 ? O_RDWR | O_TRUNC : O_RDWR;
+        assert_int_equal(load_with(&r->b, &config, w.image, &trace, &err), DB_SUCCESS);
+        assert_int_equal(found, empties);
+        assert_int_equal(trace.list.n, empties);
+        assert_true(empties == 0 || trace.list.events[0].old_size >= WORLD_PAGE);
+        trace_free(&trace);
+        world_end(&w);
+    }
+}
+
 /** A renamed folder is one event; its files are known by their new names. */
 static void test_renamed_folder(void **state)
 {
@@ -294,6 +383,12 @@ static void test_refused(void **state)
     standard(&b);
     put_record(&b, TP_OP_OPEN, 9, "before", 6)->flags = 0;
     assert_refused(&b, "was there before");
+    standard(&b);
+    (void)put_record(&b, TP_OP_LINK, 0, "none\0new", 8);
+    assert_refused(&b, "a link to an unknown file");
+    standard(&b);
+    mark(&b, "refused no memory");
+    assert_refused(&b, "refused no memory");
     standard(&b);
     (void)put_record(&b, TP_OP_FSYNC, 77, NULL, 0);
     assert_refused(&b, "unknown file");
@@ -414,6 +509,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_tickets, setup, teardown),
         cmocka_unit_test_setup_teardown(test_allocation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_renamed_folder, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_links, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sync_of_everything, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_truncation_by_open, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dirs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sites_of_single_writes, setup, teardown),
         cmocka_unit_test(test_wrong_sites),

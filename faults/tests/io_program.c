@@ -183,6 +183,10 @@ static long call_sync(const call_t *call)
     if (strcmp(call->name, "fdatasync") == 0) {
         return fdatasync(fd);
     }
+    if (strcmp(call->name, "sync_all") == 0) {
+        sync();
+        return 0;
+    }
     if (strcmp(call->name, "sync_file_range") == 0) {
         return sync_file_range(fd, number(call, 1), number(call, 2), SYNC_FILE_RANGE_WRITE);
     }
@@ -211,6 +215,9 @@ static long call_path(const call_t *call)
     const char *a = word(call, 0);
     const char *b = word(call, 1);
 
+    if (strcmp(call->name, "link") == 0) {
+        return link(a, b);
+    }
     switch (call->name[0] + call->name[strlen(call->name) - 1]) {
     case 'r' + 'e':
         return strcmp(call->name, "remove") == 0 ? remove(a) : rename(a, b);
@@ -276,24 +283,15 @@ static long call_mark(const call_t *call)
     return 0;
 }
 
-static long call_unseen(const call_t *call)
+static long call_map(const call_t *call)
 {
-    FILE *stream;
-    void *at;
+    bool fails = strcmp(call->name, "mmapfails") == 0; /* not at a multiple of a page */
+    void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, slot(call, 0), fails ? 1 : 0);
 
-    if (strcmp(call->name, "mmap") == 0) {
-        at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, slot(call, 0), 0);
-        if (at == MAP_FAILED) {
-            return -1;
-        }
-        return munmap(at, 4096);
+    if (at == MAP_FAILED) {
+        return fails ? 0 : -1;
     }
-    if (strcmp(call->name, "mmapfails") == 0) { /* not at a multiple of a page */
-        at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, slot(call, 0), 1);
-        return at == MAP_FAILED ? 0 : munmap(at, 4096) - 1;
-    }
-    stream = fopen(word(call, 0), "w");
-    return stream == NULL ? -1 : fclose(stream);
+    return munmap(at, 4096) - (fails ? 1 : 0);
 }
 
 static long call_bare(const call_t *call)
@@ -435,12 +433,12 @@ static const struct {
     {"openat", call_openat},  {"open", call_open},       {"creat", call_open},
     {"pwrite", call_pwrite},  {"write", call_write},     {"pread", call_read},
     {"read", call_read},      {"fsync", call_sync},      {"fdatasync", call_sync},
-    {"sync_file", call_sync}, {"truncate", call_size},   {"ftruncate", call_size},
-    {"fallocate", call_size}, {"posix_fall", call_size}, {"rename", call_path},
-    {"remove", call_path},    {"rmdir", call_path},      {"unlink", call_path},
-    {"mkdir", call_path},     {"close", call_close},     {"dup", call_close},
-    {"set", call_close},      {"mark", call_mark},       {"mmap", call_unseen},
-    {"fopen", call_unseen},   {"threads", call_threads}, {"appends", call_threads},
+    {"sync_", call_sync},     {"link", call_path},       {"truncate", call_size},
+    {"ftruncate", call_size}, {"fallocate", call_size},  {"posix_fall", call_size},
+    {"rename", call_path},    {"remove", call_path},     {"rmdir", call_path},
+    {"unlink", call_path},    {"mkdir", call_path},      {"close", call_close},
+    {"dup", call_close},      {"set", call_close},       {"mark", call_mark},
+    {"mmap", call_map},       {"threads", call_threads}, {"appends", call_threads},
     {"fork", call_fork},      {"overlap", call_overlap}, {"bare", call_bare},
     {"aio", call_bare},       {"", call_other},
 };

@@ -17,7 +17,7 @@ PRELOAD = os.environ["TORNPAGE_TEST_PRELOAD"]
 PROGRAM = os.environ["TORNPAGE_TEST_PROGRAM"]
 
 OPEN, CLOSE, READ, WRITE, FSYNC, FDATASYNC, SYNC_RANGE, TRUNCATE, FALLOCATE, RENAME = range(1, 11)
-UNLINK, SYNC_DIR, MARK, KILL, MKDIR, FAULT = range(11, 17)
+UNLINK, SYNC_DIR, MARK, KILL, MKDIR, FAULT, LINK, SYNC_ALL = range(11, 19)
 OVERFLOW, FIRED, STARVED, UNSEEN, REFUSED = 1, 2, 8, 16, 32
 SIGKILL = -9
 
@@ -177,3 +177,30 @@ class PreloadCase(unittest.TestCase):
         path = self.root / name
         path.write_bytes(content)
         return path
+
+
+def replay(trace: Trace) -> dict[str, bytes]:
+    """The files that a stream with contents gives, by path; no folder is renamed in it."""
+    files: dict[int, bytearray] = {}
+    names: dict[str, int] = {}
+    for record in trace.records:
+        if record.result < 0:
+            continue
+        content = files.setdefault(record.file, bytearray())
+        if record.kind == OPEN and not record.flags & 2:
+            if record.flags & 1 or record.text not in names:
+                names[record.text] = record.file
+            if record.flags & 1 or record.offset & os.O_TRUNC:
+                content.clear()
+        elif record.kind == WRITE:
+            content.extend(bytes(max(0, record.offset - len(content))))
+            content[record.offset : record.offset + record.result] = record.payload[: record.result]
+        elif record.kind == TRUNCATE:
+            del content[record.offset :]
+            content.extend(bytes(record.offset - len(content)))
+        elif record.kind in (RENAME, LINK):
+            old, new = (name.decode() for name in record.payload.rstrip(b"\0").split(b"\0"))
+            names[new] = names[old] if record.kind == LINK else names.pop(old)
+        elif record.kind == UNLINK:
+            names.pop(record.text, None)
+    return {name: bytes(files[number]) for name, number in names.items()}

@@ -78,6 +78,22 @@ def test_a_stream_gives_the_files(build: Path, tmp_path: Path) -> None:
     assert (tmp_path / "data" / "e" / "a").read_bytes() == b"c" * 100 + b"d" * 50
 
 
+def test_links_and_streams_are_in_it(build: Path, tmp_path: Path) -> None:
+    """A further name, of which the first goes; a sync of everything changes nothing."""
+    trace = _record(
+        build,
+        tmp_path,
+        "open 0 f wc",
+        "write 0 9 a",
+        "link f g",
+        "unlink f",
+        "write 0 9 b",
+        "sync_all",
+    )
+    assert stream_difference(trace, tmp_path / "data", ()) == ""
+    assert (tmp_path / "data" / "g").read_bytes() == b"a" * 9 + b"b" * 9
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

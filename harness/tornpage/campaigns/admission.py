@@ -85,7 +85,7 @@ def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = Non
         commits=len(run.oracle.states) - 1,
         events=run.trace.events_declared,
         writes=kinds[Op.WRITE],
-        syncs=kinds[Op.FSYNC] + kinds[Op.FDATASYNC] + kinds[Op.SYNC_DIR],
+        syncs=sum(kinds[op] for op in (Op.FSYNC, Op.FDATASYNC, Op.SYNC_DIR, Op.SYNC_ALL)),
         files=len(files),
         repeatable=again.oracle.states == run.oracle.states,
         counters=dict(run.answer.status),

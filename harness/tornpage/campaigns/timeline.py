@@ -32,6 +32,8 @@ _OPS = {
     Op.UNLINK: "unlink",
     Op.SYNC_DIR: "sync_dir",
     Op.MKDIR: "mkdir",
+    Op.LINK: "link",
+    Op.SYNC_ALL: "sync",
 }
 _SYNCS = ("fsync", "fdatasync", "sync_dir")
 _CONTENT = ("write", "truncate", "fallocate")
@@ -75,7 +77,7 @@ def _step(trace: Trace, event: Event, paths: FilePaths) -> Step | None:
     if op is None:
         return None
     path, to = paths[event.file], ""
-    if not hit and event.kind == Op.RENAME:
+    if not hit and event.kind in (Op.RENAME, Op.LINK):
         path, to = trace.renamed(event)
     elif not hit and event.kind in (Op.UNLINK, Op.SYNC_DIR, Op.MKDIR):
         path = trace.text(event)

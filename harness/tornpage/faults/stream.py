@@ -20,7 +20,7 @@ __all__ = ["is_ignored", "stream_difference", "unseen_changes"]
 
 CREATED = 1
 DIRECTORY = 2
-PLAYED = frozenset((Op.OPEN, Op.WRITE, Op.TRUNCATE, Op.FALLOCATE, Op.RENAME, Op.UNLINK))
+PLAYED = frozenset((Op.OPEN, Op.WRITE, Op.TRUNCATE, Op.FALLOCATE, Op.RENAME, Op.LINK, Op.UNLINK))
 """What a file or a name is changed by."""
 KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
 """Modes of fallocate that are followed."""
@@ -106,6 +106,10 @@ class _Disk:
             return self._allocate(event)
         elif event.kind == Op.RENAME:
             self._rename(*trace.renamed(event))
+        elif event.kind == Op.LINK:
+            old, new = trace.renamed(event)
+            if old in self.names or event.file:
+                self.names[new] = event.file or self.names[old]
         elif event.kind == Op.UNLINK:
             self.names.pop(trace.text(event), None)
         return ""

@@ -88,6 +88,8 @@ class Op(IntEnum):
     KILL = 14
     MKDIR = 15
     FAULT = 16
+    LINK = 17
+    SYNC_ALL = 18
 
 
 class Event(NamedTuple):
@@ -289,7 +291,7 @@ class Trace:
         return parse_mark(self.data[start : start + event.length])
 
     def renamed(self, event: Event) -> tuple[str, str]:
-        """Old and new path of a RENAME."""
+        """Old and new path of a RENAME or LINK."""
         old, _, new = self.payload(event).rstrip(b"\0").partition(b"\0")
         return old.decode("utf-8", "surrogateescape"), new.decode("utf-8", "surrogateescape")
 
@@ -373,10 +375,13 @@ class FilePaths:
         self._paths: dict[int, str] = {}
 
     def see(self, trace: Trace, event: Event) -> None:
-        """Takes note of OPEN and RENAME; cheap for every other kind."""
+        """Takes note of OPEN, RENAME and LINK; cheap for every other kind."""
         if event.kind == Op.OPEN:
             if event.file:
                 self._paths[event.file] = trace.text(event)
+        elif event.kind == Op.LINK and event.result == 0:
+            if event.file:
+                self._paths[event.file] = trace.renamed(event)[1]  # its newest name
         elif event.kind == Op.RENAME and event.result == 0:
             old, new = trace.renamed(event)
             for file, path in list(self._paths.items()):

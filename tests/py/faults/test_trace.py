@@ -154,6 +154,18 @@ def test_paths_follow_renames() -> None:
     assert seen == [("a", ""), ("a", "b"), ("b", "")]
 
 
+def test_a_file_is_called_by_its_newest_name() -> None:
+    """A further link leads to the same file; one that failed leads nowhere."""
+    fake = FakeTrace().open("tmp", created=True)
+    fake.record(Op.LINK, file=1, payload=b"tmp\0final").unlink("tmp")
+    fake.record(Op.LINK, file=1, result=-17, payload=b"final\0other")
+    trace = fake.trace()
+    paths = FilePaths()
+    for event in trace.events():
+        paths.see(trace, event)
+    assert paths[1] == "final"
+
+
 @pytest.mark.parametrize("data", [b"", b"x" * 63, b"TPTRACE1" + bytes(56)])
 def test_other_files_are_refused(data: bytes) -> None:
     """What does not start with the header is not read as a trace."""
