@@ -177,6 +177,36 @@ static void test_refusal(void **state)
     assert_non_null(strstr(verdict.findings[0].what, "not a database"));
 }
 
+/** Of a verifier that finds a broken page, and the second time another state. */
+static dberr_t run_unsteady(void *self, const char *dir, check_report_t *report, err_sink_t *err)
+{
+    uint32_t *times = self;
+    (void)dir;
+    (void)err;
+    *report = (check_report_t){.n_tables = *times > 0 ? 0 : 1, .n_findings = 1};
+    report->tables = calloc(1, sizeof(*report->tables));
+    report->findings = calloc(CHECK_FINDINGS_MAX, sizeof(*report->findings));
+    assert_true(report->tables != NULL && report->findings != NULL);
+    report->findings[0] = (check_finding_t){.invariant = 9, .path = "t", .what = "no parent"};
+    ++*times;
+    return DB_SUCCESS;
+}
+
+/** I17, and what the target's own checker finds. */
+static void test_twice(void **state)
+{
+    fixture_t *fx = *state;
+    uint32_t times = 0;
+    const verifier_t unsteady = {.name = "unsteady", .self = &times, .run = run_unsteady};
+    fx->config = (external_config_t){.verifier = &unsteady, .any_state = true};
+    verdict_t verdict = judge(fx, 0, 1);
+    assert_int_equal(times, 2);
+    assert_int_equal(verdict.n, 2);
+    assert_int_equal(verdict.findings[0].invariant, 9);
+    assert_int_equal(verdict.findings[0].source, SOURCE_SCAN);
+    assert_int_equal(verdict.findings[1].invariant, 17);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +214,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_states_do_not_meet, setup, teardown),
         cmocka_unit_test_setup_teardown(test_holes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refusal, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_twice, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

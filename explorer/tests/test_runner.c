@@ -24,6 +24,10 @@ static void test_clean(void **state)
     assert_int_equal(atomic_load(&f->shared->counts.states), f->plan.total);
     assert_true(f->plan.total > 500);
     assert_true(atomic_load(&f->shared->counts.distinct) > 50);
+    assert_true(atomic_load(&f->shared->counts.recovered_twice) > 0);
+    assert_true(atomic_load(&f->shared->counts.recovered_in_batches) > 0);
+    assert_true(atomic_load(&f->shared->counts.purged) > 0);
+    assert_true(atomic_load(&f->shared->counts.worked) > 0);
 }
 
 /** The same one level deeper, where recoveries are crashed again. */
