@@ -203,6 +203,21 @@ static void test_words(void **state)
     }
 }
 
+/** Findings are kept, each kind once. */
+static void test_several(void **state)
+{
+    verdict_t verdict = {.n = 0};
+    (void)state;
+    verdict_add(&verdict, SOURCE_SCAN, 6, "a page");
+    verdict_add(&verdict, SOURCE_SCAN, 7, "its keys");
+    verdict_add(&verdict, SOURCE_SCAN, 6, "another page");
+    verdict_add(&verdict, SOURCE_ORACLE, 6, "rows");
+    verdict_add_rule(&verdict, 6, "home_page", 0, "a write");
+    verdict_add_rule(&verdict, 6, "write_ahead", 0, "a write");
+    assert_int_equal(verdict.n, 5);
+    assert_string_equal(verdict.findings[0].what, "a page");
+}
+
 static void test_bad_files(void **state)
 {
     static const char *const BAD[] = {
@@ -228,7 +243,7 @@ int main(void)
         cmocka_unit_test(test_judge),   cmocka_unit_test(test_extend),
         cmocka_unit_test(test_clients), cmocka_unit_test(test_exported),
         cmocka_unit_test(test_end),     cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_words),   cmocka_unit_test(test_several),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
