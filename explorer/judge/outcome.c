@@ -15,8 +15,10 @@ void outcome_init(outcome_t *outcome)
     outcome->found = false;
     outcome->prefix = 0;
     outcome->digest = 0;
-    outcome->export_judged = false;
     outcome->worked = (allowed_t){.n = 0};
+    for (uint32_t i = 0; i < OUTCOME_COUNTERS_MAX; i++) {
+        outcome->counters[i] = 0;
+    }
 }
 
 void outcome_free(outcome_t *outcome)

@@ -7,6 +7,8 @@ batches, purge), and recoveries that follow a crash in the first one (expected_t
 
 #include "explorer/judge/allowed.h"
 
+#define OUTCOME_COUNTERS_MAX 16U
+
 /** What a crash may have left. */
 typedef struct expected {
     const allowed_t *allowed;
@@ -23,13 +25,13 @@ typedef struct expected {
 
 typedef struct outcome {
     verdict_t verdict;
-    bool found;         /**< recovery came to a state that may be there; the next two say which */
-    uint32_t prefix;    /**< the newest allowed one that equals it */
-    uint64_t digest;    /**< of all tables */
-    bool export_judged; /**< an exported table was carried away, or should have been there to be */
+    bool found;      /**< recovery came to a state that may be there; the next two say which */
+    uint32_t prefix; /**< the newest allowed one that equals it */
+    uint64_t digest; /**< of all tables */
     allowed_t
         worked; /**< new work was done on what was found: what was expected, up to `high`, and the
                            prefixes of the work; n = 0: none was done */
+    uint64_t counters[OUTCOME_COUNTERS_MAX]; /**< what the target counts: target_kind_t.counters */
 } outcome_t;
 
 /** Nothing is known; what the outcome holds must have been freed. */

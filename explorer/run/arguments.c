@@ -334,7 +334,7 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         args->kinds = value;
         return true;
     case OPT_SET:
-        return parse_set(value, &args->options, err);
+        return parse_set(value, &args->engine.options, err);
     case OPT_MODEL:
         return add_model(&args->campaign.models.enabled, value);
     case OPT_LIST_MODELS:
@@ -388,7 +388,7 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         args->campaign.way_file = value;
         return true;
     case OPT_IN_FULL:
-        return parse_u32(value, 1, 1U << 20, &args->campaign.in_full);
+        return parse_u32(value, 1, 1U << 20, &args->engine.in_full);
     case OPT_BATCH:
         return parse_u32(value, 1, 1U << 20, &args->plan.batch_states);
     case OPT_DEADLINE:
@@ -454,6 +454,8 @@ static int check_arguments(int argc, char **argv, arguments_t *args)
             return arguments_usage("verify_sqlite is not where this program expects it", "");
         }
     }
+    args->campaign.target = args->external.verifier != NULL ? external_target(&args->external)
+                                                            : engine_target(&args->engine);
     if (args->campaign.models.enabled == 0) {
         /* Alone, a kill is what all-persisted and log-cut are. */
         args->campaign.models.enabled =
@@ -462,7 +464,7 @@ static int check_arguments(int argc, char **argv, arguments_t *args)
     if (args->campaign.only.depth > 0) {
         args->campaign.models.enabled = MODELS_ALL;
     }
-    args->campaign.relaxed |= args->options.flush_log_at_trx_commit != 1;
+    args->campaign.relaxed |= args->engine.options.flush_log_at_trx_commit != 1;
     if (command) {
         /* It sees for itself that a state hangs; it may be asked twice. */
         args->command.deadline_s = args->run.deadline_s;
@@ -474,12 +476,13 @@ static int check_arguments(int argc, char **argv, arguments_t *args)
 int arguments_parse(int argc, char **argv, arguments_t *args)
 {
     *args = (arguments_t){
-        .campaign = {.models = {.sector = 512, .seed = 1}, .depth = 1, .nested = 8, .in_full = 64},
+        .campaign = {.models = {.sector = 512, .seed = 1}, .depth = 1, .nested = 8},
+        .engine = {.in_full = 64},
         .plan = {.to_seq = UINT64_MAX, .batch_states = 256},
         .run = {.jobs = 1, .deadline_s = 20},
         .scratch = "/dev/shm",
     };
-    options_set_defaults(&args->options);
+    options_set_defaults(&args->engine.options);
     (void)parse_target(ENGINE_NAME, args);
     for (;;) {
         int index = 0;

@@ -4,6 +4,8 @@
 
 #include "explorer/run/runner.h"
 #include "explorer/targets/command/verify_command.h"
+#include "explorer/targets/engine/engine_target.h"
+#include "explorer/targets/external_target.h"
 
 enum { EXIT_CLEAN, EXIT_VIOLATION, EXIT_USAGE, EXIT_NOTHING };
 
@@ -13,9 +15,9 @@ enum { EXIT_CLEAN, EXIT_VIOLATION, EXIT_USAGE, EXIT_NOTHING };
 typedef struct arguments {
     const char *trace;
     const char *allowed;
-    const char *kinds; /**< of statements; NULL: nothing is known of them */
-    const char *base;  /**< folder with the files that the run found; NULL: none */
-    engine_options_t options;
+    const char *kinds;      /**< of statements; NULL: nothing is known of them */
+    const char *base;       /**< folder with the files that the run found; NULL: none */
+    engine_config_t engine; /**< of the target, if it is the engine */
     campaign_t campaign;
     plan_limits_t plan;
     uint64_t at[AT_MAX];       /**< of plan */

@@ -18,9 +18,9 @@ Exit codes: 0 at the end of the input, 2 usage. */
 #include <string.h>
 
 #include "base/check.h"
-#include "explorer/judge/judge.h"
 #include "explorer/judge/trace_read.h"
 #include "explorer/run/base.h"
+#include "explorer/targets/engine/judge.h"
 
 #define RULE_FINDINGS_MAX 8U
 #define RULES_MAX 64U
@@ -190,7 +190,7 @@ static json_t *judge_export_request(const char *table, bool acked, const char *b
         judge_free(&judge);
         answer = json_object();
         set(answer, "findings", verdict_findings(&outcome.verdict));
-        set(answer, "judged", json_boolean(outcome.export_judged));
+        set(answer, "judged", json_boolean(outcome.counters[ENGINE_EXPORTS_JUDGED] > 0));
     }
     image_destroy(image);
     return answer;

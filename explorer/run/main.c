@@ -82,7 +82,9 @@ static int merge(const arguments_t *args)
 {
     merged_t merged;
     err_sink_t err = {.msg = ""};
-    summary_t summary = {.engine = args->external.verifier == NULL, .sites = site_map(args)};
+    summary_t summary = {.target = &args->campaign.target,
+                         .engine = args->external.verifier == NULL,
+                         .sites = site_map(args)};
     int code;
     if (slice_merge(args->merge, &merged, &summary, &err) == DB_SUCCESS) {
         code = exit_code(
@@ -117,11 +119,12 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
         .jobs = args->run.jobs,
         .crash_points = one ? 1 : plan.n_crash_points,
         .events = trace->list.n,
-        .engine = args->campaign.external == NULL,
+        .target = &args->campaign.target,
+        .engine = args->external.verifier == NULL,
         .sites = site_map(args),
     };
     int code = EXIT_CLEAN;
-    explorer_init(&explorer, &args->campaign, trace, image, allowed, &args->options, shared);
+    explorer_init(&explorer, &args->campaign, trace, image, allowed, shared);
     if (!one) {
         summary.complete = runner_run(&explorer, &plan, &args->run, &summary.seconds);
     } else if (!runner_run_only(&explorer, &args->run, &summary.seconds)) {
@@ -149,7 +152,6 @@ static bool scratch_create(arguments_t *args, char *base, size_t room)
     args->external.base = base;
     args->external.ignored = &args->ignored;
     args->external.sites = site_map(args);
-    args->campaign.external = &args->external;
     return true;
 }
 
@@ -219,8 +221,8 @@ int main(int argc, char **argv)
         return arguments_usage("no folder for images can be made in --scratch", args.scratch);
     }
     image_t *image = image_create();
-    const trace_config_t config = {.rules = {.doublewrite = args.options.doublewrite,
-                                             .atomic_unit = args.options.atomic_write_unit,
+    const trace_config_t config = {.rules = {.doublewrite = args.engine.options.doublewrite,
+                                             .atomic_unit = args.engine.options.atomic_write_unit,
                                              .keep_history = true},
                                    .ignored = &args.ignored,
                                    .sites = site_map(&args),

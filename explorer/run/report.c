@@ -219,22 +219,14 @@ static json_t *by_model(const counts_t *counts, const record_t *records, uint64_
     return object;
 }
 
-static json_t *paths_object(const counts_t *counts)
+static json_t *paths_object(const counts_t *counts, const target_kind_t *target)
 {
-    static const char *const NAMES[PATH_KINDS] = {
-        "dblwr_restored",  "redo_records",   "pages_created",   "index_load_reads",
-        "indexes_dropped", "tables_dropped", "trx_rolled_back", "several_batches",
-        "swaps_finished",  "pages_compared", "backups_prepared"};
     json_t *object = json_object();
-    for (uint32_t i = 0; i < PATH_KINDS; i++) {
-        set(object, NAMES[i], number(load(&counts->paths[i])));
+    for (uint32_t i = 0; i < target->n_counters; i++) {
+        set(object, target->counters[i], number(load(&counts->of_target[i])));
     }
     set(object, "second_crash", number(load(&counts->second_crash)));
     set(object, "recovered_twice", number(load(&counts->recovered_twice)));
-    set(object, "recovered_in_batches", number(load(&counts->recovered_in_batches)));
-    set(object, "purged", number(load(&counts->purged)));
-    set(object, "worked", number(load(&counts->worked)));
-    set(object, "exports_judged", number(load(&counts->exports_judged)));
     return object;
 }
 
@@ -281,7 +273,7 @@ static void print_summary(const counts_t *counts, const summary_t *summary, cons
     set(object, "violations", number(n));
     set(object, "by_invariant", by_invariant(records, n));
     set(object, "by_model", by_model(counts, records, n));
-    set(object, "paths", paths_object(counts));
+    set(object, "paths", paths_object(counts, summary->target));
     set(object, "torn_pages", torn_pages_object(counts, summary));
     set(object, "crash_points", number(summary->crash_points));
     set(object, "events", number(summary->events));

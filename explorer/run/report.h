@@ -3,6 +3,7 @@
 #define EXPLORER_REPORT_H
 
 #include "explorer/run/shared.h"
+#include "explorer/targets/target.h"
 
 typedef struct summary {
     uint32_t depth;
@@ -10,6 +11,7 @@ typedef struct summary {
     uint32_t crash_points;
     bool complete; /**< all states that were selected were run */
     uint64_t events;
+    const target_kind_t *target;
     bool engine;             /**< the bundled engine's crash states, not another target's */
     const site_map_t *sites; /**< of writes; NULL: those of the engine, or of SQLite */
     double seconds;

@@ -154,7 +154,7 @@ static _Noreturn void child_work(const runner_t *runner, const work_t *work, uin
     for (uint32_t point = work->points.first; point < work->points.end; point++) {
         child_point(&child, point);
     }
-    target_free(&runner->explorer->target);
+    target_close(&runner->explorer->target);
     child_exit(EXIT_SUCCESS);
 }
 
@@ -167,7 +167,7 @@ static _Noreturn void child_only(const runner_t *runner, uint32_t point)
     if (only->level[0].k < model_count(&explorer->campaign->models, model, &explorer->persist)) {
         explorer_visit(explorer, model, only->level[0].k);
     }
-    target_free(&explorer->target);
+    target_close(&explorer->target);
     child_exit(explorer->only_found ? EXIT_SUCCESS : EXIT_NO_STATE);
 }
 
@@ -182,7 +182,7 @@ static uint32_t patience(const runner_t *runner)
     const explorer_t *explorer = runner->explorer;
     uint32_t whole = runner->limits->deadline_s;
     bool waited = atomic_load(&explorer->shared->counts.hung) > 0;
-    return waited && explorer->campaign->external == NULL ? whole / PATIENCE_PARTS + 1 : whole;
+    return waited && !explorer->campaign->target.has_deadline ? whole / PATIENCE_PARTS + 1 : whole;
 }
 
 /** Waits for the end of the child; kills it when it stands still, or the time is up. @return its wait status */

@@ -6,7 +6,7 @@ mapping. */
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "explorer/judge/verdict.h"
+#include "explorer/judge/outcome.h"
 #include "explorer/model/models.h"
 
 #define DEPTH_MAX 3U
@@ -43,22 +43,6 @@ typedef struct record {
     fs_site_t site;
 } record_t;
 
-/** Paths of recovery whose use is counted, one per distinct state. */
-typedef enum path_kind {
-    PATH_DBLWR_RESTORED,
-    PATH_REDO_RECORDS,
-    PATH_PAGES_CREATED,
-    PATH_INDEX_LOAD_READS,
-    PATH_INDEXES_DROPPED,
-    PATH_TABLES_DROPPED,
-    PATH_TRX_ROLLED_BACK,
-    PATH_BATCHES,
-    PATH_SWAPS_FINISHED,
-    PATH_PAGES_COMPARED,
-    PATH_BACKUPS,
-    PATH_KINDS
-} path_kind_t;
-
 /** What a worker's child is doing, for the one that finds it dead. */
 typedef struct progress {
     _Atomic uint64_t beats; /**< grows with each state */
@@ -81,17 +65,14 @@ typedef struct counts {
     _Atomic uint64_t distinct;
     _Atomic uint64_t second_crash; /**< distinct states that lie below another */
     _Atomic uint64_t recovered_twice;
-    _Atomic uint64_t recovered_in_batches;
-    _Atomic uint64_t purged;
-    _Atomic uint64_t worked; /**< new work was done on what was recovered */
-    _Atomic uint64_t exports_judged;
     _Atomic uint64_t hung;
     _Atomic uint64_t crashed;
     _Atomic uint64_t
         unfinished; /**< states, or processes between two, that the end of the time has ended */
     _Atomic uint64_t unvisited; /**< states run without a place in the set of visited ones */
     _Atomic uint64_t model_states[MODEL_KINDS];
-    _Atomic uint64_t paths[PATH_KINDS];
+    _Atomic uint64_t of_target[OUTCOME_COUNTERS_MAX]; /**< what the kind of target counts, one per
+                                                         distinct state */
     /** Of the torn-page matrix: states with such a loss, and writes that could be lost that way. */
     _Atomic uint64_t torn[SITE_KINDS][2][TEAR_KINDS];
     _Atomic uint64_t possible[SITE_KINDS][2][TEAR_KINDS];

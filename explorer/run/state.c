@@ -30,11 +30,6 @@ Rules
 #include "explorer/run/loss.h"
 #include "explorer/run/way.h"
 
-#define SAMPLE_EVERY 16U
-#define PURGE_EVERY 4U
-#define SMALL_EVERY 4U
-#define WORK_EVERY 4U
-
 /** A crash inside a recovery, or in the trace. */
 typedef struct visit_case {
     const persist_t *persist;
@@ -72,16 +67,11 @@ static void count(const explorer_t *explorer, uint32_t counter, uint64_t n)
     shared_count(explorer->shared, explorer->counted_for, counter, n);
 }
 
-static void count_paths(const explorer_t *explorer, const stats_t *stats)
+/** What the target counts of a state. */
+static void count_outcome(const explorer_t *explorer, const outcome_t *outcome)
 {
-    const uint64_t used[PATH_KINDS] = {
-        stats->recv_dblwr_restored,   stats->recv_records,         stats->recv_pages_created,
-        stats->recv_index_load_reads, stats->recv_indexes_dropped, stats->recv_tables_dropped,
-        stats->recv_trx_rolled_back,  stats->recv_batches > 1,     stats->recv_swaps_finished,
-        stats->recv_pages_compared,   stats->backups_prepared,
-    };
-    for (uint32_t i = 0; i < PATH_KINDS; i++) {
-        count(explorer, COUNT_OF(paths) + i, used[i]);
+    for (uint32_t i = 0; i < explorer->target.kind->n_counters; i++) {
+        count(explorer, COUNT_OF(of_target) + i, outcome->counters[i]);
     }
 }
 
@@ -304,34 +294,21 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
 {
     fs_list_t *record = remaining > 0 ? &explorer->records[c->path.depth - 1] : NULL;
     outcome_t *outcome = &explorer->outcomes[c->path.depth - 1];
-    stats_t stats;
-    bool ours = explorer->campaign->external == NULL;
-    uint64_t rest = sample / SAMPLE_EVERY / SAMPLE_EVERY / PURGE_EVERY / SMALL_EVERY;
-    judge_case_t what = {
+    const target_case_t what = {
         .expected = &c->expected,
         .record = record,
-        .killed = c->model == MODEL_KILL,
-        .twice = sample % SAMPLE_EVERY == 0,
-        .in_batches = ours && sample / SAMPLE_EVERY % SAMPLE_EVERY == 0,
-        .purged = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY % PURGE_EVERY == 0,
-        .small = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY / PURGE_EVERY % SMALL_EVERY == 0,
-        .exported = ours ? c->exported : NULL,
+        .exported = c->exported,
         .export_acked = c->export_acked,
-        .worked = ours && rest % WORK_EVERY == 0,
-        .in_full = ours && rest / WORK_EVERY % explorer->campaign->in_full == 0,
-        .seed = stream_mix(sample, 0, 0, 1),
+        .sample = sample,
+        .killed = c->model == MODEL_KILL,
     };
     outcome_free(outcome);
     outcome_init(outcome);
-    target_judge(&explorer->target, &what, outcome, &stats);
+    target_judge(&explorer->target, &what, outcome);
     report(explorer, c, sample, &outcome->verdict);
     if (fresh) {
-        count_paths(explorer, &stats);
-        count(explorer, COUNT_OF(recovered_twice), what.twice);
-        count(explorer, COUNT_OF(recovered_in_batches), what.in_batches);
-        count(explorer, COUNT_OF(purged), what.purged);
-        count(explorer, COUNT_OF(worked), outcome->worked.n > 0);
-        count(explorer, COUNT_OF(exports_judged), outcome->export_judged);
+        count_outcome(explorer, outcome);
+        count(explorer, COUNT_OF(recovered_twice), target_case_is_twice(&what));
     }
     *can_go_on = verdict_state_is_right(&outcome->verdict);
     return outcome->verdict.n == 0;
@@ -402,7 +379,7 @@ static uint64_t kill_hash(const explorer_t *explorer, const visit_case_t *c)
 /** Rule 5. */
 static bool shown_holds(const campaign_t *campaign, const loss_t *loss)
 {
-    bool is_lax = campaign->relaxed && campaign->external != NULL;
+    bool is_lax = campaign->relaxed && !campaign->target.keeps_all;
     return !loss->of_earlier && !(is_lax && loss->any);
 }
 
@@ -476,13 +453,12 @@ void explorer_visit(explorer_t *explorer, model_t model, uint32_t k)
 }
 
 void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace_t *trace,
-                   image_t *image, const allowed_t *allowed, const engine_options_t *options,
-                   shared_t *shared)
+                   image_t *image, const allowed_t *allowed, shared_t *shared)
 {
     *explorer = (explorer_t){
         .campaign = campaign, .trace = trace, .shared = shared, .image = image, .allowed = allowed};
     explorer->progress = &shared->progress[0];
-    target_init(&explorer->target, image, options, campaign->external, trace->rules);
+    target_open(&explorer->target, &campaign->target, image, trace->rules);
     persist_init(&explorer->persist, &trace->list, image, &campaign->disk);
     explorer->counted_for = TALLY_RECORDING;
     count_possible(explorer, &trace->list);
@@ -491,7 +467,7 @@ void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace
 
 void explorer_free(explorer_t *explorer)
 {
-    target_free(&explorer->target);
+    target_close(&explorer->target);
     persist_free(&explorer->persist);
     for (uint32_t i = 0; i < DEPTH_MAX; i++) {
         fs_list_free(&explorer->records[i]);

@@ -12,10 +12,9 @@ it. */
 typedef struct campaign {
     model_config_t models;
     disk_profile_t disk;
-    uint32_t depth;                    /**< 1 ... DEPTH_MAX */
-    uint32_t nested;                   /**< states inside each recovery */
-    uint32_t in_full;                  /**< of so many images one is scanned in full as well */
-    const external_config_t *external; /**< NULL: the engine */
+    uint32_t depth;  /**< 1 ... DEPTH_MAX */
+    uint32_t nested; /**< states inside each recovery */
+    target_kind_t target;
     bool relaxed;         /**< commits need not be durable: older prefixes are allowed */
     const char *dump_dir; /**< with `only`: where its image is written; or NULL */
     const char *way_file; /**< with `only`: where way.h writes how it came to be; or NULL */
@@ -40,8 +39,7 @@ typedef struct explorer {
 } explorer_t;
 
 void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace_t *trace,
-                   image_t *image, const allowed_t *allowed, const engine_options_t *options,
-                   shared_t *shared);
+                   image_t *image, const allowed_t *allowed, shared_t *shared);
 void explorer_free(explorer_t *explorer);
 
 /** State k of the model at the crash point that explorer->persist is at. */

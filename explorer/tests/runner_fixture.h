@@ -5,6 +5,7 @@
 #include "fixture.h"
 
 #include "explorer/run/runner.h"
+#include "explorer/targets/engine/engine_target.h"
 
 /** Nothing is known of the statements. */
 static const kinds_t ALIKE = {.n = 1};
@@ -14,7 +15,7 @@ typedef struct fixture {
     trace_t trace;
     allowed_t allowed;
     allowed_prefix_t prefix;
-    engine_options_t options;
+    engine_config_t engine;
     campaign_t campaign;
     state_plan_t plan;
     shared_t *shared;
@@ -37,13 +38,13 @@ static inline int setup(void **state)
     engine_t *engine = NULL;
     err_sink_t err = {.msg = ""};
     plan_limits_t limits = {.to_seq = UINT64_MAX, .batch_states = 64, .kinds = &ALIKE};
-    f = (fixture_t){.image = image_create()};
-    options_set_defaults(&f.options);
-    f.options.buffer_pool_pages = 32;
-    f.options.dblwr_pages = 8;
+    f = (fixture_t){.image = image_create(), .engine = {.in_full = 1}};
+    options_set_defaults(&f.engine.options);
+    f.engine.options.buffer_pool_pages = 32;
+    f.engine.options.dblwr_pages = 8;
     image_mark(f.image);
     image_os_record(f.image, &f.trace.list);
-    assert_int_equal(engine_open(image_os(f.image), &probe, &f.options, true, &engine, &err),
+    assert_int_equal(engine_open(image_os(f.image), &probe, &f.engine.options, true, &engine, &err),
                      DB_SUCCESS);
     assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     image_os_record(f.image, NULL);
@@ -56,11 +57,11 @@ static inline int setup(void **state)
     f.campaign = (campaign_t){.models = {.enabled = MODELS_ALL, .sector = 512, .seed = 1},
                               .depth = 1,
                               .nested = 4,
-                              .in_full = 1};
+                              .target = engine_target(&f.engine)};
     plan_create(&f.plan, &f.campaign, &f.trace, f.image, &limits);
     f.shared = shared_create(1U << 14, false);
     assert_non_null(f.shared);
-    explorer_init(&f.explorer, &f.campaign, &f.trace, f.image, &f.allowed, &f.options, f.shared);
+    explorer_init(&f.explorer, &f.campaign, &f.trace, f.image, &f.allowed, f.shared);
     *state = &f;
     return 0;
 }

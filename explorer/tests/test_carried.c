@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/mach.h"
-#include "explorer/judge/judge.h"
+#include "explorer/targets/engine/judge.h"
 
 #define ROWS 200U
 #define LAST_PAGE 5U /* of the rows, and never home before the export */
@@ -81,12 +81,11 @@ static verdict_t judge(fixture_t *f, bool acked)
 {
     static outcome_t outcome;
     static outcome_t by_itself;
-    stats_t stats;
     const expected_t expected = {.allowed = &f->allowed};
     const judge_case_t c = {.expected = &expected, .exported = "t", .export_acked = acked};
     outcome_init(&outcome);
     outcome_init(&by_itself);
-    judge_state(&f->judge, &c, &outcome, &stats);
+    judge_state(&f->judge, &c, &outcome);
     judge_export(&f->judge, "t", acked, &by_itself);
     const verdict_t *verdict = &outcome.verdict;
     const verdict_t *alone = &by_itself.verdict;

@@ -25,9 +25,9 @@ static void test_clean(void **state)
     assert_true(f->plan.total > 500);
     assert_true(atomic_load(&f->shared->counts.distinct) > 50);
     assert_true(atomic_load(&f->shared->counts.recovered_twice) > 0);
-    assert_true(atomic_load(&f->shared->counts.recovered_in_batches) > 0);
-    assert_true(atomic_load(&f->shared->counts.purged) > 0);
-    assert_true(atomic_load(&f->shared->counts.worked) > 0);
+    assert_true(atomic_load(&f->shared->counts.of_target[ENGINE_IN_BATCHES]) > 0);
+    assert_true(atomic_load(&f->shared->counts.of_target[ENGINE_PURGED]) > 0);
+    assert_true(atomic_load(&f->shared->counts.of_target[ENGINE_WORKED]) > 0);
 }
 
 /** The same one level deeper, where recoveries are crashed again. */
@@ -93,7 +93,7 @@ static void check_one_death(fixture_t *f)
 /** Every recovery passes the engine's named points. */
 static void listen(fixture_t *f, void (*point)(void *ctx, const char *name))
 {
-    probe_t *probe = &f->explorer.target.judge.probe;
+    probe_t *probe = &engine_target_judge(&f->explorer.target)->probe;
     probe->point = point;
     probe->ctx = &f->explorer;
     atomic_store(&probe->armed, true);

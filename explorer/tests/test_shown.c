@@ -4,6 +4,7 @@ commit, whose recovery is done here, in the process, and tells by a trace what i
 
 #include <stdio.h>
 
+#include "explorer/targets/external_target.h"
 #include "trace_builder.h"
 
 #define LOG "log"
@@ -170,7 +171,6 @@ static toy_t *create(habit_t habit, bool second_is_synced, uint32_t models)
     fixture_t *f = &toy.f;
     assert_non_null(mkdtemp(toy.base));
     f->image = image_create();
-    options_set_defaults(&f->options);
     record_run(f, second_is_synced);
     for (uint32_t i = 0; i <= COMMITS; i++) {
         check_table_t table = table_of(i);
@@ -183,8 +183,7 @@ static toy_t *create(habit_t habit, bool second_is_synced, uint32_t models)
     f->campaign = (campaign_t){.models = {.enabled = models, .sector = 512, .seed = 1},
                                .depth = 2,
                                .nested = 8,
-                               .in_full = 1,
-                               .external = &toy.external};
+                               .target = external_target(&toy.external)};
     plan_create(&f->plan, &f->campaign, &f->trace, f->image, &limits);
     f->shared = shared_create(1U << 14, false);
     assert_non_null(f->shared);
@@ -197,8 +196,7 @@ static void run(toy_t *toy, bool relaxed)
     const run_limits_t limits = {.jobs = 1, .deadline_s = 10};
     double seconds;
     f->campaign.relaxed = relaxed;
-    explorer_init(&f->explorer, &f->campaign, &f->trace, f->image, &toy->allowed, &f->options,
-                  f->shared);
+    explorer_init(&f->explorer, &f->campaign, &f->trace, f->image, &toy->allowed, f->shared);
     (void)runner_run(&f->explorer, &f->plan, &limits, &seconds);
 }
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/mach.h"
-#include "explorer/judge/work.h"
+#include "explorer/targets/engine/work.h"
 
 #define SEEDS 300U
 #define ROWS 40U

@@ -1,5 +1,5 @@
 /* Exported tables, carried elsewhere. Place: above image.c, below judge.c. */
-#include "explorer/judge/carried.h"
+#include "explorer/targets/engine/carried.h"
 
 #include <stdio.h>
 #include <stdlib.h>

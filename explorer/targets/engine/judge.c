@@ -1,6 +1,6 @@
 /* The verdict on one state: the real recovery, the real scanner, the oracle's digests.
 
-Place: above image.c, rules.c, outcome.c and work.c; below target.c.
+Place: above image.c, rules.c, outcome.c and work.c; below engine_target.c.
 
     image --engine_open--> recovered --clean close--> closed --check_run--> digest in [low, high]?
       \--each finished backup in it: engine_prepare, check_run, the digest of its prefix?  (I28)
@@ -12,15 +12,15 @@ Place: above image.c, rules.c, outcome.c and work.c; below target.c.
 Rules
 1. No state is allowed to be unrecoverable: a refusal is a violation, and its message says of what.
 2. The image comes back as it was, whatever happened on it. */
-#include "explorer/judge/judge.h"
+#include "explorer/targets/engine/judge.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "backup/backup_info.h"
 #include "base/check.h"
-#include "explorer/judge/carried.h"
-#include "explorer/judge/work.h"
+#include "explorer/targets/engine/carried.h"
+#include "explorer/targets/engine/judge_backups.h"
+#include "explorer/targets/engine/work.h"
 
 #define POOL_SMALLEST 32U
 #define MEMO_BYTES_MAX ((size_t)64 << 20)
@@ -173,103 +173,6 @@ static engine_options_t first_options(const judge_t *judge, const judge_case_t *
     return c->small ? small_options(judge) : judge->options;
 }
 
-/* ---- backups (I28) ---- */
-
-static os_t *backup_folder(judge_t *judge, const allowed_prefix_t *prefix)
-{
-    char folder[NAME_LEN_MAX + sizeof(BACKUP_FOLDER_SUFFIX)];
-    os_t *os = NULL;
-    (void)snprintf(folder, sizeof(folder), "%s" BACKUP_FOLDER_SUFFIX, prefix->backup);
-    dberr_t err = os_folder_create(image_os(judge->image), folder, &os);
-    CHECK(err == DB_SUCCESS);
-    return os;
-}
-
-static bool backup_is_finished(judge_t *judge, os_t *folder)
-{
-    backup_info_t info;
-    env_t env = {.os = folder, .probe = &judge->probe};
-    dberr_t err = backup_info_read(&env, &info);
-    return err == DB_SUCCESS && (info.state == BACKUP_COPIED || info.state == BACKUP_PREPARED);
-}
-
-/** A finished backup must become a database; an acknowledged one must be finished. */
-static void prepare_backup(judge_t *judge, const allowed_prefix_t *prefix, bool acked,
-                           const engine_options_t *options, verdict_t *verdict, stats_t *stats)
-{
-    os_t *folder = backup_folder(judge, prefix);
-    engine_status_t status;
-    err_sink_t sink = {.msg = ""};
-    if (backup_is_finished(judge, folder)) {
-        dberr_t err = engine_prepare(folder, &judge->probe, options, &status, &sink);
-        stats->backups_prepared += status.stats.backups_prepared;
-        if (err != DB_SUCCESS) {
-            verdict_add(verdict, SOURCE_RECOVERY, 28, "backup %s: refused: %s: %.160s",
-                        prefix->backup, err_name(err), sink.msg);
-        }
-    } else if (acked) {
-        verdict_add(verdict, SOURCE_RECOVERY, 28, "backup %s: acknowledged, but not finished",
-                    prefix->backup);
-    }
-    os_destroy(folder);
-}
-
-/** A prepared backup must have the state of its prefix. */
-static void scan_backup(judge_t *judge, const allowed_prefix_t *prefix, verdict_t *verdict)
-{
-    os_t *folder = backup_folder(judge, prefix);
-    check_report_t report;
-    err_sink_t sink = {.msg = ""};
-    dberr_t err = DB_SUCCESS;
-    if (backup_is_finished(judge, folder)) {
-        err = scan_run(&judge->backup_scan, folder, &report, &sink);
-        if (err != DB_SUCCESS) {
-            verdict_add(verdict, SOURCE_RECOVERY, 28, "backup %s: cannot be scanned: %.160s",
-                        prefix->backup, sink.msg);
-        } else {
-            if (report.n_findings > 0) {
-                verdict_add(verdict, SOURCE_SCAN, 28, "backup %s: %.60s page %d: %.120s",
-                            prefix->backup, report.findings[0].path,
-                            (int)report.findings[0].page_no, report.findings[0].what);
-            }
-            if (report.needs_recovery
-                || allowed_digest(report.tables, report.n_tables) != prefix->digest) {
-                verdict_add(verdict, SOURCE_ORACLE, 28,
-                            "backup %s: another state than that of line %u", prefix->backup,
-                            prefix->line);
-            }
-            check_report_free(&report);
-        }
-    }
-    os_destroy(folder);
-}
-
-/** What was issued may be there, what was acknowledged must. */
-static void judge_backups_prepare(judge_t *judge, const judge_case_t *c,
-                                  const engine_options_t *options, verdict_t *verdict,
-                                  stats_t *stats)
-{
-    const expected_t *expected = c->expected;
-    for (uint32_t p = 0; p <= expected->high; p++) {
-        const allowed_prefix_t *prefix = &expected->allowed->prefixes[p];
-        if (prefix->backup[0] != '\0') {
-            prepare_backup(judge, prefix, prefix->backup_is_sure && p <= expected->script_low,
-                           options, verdict, stats);
-        }
-    }
-}
-
-/** Of a prepare that was refused there is nothing to scan. */
-static void judge_backups_scan(judge_t *judge, const judge_case_t *c, verdict_t *verdict)
-{
-    const allowed_prefix_t *prefixes = c->expected->allowed->prefixes;
-    for (uint32_t p = 0; p <= c->expected->high && verdict_state_is_right(verdict); p++) {
-        if (prefixes[p].backup[0] != '\0') {
-            scan_backup(judge, &prefixes[p], verdict);
-        }
-    }
-}
-
 /* ---- exported tables (I28) ---- */
 
 /** Puts what was carried away in the place of the table that it was taken from. */
@@ -300,7 +203,7 @@ static void judge_exported(judge_t *judge, const char *table, bool acked, outcom
     check_report_t report;
     image_mark(judge->image);
     bool whole = carried_take(judge->image, table, &carried);
-    outcome->export_judged = whole || acked;
+    outcome->counters[ENGINE_EXPORTS_JUDGED] = whole || acked;
     if (!whole) {
         if (acked) {
             verdict_add(verdict, SOURCE_RECOVERY, 28,
@@ -364,9 +267,9 @@ static bool judge_first(judge_t *judge, const judge_case_t *c, check_report_t *r
     if (!judge_close(engine, "", verdict)) {
         return false;
     }
-    judge_backups_prepare(judge, c, &options, verdict, stats);
+    judge_backups_prepare(judge, c->expected, &options, verdict, stats);
     judge_listen_no_more(judge);
-    judge_backups_scan(judge, c, verdict);
+    judge_backups_scan(judge, c->expected, verdict);
     if (!judge_scan(judge, "", report, verdict)) {
         return false;
     }
@@ -409,6 +312,7 @@ static void judge_worked(judge_t *judge, const judge_case_t *c, const check_repo
     if (!judge_open(judge, &options, what, &engine, verdict)) {
         return;
     }
+    outcome->counters[ENGINE_WORKED] = 1;
     allowed_extend(worked, c->expected->allowed, c->expected->high, c->seed);
     bool right = work_run(engine, judge->image, found, c->seed, worked, verdict);
     if (!judge_end(engine, right && clean, what, verdict) || !right) {
@@ -449,18 +353,37 @@ static void judge_other_ways(judge_t *judge, const judge_case_t *c, const check_
     }
 }
 
-void judge_state(judge_t *judge, const judge_case_t *c, outcome_t *outcome, stats_t *stats)
+static void count_paths(const stats_t *stats, outcome_t *outcome)
+{
+    uint64_t *counters = outcome->counters;
+    counters[ENGINE_DBLWR_RESTORED] = stats->recv_dblwr_restored;
+    counters[ENGINE_REDO_RECORDS] = stats->recv_records;
+    counters[ENGINE_PAGES_CREATED] = stats->recv_pages_created;
+    counters[ENGINE_INDEX_LOAD_READS] = stats->recv_index_load_reads;
+    counters[ENGINE_INDEXES_DROPPED] = stats->recv_indexes_dropped;
+    counters[ENGINE_TABLES_DROPPED] = stats->recv_tables_dropped;
+    counters[ENGINE_TRX_ROLLED_BACK] = stats->recv_trx_rolled_back;
+    counters[ENGINE_SEVERAL_BATCHES] = stats->recv_batches > 1;
+    counters[ENGINE_SWAPS_FINISHED] = stats->recv_swaps_finished;
+    counters[ENGINE_PAGES_COMPARED] = stats->recv_pages_compared;
+    counters[ENGINE_BACKUPS_PREPARED] = stats->backups_prepared;
+}
+
+void judge_state(judge_t *judge, const judge_case_t *c, outcome_t *outcome)
 {
     check_report_t report;
     image_t *image = judge->image;
-    *stats = (stats_t){.data_reads = 0};
+    stats_t stats = {.data_reads = 0};
     image_set_hashing(image, false);
     judge->verdict = &outcome->verdict;
     judge->scan.in_full = judge->backup_scan.in_full = c->in_full;
     judge_listen(judge, c);
-    bool ok = judge_first(judge, c, &report, outcome, stats);
+    bool ok = judge_first(judge, c, &report, outcome, &stats);
     judge_listen_no_more(judge);
     image_undo(image);
+    count_paths(&stats, outcome);
+    outcome->counters[ENGINE_IN_BATCHES] = c->in_batches;
+    outcome->counters[ENGINE_PURGED] = c->purged;
     if (ok) {
         judge_other_ways(judge, c, &report, outcome);
         check_report_free(&report);

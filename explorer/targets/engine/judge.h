@@ -8,6 +8,26 @@
 #include "explorer/judge/rules.h"
 #include "explorer/judge/scan.h"
 
+/** What is counted of recoveries, and how many states were looked at in other ways: numbers of outcome_t.counters. */
+typedef enum engine_counter {
+    ENGINE_DBLWR_RESTORED,
+    ENGINE_REDO_RECORDS,
+    ENGINE_PAGES_CREATED,
+    ENGINE_INDEX_LOAD_READS,
+    ENGINE_INDEXES_DROPPED,
+    ENGINE_TABLES_DROPPED,
+    ENGINE_TRX_ROLLED_BACK,
+    ENGINE_SEVERAL_BATCHES,
+    ENGINE_SWAPS_FINISHED,
+    ENGINE_PAGES_COMPARED,
+    ENGINE_BACKUPS_PREPARED,
+    ENGINE_IN_BATCHES,
+    ENGINE_PURGED,
+    ENGINE_WORKED,
+    ENGINE_EXPORTS_JUDGED, /**< an exported table was carried away, or should have been there to be */
+    ENGINE_COUNTERS
+} engine_counter_t;
+
 typedef struct judge {
     image_t *image;
     engine_options_t options;
@@ -46,8 +66,8 @@ void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
 void judge_free(judge_t *judge);
 
 /** Recovers, closes, scans, compares; all the ways of the case. The image is left as it was. outcome: as after
-outcome_init(). stats: the counters of the recovery. */
-void judge_state(judge_t *judge, const judge_case_t *c, outcome_t *outcome, stats_t *stats);
+outcome_init(). */
+void judge_state(judge_t *judge, const judge_case_t *c, outcome_t *outcome);
 
 /** Of a case only what it says of the exported table (I28), and what makes that impossible: an image that cannot be
 recovered. acked: as judge_case_t.export_acked. The image is left as it was. outcome: as after outcome_init(). */

@@ -2,8 +2,8 @@
 #ifndef EXPLORER_WORK_INT_H
 #define EXPLORER_WORK_INT_H
 
-#include "explorer/judge/work.h"
-#include "explorer/judge/work_row.h"
+#include "explorer/targets/engine/work.h"
+#include "explorer/targets/engine/work_row.h"
 
 #define CHANGES_MAX 24U
 

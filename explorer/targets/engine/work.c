@@ -6,7 +6,7 @@ Place: above work_stmt.c; judge.c calls it between opening and closing.
          B: insert two, delete, update some, commit
               C: is refused what A has changed and what B has inserted
                    page cleaner or checkpoint        new index; inserts; purge; drop; a new table with rows */
-#include "explorer/judge/work_int.h"
+#include "explorer/targets/engine/work_int.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,7 +1,7 @@
 /* Rows of new work.
 
 Place: below work.c. The digest is computed by its definition in check/check.h, from values alone. */
-#include "explorer/judge/work_row.h"
+#include "explorer/targets/engine/work_row.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

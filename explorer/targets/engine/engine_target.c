@@ -1,0 +1,89 @@
+/* The bundled engine as a target. Place: above judge.c and target.c.
+
+What is looked at besides the first recovery is drawn by the image: each draw takes what the one before it has left of
+the number. */
+#include "explorer/targets/engine/engine_target.h"
+
+#include <stdlib.h>
+
+#include "explorer/model/models.h"
+
+#define BATCHES_EVERY 16U
+#define PURGE_EVERY 4U
+#define SMALL_EVERY 4U
+#define WORK_EVERY 4U
+
+typedef struct engine_self {
+    const engine_config_t *config;
+    judge_t judge;
+} engine_self_t;
+
+static const char *const COUNTERS[ENGINE_COUNTERS] = {
+    "dblwr_restored",  "redo_records",   "pages_created",    "index_load_reads",
+    "indexes_dropped", "tables_dropped", "trx_rolled_back",  "several_batches",
+    "swaps_finished",  "pages_compared", "backups_prepared", "recovered_in_batches",
+    "purged",          "worked",         "exports_judged"};
+
+static void *engine_open_images(const void *config, image_t *image, const rules_t *history)
+{
+    engine_self_t *self = mem_alloc(sizeof(*self));
+    self->config = config;
+    judge_init(&self->judge, image, &self->config->options, history);
+    return self;
+}
+
+/** One in so many. */
+static bool draw(uint64_t *drawn, uint32_t every)
+{
+    bool is_it = *drawn % every == 0;
+    *drawn /= every;
+    return is_it;
+}
+
+static dberr_t engine_judge(void *of, const target_case_t *c, outcome_t *outcome, err_sink_t *err)
+{
+    engine_self_t *self = of;
+    uint64_t drawn = c->sample / TARGET_TWICE_EVERY;
+    judge_case_t what = {.expected = c->expected,
+                         .record = c->record,
+                         .exported = c->exported,
+                         .export_acked = c->export_acked,
+                         .killed = c->killed,
+                         .twice = target_case_is_twice(c),
+                         .seed = stream_mix(c->sample, 0, 0, 1)};
+    what.in_batches = draw(&drawn, BATCHES_EVERY);
+    what.purged = draw(&drawn, PURGE_EVERY);
+    what.small = draw(&drawn, SMALL_EVERY);
+    what.worked = draw(&drawn, WORK_EVERY);
+    what.in_full = draw(&drawn, self->config->in_full);
+    judge_state(&self->judge, &what, outcome);
+    *err = self->judge.failed;
+    return self->judge.failed.msg[0] == '\0' ? DB_SUCCESS : DB_ERROR;
+}
+
+static dberr_t engine_close_images(void *of, err_sink_t *err)
+{
+    engine_self_t *self = of;
+    (void)err;
+    judge_free(&self->judge);
+    free(self);
+    return DB_SUCCESS;
+}
+
+target_kind_t engine_target(const engine_config_t *config)
+{
+    return (target_kind_t){.name = "engine",
+                           .config = config,
+                           .counters = COUNTERS,
+                           .n_counters = ENGINE_COUNTERS,
+                           .keeps_all = true,
+                           .open = engine_open_images,
+                           .judge = engine_judge,
+                           .close = engine_close_images};
+}
+
+judge_t *engine_target_judge(const target_t *target)
+{
+    engine_self_t *self = target->self;
+    return &self->judge;
+}
