@@ -20,6 +20,7 @@ def state(number: int) -> State:
     return {"rows": (1, number, ())}
 
 
+TABLE = "create table t a:bigint primary a\ninsert - t a=1\n"
 STATES = {number: state(number) for number in range(5)}
 
 
@@ -60,7 +61,7 @@ def test_the_range_is_no_wider_than_it_must_be() -> None:
 
 def test_what_is_durable_for_another_reason_must_be_there() -> None:
     """A statement that syncs everything, where commits are not promised to be durable."""
-    script = "create table t a:bigint primary a\ninsert - t a=1\n"
+    script = TABLE
     oracle = Oracle(parse_script(script))
     durable = [step.prefix for step in oracle.steps if step.durable]
     assert durable, "a CREATE TABLE is durable by itself"
@@ -90,6 +91,25 @@ def test_each_client_has_a_promise_of_its_own() -> None:
     mixed = {**part("a", 7), **part("b", 2)}
     assert broken(allowed_after(oracle, 2, 2, CONSISTENT), mixed) == [2]
     assert broken(allowed_after(oracle, 2, 2, START), mixed) == []
+
+
+def test_a_backup_is_judged_from_its_statement_on() -> None:
+    """I28: one that is in flight may be there, and is judged if it is; one that was acknowledged must be; it
+    equals the prefix of its end and no other."""
+    script = TABLE + "start backup b\nfinish backup b\ninsert - t a=2\n"
+    oracle = Oracle(parse_script(script))
+    (prefix,) = oracle.backups
+    right, wrong = oracle.states[prefix], oracle.states[0]
+    for finished, issued, found, broken in (
+        (3, 4, {}, []),
+        (3, 4, {"b": FoundBackup(right)}, []),
+        (3, 4, {"b": FoundBackup(wrong)}, [28]),
+        (4, 4, {"b": FoundBackup(right)}, []),
+        (4, 5, {"b": FoundBackup(wrong)}, [28]),
+    ):
+        allowed = allowed_after(oracle, finished, issued, DURABLE)
+        verdict = allowed.judge(oracle.states[allowed.low], found)
+        assert [violation.invariant for violation in verdict.violations] == broken
 
 
 def test_a_backup_is_judged_whatever_else_is_promised() -> None:
