@@ -211,6 +211,16 @@ def test_a_kept_slice_is_damaged(owner: Owner, merged: list[bytes], damage: str)
     assert merged == [b"slice 1\nslice 2\nslice 3\n"]
 
 
+def test_a_kept_slice_that_is_gone_is_no_empty_one(owner: Owner, merged: list[bytes]) -> None:
+    """Lost between its coming and the merge: nothing is merged without it."""
+    sliced = owner.begin(Workers())
+    sliced.keep()
+    (owner.folder / "3-of-3").unlink()
+    with pytest.raises(UnexploredError, match="slice 3 of 3 was kept and cannot be read again"):
+        sliced.result()
+    assert merged == []
+
+
 def test_a_kept_slice_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its bytes before its name, its name before it counts as kept, and the folders that it lies in."""
     done: list[tuple[str, str]] = []

@@ -61,12 +61,13 @@ def test_the_range_is_no_wider_than_it_must_be() -> None:
 
 def test_what_is_durable_for_another_reason_must_be_there() -> None:
     """A statement that syncs everything, where commits are not promised to be durable."""
-    script = TABLE
+    script = TABLE + TABLE.replace(" t ", " u ") + "insert - t a=3\n"
     oracle = Oracle(parse_script(script))
     durable = [step.prefix for step in oracle.steps if step.durable]
-    assert durable, "a CREATE TABLE is durable by itself"
-    allowed = allowed_after(oracle, 2, 2, CONSISTENT)
-    assert (allowed.low, allowed.acknowledged) == (durable[-1], oracle.after(2))
+    assert durable == [1, 3], "a CREATE TABLE is durable by itself"
+    lows = [allowed_after(oracle, line, line, CONSISTENT).low for line in range(6)]
+    assert lows == [0, 1, 1, 3, 3, 3]
+    assert allowed_after(oracle, 5, 5, CONSISTENT).acknowledged == 5
 
 
 def test_a_state_that_may_be_the_unknown_one_is_undecided() -> None:
