@@ -110,6 +110,24 @@ static void test_full(void **state)
     shared_destroy(shared);
 }
 
+/** Findings that find no room are counted. */
+static void test_records_lost(void **state)
+{
+    static const record_t RECORD;
+    shared_t *shared = shared_create(64, false);
+    uint64_t lost = 7;
+    (void)state;
+    shared_record(shared, &RECORD);
+    assert_int_equal(shared_records(shared, &lost), 1);
+    assert_int_equal(lost, 0);
+    for (uint32_t i = 0; i < RECORDS_MAX + 2U; i++) {
+        shared_record(shared, &RECORD);
+    }
+    assert_int_equal(shared_records(shared, &lost), RECORDS_MAX);
+    assert_int_equal(lost, 3);
+    shared_destroy(shared);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +136,7 @@ int main(void)
         cmocka_unit_test(test_visited_with_more_below),
         cmocka_unit_test(test_reserved_keys),
         cmocka_unit_test(test_full),
+        cmocka_unit_test(test_records_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

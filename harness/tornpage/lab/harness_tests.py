@@ -1,7 +1,7 @@
 """Runs tests in a copy of the sources, and says which of them failed: an assertion that does not hold is
 something else than tests that could not run.
 
-May import: errors, harness_table, mutant_build, paths, source_copy.
+May import: errors, harness_table, mutant_build, paths, process, source_copy.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from pathlib import Path
 
+from tornpage.faults.process import ChildResult
 from tornpage.lab.harness_table import Killer
 from tornpage.lab.mutant_build import wanted_programs
-from tornpage.lab.source_copy import SourceCopy, run_tool
+from tornpage.lab.source_copy import SourceCopy, printed, run_tool
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import BUILD_VARIABLE
 
@@ -61,14 +61,11 @@ def build_for(killer: Killer, copy: SourceCopy) -> None:
 def failed_test(killer: Killer, copy: SourceCopy) -> str:
     """Runs its tests, for which the copy is built; the name of the first one that failed, "" if all passed.
     Raises TestsBroken if one could not be run, did not end, or there is none."""
-    try:
-        if killer.runner == "ctest":
-            return _ctest(killer.arguments[0], copy)
-        if killer.runner == "pytest":
-            return _pytest(killer.arguments, copy)
-        return _campaign(killer.arguments[0], copy)
-    except subprocess.TimeoutExpired as error:
-        raise TestsBroken(f"{killer.text}: no answer after {error.timeout:.0f} s") from error
+    if killer.runner == "ctest":
+        return _ctest(killer.arguments[0], copy)
+    if killer.runner == "pytest":
+        return _pytest(killer.arguments, copy)
+    return _campaign(killer.arguments[0], copy)
 
 
 def _environment(copy: SourceCopy) -> Mapping[str, str]:
@@ -82,12 +79,15 @@ def _environment(copy: SourceCopy) -> Mapping[str, str]:
     return {**own, "PYTHONPATH": f"{first}{os.pathsep}{package}"}
 
 
-def _run(command: list[str], copy: SourceCopy) -> subprocess.CompletedProcess[str]:
-    return run_tool(command, copy.folder, _environment(copy), deadline_s=DEADLINE_S)
+def _run(command: list[str], copy: SourceCopy) -> ChildResult:
+    done = run_tool(command, copy.folder, _environment(copy), DEADLINE_S)
+    if done.timed_out:
+        raise TestsBroken(f"{' '.join(command)}: no answer after {DEADLINE_S:.0f} s")
+    return done
 
 
-def _last_lines(done: subprocess.CompletedProcess[str]) -> str:
-    return "; ".join((done.stdout + done.stderr).strip().splitlines()[-3:])
+def _last_lines(done: ChildResult) -> str:
+    return "; ".join(line.strip() for line in printed(done)[-3:])
 
 
 # -- ctest ------------------------------------------------------------------------------------------
@@ -126,8 +126,8 @@ def _ctest(pattern: str, copy: SourceCopy) -> str:
     cases = _cases(answer)
     for case in cases:
         if case.get("status") == "fail":
-            return _named(case.get("name", ""), done.stdout)
-    if done.returncode != 0 or not any(case.get("status") == "run" for case in cases):
+            return _named(case.get("name", ""), "\n".join(printed(done)))
+    if done.exit_code != 0 or not any(case.get("status") == "run" for case in cases):
         raise TestsBroken(f"ctest -R {pattern}: {_last_lines(done)}")
     return ""
 
@@ -146,9 +146,9 @@ def _pytest(paths: tuple[str, ...], copy: SourceCopy) -> str:
     answer.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider"]
     done = _run([*command, "--junitxml", str(answer), *paths], copy)
-    if done.returncode == 0:
+    if done.exit_code == 0:
         return ""
-    for case in _cases(answer) if done.returncode == 1 else []:
+    for case in _cases(answer) if done.exit_code == 1 else []:
         if case.find("failure") is not None:
             return f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name', '')}"
     raise TestsBroken(f"pytest {' '.join(paths)}: {_last_lines(done)}")
@@ -167,6 +167,6 @@ def _cases(answer: Path) -> list[ET.Element]:
 def _campaign(mutant: str, copy: SourceCopy) -> str:
     command = [sys.executable, "-m", "tornpage", "mutants", "--only", mutant, "--json"]
     done = _run([*command, "--kills", "0", "--states", str(STATES)], copy)
-    if done.returncode not in (0, 1):
+    if done.exit_code not in (0, 1):
         raise TestsBroken(f"campaign {mutant}: {_last_lines(done)}")
-    return f"{mutant} is not caught" if done.returncode == 1 else ""
+    return f"{mutant} is not caught" if done.exit_code == 1 else ""

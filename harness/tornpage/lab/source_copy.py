@@ -11,16 +11,23 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import xxhash
 
-from tornpage.faults.process import end_child, launch_argv
+from tornpage.faults.process import ChildResult, run_child
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["PRESET", "BuildFailed", "SourceCopy", "read_tree", "run_tool", "sources_digest"]
+__all__ = [
+    "PRESET",
+    "BuildFailed",
+    "SourceCopy",
+    "printed",
+    "read_tree",
+    "run_tool",
+    "sources_digest",
+]
 
 PRESET = "release"
 """The product's: mutants are compiled with its flags."""
@@ -94,10 +101,12 @@ class SourceCopy:
         """Patches the copy (options: of git apply); why that is not possible, else ""."""
         # Without a ceiling git would find the checkout around the copy, and its paths would count from there.
         env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(self.folder.parent)}
-        done = run_tool(["git", "apply", *options, "-"], self.folder, env, diff)
+        patch = self.folder.with_name(f"{self.folder.name}.patch")
+        patch.write_text(diff, encoding="utf-8")
+        done = run_tool(["git", "apply", *options, str(patch)], self.folder, env)
         for name in _TOUCHED.findall(diff):
             self._forget_bytecode(name)
-        return "" if done.returncode == 0 else done.stderr.strip().replace("\n", "; ")
+        return "" if done.exit_code == 0 else "; ".join(printed(done)) or done.describe()
 
     def configure(self) -> None:
         """Makes the build folder, unless it is there."""
@@ -114,9 +123,10 @@ class SourceCopy:
 
     def _step(self, command: list[str]) -> None:
         done = run_tool(command, self.folder, os.environ)
-        if done.returncode != 0:
-            lines = (done.stdout + done.stderr).splitlines()
+        if done.exit_code != 0:
+            lines = printed(done)
             errors = [line for line in lines if " error: " in line] or lines[-5:]
+            errors = errors or [done.describe()]
             raise BuildFailed("does not compile: " + "; ".join(errors[:3]))
 
     def _forget_bytecode(self, name: str) -> None:
@@ -128,32 +138,19 @@ class SourceCopy:
 
 
 def run_tool(
-    command: list[str],
+    command: Sequence[str],
     folder: Path,
     env: Mapping[str, str],
-    text: str = "",
     deadline_s: float = STEP_DEADLINE_S,
-) -> subprocess.CompletedProcess[str]:
-    """Runs a program of the tool chain in `folder` with `text` as its input. It dies with this process; one
-    that goes on after its deadline is ended, and subprocess.TimeoutExpired raised. ConfigError: no such
-    program."""
-    program = shutil.which(command[0])
-    if program is None:
+) -> ChildResult:
+    """Runs a program of the tool chain in `folder`. ConfigError: no such program; else as run_child()."""
+    programs = [shutil.which(name) for name in ("env", command[0])]
+    if not programs[0] or not programs[1]:
         raise ConfigError(f"{command[0]}: no such program, and mutants are built with it")
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        launch_argv([program, *command[1:]], deadline_s),
-        cwd=folder,
-        env=env,
-        stdin=pipe,
-        stdout=pipe,
-        stderr=pipe,
-        text=True,
-        errors="replace",
-    ) as child:
-        try:
-            out, err = child.communicate(text, deadline_s)
-        except BaseException:  # with the compilers that it has started
-            end_child(child.pid)
-            raise
-    return subprocess.CompletedProcess(command, child.returncode, out, err)
+    argv = [programs[0], f"--chdir={folder}", programs[1], *command[1:]]
+    return run_child(argv, env, deadline_s)
+
+
+def printed(child: ChildResult) -> list[str]:
+    """Lines of its output, then those of its errors."""
+    return (child.stdout + child.stderr).decode("utf-8", "replace").splitlines()
