@@ -81,6 +81,7 @@ HARNESS = {
     "reports": [
         {"cells", "charts", "night", "page", "sectors", "torn_matrix"},
         {"compared", "index", "summary"},
+        {"verdict"},
         {"annotations", "difference", "dossier", "junit", "matrices"},
         {"report"},
     ],

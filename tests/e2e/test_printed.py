@@ -125,8 +125,11 @@ def test_a_run_is_told(made: tuple[Path, Printed, Printed]) -> None:
         bugs = [line for line in printed.lines if re.match(r"bug \d+, ", line)]
         assert len(bugs) == len(printed.replays()) >= 1
         assert [line for line in printed.lines if re.match(r"    I5 by state, \d+ ", line)]
-        assert printed.lines[-1].startswith("report: ")
-        assert printed.lines[-1].endswith(".html")
+        assert printed.lines[-2].startswith("report: ")
+        assert printed.lines[-2].endswith(".html")
+        assert re.match(
+            r"VIOLATIONS \(exit 1\): \d+ (new|known) bugs?, next: .*show ", printed.lines[-1]
+        )
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -1,7 +1,7 @@
 """`tornpage try`: everything that is done to a target file, and what came of it in words.
 
 May import: attempt, campaign, changes, console, crew, options, paths, place, progress, publish, store,
-summary, target.
+summary, target, verdict.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tornpage.campaigns.campaign import SEED_MAX, STATES_MAX, TRIALS_MAX
 from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.publish import write_report
-from tornpage.cli.console import bug_lines, make_console
+from tornpage.cli.console import bug_lines, make_console, print_verdict
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     JobsOption,
@@ -29,6 +29,7 @@ from tornpage.cli.options import (
 from tornpage.cli.progress import make_progress
 from tornpage.cli.target import audit_text, target_file
 from tornpage.reports.summary import Summary
+from tornpage.reports.verdict import looked_at, verdict_of_runs
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -39,9 +40,9 @@ EPILOG = (
     "Exit codes: 0 nothing found, 1 the promise was broken, 2 the file or the machine, 3 the control found "
     "nothing. Example: [bold]tornpage try mydb/mydb.toml[/]"
 )
-EXIT_VACUOUS = 3
 STATES = 1000
 """Power-loss states per depth, unless it is said how far to go."""
+VACUOUS = "the control found nothing, so that no state that is right says anything"
 
 
 def try_target(
@@ -85,19 +86,16 @@ def try_target(
         with Store(place) as store:
             summaries = torture(store, campaigns, crew)
             reports = [write_report(store, summary, paths, out) for summary in summaries]
+    verdict = verdict_of_runs(summaries, vacuous=VACUOUS if seen.vacuous else "")
     if json_output:
-        print(json.dumps(_to_json(seen, summaries, place.name, reports)))
+        about = {"looked_at": [looked_at(summary).to_json() for summary in summaries]}
+        data = _to_json(seen, summaries, place.name, reports)
+        print(json.dumps({**data, **about, **verdict.to_json()}))
     else:
         for line in _lines(seen, summaries, reports):
             make_console().print(line, highlight=False, soft_wrap=True)
-    return _exit_code(seen, summaries)
-
-
-def _exit_code(seen: Examined, summaries: list[Summary]) -> int:
-    codes = [summary.exit_code() for summary in summaries]
-    if 1 in codes:
-        return 1
-    return EXIT_VACUOUS if seen.vacuous else max(codes, default=EXIT_VACUOUS)
+    print_verdict(verdict, json_output)
+    return verdict.exit_code
 
 
 def _to_json(

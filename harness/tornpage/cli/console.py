@@ -2,11 +2,13 @@
 
 Text is never wrapped here: a terminal does that itself, and a line that is piped somewhere stays one line.
 
-May import: bugs, dossier, evidence, memory, model, night, sectors, shrink, summary.
+May import: bugs, dossier, evidence, memory, model, night, sectors, shrink, summary,
+verdict.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -22,6 +24,7 @@ from tornpage.reports.dossier import phase_views
 from tornpage.reports.night import NightSummary, Standing
 from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import BugSeen, Summary
+from tornpage.reports.verdict import Verdict, looked_at, verdict_of
 from tornpage.shrinking.shrink import Shrunk
 from tornpage.store.bugs import Bug, Sighting
 from tornpage.store.memory import Replayed
@@ -37,6 +40,8 @@ __all__ = [
     "print_shrunk",
     "print_summary",
     "print_trial",
+    "print_verdict",
+    "tell_run",
 ]
 
 
@@ -59,6 +64,26 @@ def make_console(stderr: bool = False, quiet: bool = False) -> Console:
     COLUMNS says."""
     stream = sys.stderr if stderr else sys.stdout
     return Console(file=stream, quiet=quiet, width=None if stream.isatty() else PIPE_COLUMNS)
+
+
+def print_verdict(verdict: Verdict, json_output: bool = False) -> None:
+    """The last line of a command; with --json it is in the object."""
+    if not json_output:
+        make_console().print(verdict.line, highlight=False, markup=False, soft_wrap=True)
+
+
+def tell_run(
+    summary: Summary, store: str, report: Path, json_output: bool, only_news: bool = False
+) -> Verdict:
+    """A run for a person, its verdict last, or the object of --json."""
+    verdict = verdict_of(summary, only_news=only_news)
+    if json_output:
+        about = {"looked_at": looked_at(summary).to_json()}
+        print(json.dumps({**summary.to_json(store, report), **about, **verdict.to_json()}))
+    else:
+        print_summary(make_console(), summary, report)
+    print_verdict(verdict, json_output)
+    return verdict
 
 
 def print_summary(console: Console, summary: Summary, report: Path) -> None:
@@ -175,9 +200,11 @@ def print_night(console: Console, summary: NightSummary) -> None:
             if text:
                 plain(f"    {text}")
     for facts in summary.runs:
-        idle = facts.verdict == "nothing" and facts.state != "stopped"
-        if facts.state in ("failed", "running") or facts.verdict == "unsure" or idle:
-            plain(f"run {facts.id}, {facts.campaign}: {facts.state} {facts.verdict}")
+        crashes = "1 crash" if facts.crashes == 1 else f"{facts.crashes:,} crashes"
+        plain(
+            f"run {facts.id}: {facts.campaign} on {facts.target}, seed {facts.seed}: {facts.state}, "
+            f"{facts.verdict or 'no verdict'}, {crashes}"
+        )
     if summary.not_reached:
         plain(f"not exercised, the time was up before a crash of: {', '.join(summary.not_reached)}")
     for error in summary.errors[:ERRORS_SHOWN]:

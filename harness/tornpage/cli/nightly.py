@@ -1,7 +1,7 @@
 """`tornpage nightly`: past findings again, then campaigns with new seeds until the time is up.
 
 May import: campaign, console, night, options, paths, place, progress, prune, publish, registry, runner,
-store.
+store, verdict.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tornpage.campaigns.campaign import DEFAULT_TARGET, SEED_MAX
 from tornpage.campaigns.night import NightPlan, Team, names_of_campaigns, open_night, run_night
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.runner import load_summary
-from tornpage.cli.console import make_console, print_night
+from tornpage.cli.console import make_console, print_night, print_verdict
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     AnnotateOption,
@@ -34,6 +34,7 @@ from tornpage.cli.options import (
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
+from tornpage.reports.verdict import looked_at, verdict_of_night
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.targets.registry import full_name
@@ -103,9 +104,12 @@ def nightly(
         runs = [load_summary(store, store.run(facts.id)) for facts in summary.runs]
         if keep is not None:
             prune_runs(store, paths, out, keep)
+    verdict = verdict_of_night(summary, only_news=fail_on is FailOn.NEW)
     if json_output:
-        print(json.dumps(summary.to_json(store.name)))
+        about = {"looked_at": [looked_at(one).to_json() for one in runs]}
+        print(json.dumps({**summary.to_json(store.name), **about, **verdict.to_json()}))
     else:
         print_night(make_console(), summary)
     publish(runs, junit, annotate, fail_on)
-    return summary.exit_code(only_news=fail_on is FailOn.NEW)
+    print_verdict(verdict, json_output)
+    return verdict.exit_code

@@ -2,7 +2,7 @@
 
 Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
 
-May import: codec, console, memory, options, origin, paths, place, plan, replay, undisturbed.
+May import: codec, console, options, origin, paths, place, plan, replay, undisturbed, verdict.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ import typer
 from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.replay import replay_trial
 from tornpage.campaigns.undisturbed import row_named
-from tornpage.cli.console import make_console, print_trial
+from tornpage.cli.console import make_console, print_trial, print_verdict
 from tornpage.cli.options import (
-    USAGE_ERROR,
     JsonOption,
     OutOption,
     StoreOption,
     TrialArgument,
 )
 from tornpage.faults.plan import load_plan
-from tornpage.store.memory import Answer
+from tornpage.reports.verdict import verdict_of_replay
 from tornpage.store.place import place_in
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -37,7 +36,6 @@ EPILOG = (
     "Examples: [bold]tornpage replay 3.117[/] runs that trial again, alone · "
     "tornpage replay 3.117 --plan plan.toml plays these faults in place of its own"
 )
-_CODES = {Answer.REPRODUCED: 1, Answer.NOT_REPRODUCED: 0, Answer.NOT_PLAYED: USAGE_ERROR}
 
 
 def replay(
@@ -55,6 +53,7 @@ def replay(
     if plan is not None:
         row = replace(row, spec=replace(row.spec, plan=load_plan(plan)), result=None)
     done = replay_trial(row, find_paths(), out / "replay")
+    verdict = verdict_of_replay(done.answer, done.result, done.note)
     if json_output:
         answer = {
             "trial": trial,
@@ -62,6 +61,7 @@ def replay(
             "note": done.note,
             "same_verdict": done.same,
             "result": to_plain(done.result),
+            **verdict.to_json(),
         }
         print(json.dumps(answer))
     else:
@@ -70,4 +70,5 @@ def replay(
         print(f"{done.answer}: {done.note}" if done.note else done.answer)
         if row.result is not None:
             print("the same verdict" if done.same else "NOT the same verdict as in the store")
-    return _CODES[done.answer]
+        print_verdict(verdict)
+    return verdict.exit_code

@@ -5,14 +5,13 @@ May import: console, options, paths, place, publish, runner, store.
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.runner import load_summary
-from tornpage.cli.console import make_console, print_summary
+from tornpage.cli.console import tell_run
 from tornpage.cli.options import (
     Annotate,
     FailOn,
@@ -45,9 +44,6 @@ def report(
         found = store.latest_run() if run_id is None else store.run(run_id)
         summary = load_summary(store, found)
         path = write_report(store, summary, find_paths(), out)
-    if json_output:
-        print(json.dumps(summary.to_json(store.name, path)))
-    else:
-        print_summary(make_console(), summary, path)
+    verdict = tell_run(summary, store.name, path, json_output)
     publish([summary], junit, Annotate.NONE, FailOn.ANY)
-    return summary.exit_code()
+    return verdict.exit_code

@@ -6,7 +6,6 @@ progress, prune, publish, runner, store.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Annotated
@@ -29,7 +28,7 @@ from tornpage.campaigns.runner import (
     resume_campaign,
     run_campaign,
 )
-from tornpage.cli.console import make_console, print_summary
+from tornpage.cli.console import make_console, tell_run
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     AnnotateOption,
@@ -162,12 +161,9 @@ def run(
         report = write_report(store, summary, paths, out)
         if keep is not None:
             prune_runs(store, paths, out, keep)
-    if json_output:
-        print(json.dumps(summary.to_json(store.name, report)))
-    else:
-        print_summary(make_console(), summary, report)
+    verdict = tell_run(summary, store.name, report, json_output, fail_on is FailOn.NEW)
     publish([summary], junit, annotate, fail_on)
-    return summary.exit_code(only_news=fail_on is FailOn.NEW)
+    return verdict.exit_code
 
 
 @contextmanager

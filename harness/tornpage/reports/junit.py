@@ -5,7 +5,7 @@ A bug is a failure of every case that shows it, with its fingerprint and the lin
 harness failed at is an error; a case that was not exercised, and a claim that was not kept, is skipped with
 the reason, and so is one whose bugs make no failure (BugSeen.fails).
 
-May import: cells, model, summary.
+May import: cells, model, summary, verdict.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from xml.etree import ElementTree as ET
 
 from tornpage.reports.cells import CellCount, Shown
 from tornpage.reports.summary import BugSeen, Summary
+from tornpage.reports.verdict import looked_at, verdict_of
 from tornpage.vocabulary.model import Outcome, config_of
 
 __all__ = ["render_junit"]
@@ -66,10 +67,20 @@ def _suite(summary: Summary, only_news: bool) -> ET.Element:
     )
     properties = ET.SubElement(suite, "properties")
     facts = {"run": str(run.id), "seed": str(run.seed), "command": origin.command}
-    for name, value in {**facts, "verdicts": summary.trace_hash}.items():
+    facts |= {
+        "verdicts": summary.trace_hash,
+        "verdict": verdict_of(summary, only_news=only_news).line,
+    }
+    for name, value in {**facts, **dict(_looked_at(summary))}.items():
         ET.SubElement(properties, "property", name=name, value=_text(value))
     suite.extend(cases)
     return suite
+
+
+def _looked_at(summary: Summary) -> Iterator[tuple[str, str]]:
+    """What the suite is about, as text."""
+    for name, value in looked_at(summary).to_json().items():
+        yield name, "; ".join(value) if isinstance(value, list) else str(value)
 
 
 def _cases(summary: Summary) -> Iterator[_Case]:

@@ -1,6 +1,6 @@
 """The page of one run. Gets finished data; knows no SQL and runs nothing.
 
-May import: bugs, dossier, matrices, model, page, summary.
+May import: bugs, dossier, matrices, model, page, summary, verdict.
 """
 
 from __future__ import annotations
@@ -14,24 +14,17 @@ from tornpage.reports.dossier import Dossier, badge_of, bug_view
 from tornpage.reports.matrices import gaps, site_rows, torn_rows
 from tornpage.reports.page import render_page
 from tornpage.reports.summary import BugSeen, Summary
+from tornpage.reports.verdict import verdict_of
 from tornpage.store.bugs import Bug
 from tornpage.vocabulary.model import Outcome
 
-__all__ = ["Verdict", "render_report", "verdict_of"]
+__all__ = ["render_report"]
 
 BUGS_MAX = 200
 """Bugs that are listed, the news first."""
 DETAILED_MAX = 40
 """Bugs with a section of their own."""
 GAPS_MAX = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """kind: its colour (clean, violation, idle); text: the headline."""
-
-    kind: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,35 +74,6 @@ def render_report(
         gaps=missing[:GAPS_MAX],
         gaps_more=max(0, len(missing) - GAPS_MAX),
     )
-
-
-def verdict_of(summary: Summary) -> Verdict:
-    """The headline."""
-    if summary.verdict == "violations":
-        unit = "states" if summary.explored else "trials"
-        bugs = f"{len(summary.bugs)} bug{'s' if len(summary.bugs) > 1 else ''}"
-        return Verdict("violation", f"{bugs}: {summary.violations:,} {unit} broke an invariant")
-    if summary.verdict == "unsure":
-        return Verdict("idle", f"no verdict: {_unsure(summary)}")
-    if summary.verdict == "nothing":
-        return Verdict("idle", "proves nothing: not what the campaign claims was exercised")
-    return Verdict("clean", "clean: no invariant was broken")
-
-
-def _unsure(summary: Summary) -> str:
-    """Why a run without a violation is not clean either, the worst first."""
-    failed = summary.outcomes[Outcome.HARNESS_ERROR]
-    unstable = summary.outcomes[Outcome.UNSTABLE]
-    reasons = []
-    if summary.run.state == "failed":
-        reasons.append("the run failed before its end")
-    if summary.run.state == "running":
-        reasons.append("the run did not come to its end")
-    if failed:
-        reasons.append(f"the harness failed in {failed:,} trial{'s' if failed > 1 else ''}")
-    if unstable:
-        reasons.append(f"{unstable:,} trial{'s' if unstable > 1 else ''} did not repeat")
-    return ", ".join(reasons)
 
 
 def _options(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

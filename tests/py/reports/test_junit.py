@@ -64,6 +64,9 @@ def test_a_suite_counts_its_cases() -> None:
     properties = {item.name: item.value for item in suite.properties()}
     assert properties["seed"] == "7"
     assert properties["command"] == "tornpage run smoke --seed 7"
+    assert properties["verdict"].startswith("VIOLATIONS (exit 1): 1 new bug")
+    assert (properties["target"], properties["crash_model"]) == ("engine", "kill")
+    assert "power loss" in properties["not_exercised"]
     assert (suite.time, suite.timestamp, suite.hostname) == (2.0, ORIGIN.started, "host")
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 
 import pytest
 from builders import make_bug, make_result, make_spec, make_summary
 
 from tornpage.reports.dossier import Dossier, badge_of, bug_view
-from tornpage.reports.report import render_report, verdict_of
+from tornpage.reports.report import render_report
 from tornpage.reports.summary import BugSeen, Claims, Summary
+from tornpage.reports.verdict import verdict_of
 from tornpage.store.bugs import BugStatus, Novelty
 from tornpage.store.origin import Origin
 from tornpage.store.rows import Run, TrialRow
@@ -78,28 +80,29 @@ def test_the_page_is_self_contained_and_escapes() -> None:
 @pytest.mark.parametrize(
     ("state", "results", "headline"),
     [
-        ("finished", [make_result(0)], "clean: no invariant was broken"),
-        ("finished", [make_result(1, broken=5)], "1 bug: 1 trials broke an invariant"),
-        ("failed", [make_result(0)], "no verdict: the run failed before its end"),
-        ("running", [make_result(0)], "no verdict: the run did not come to its end"),
+        ("finished", [make_result(0)], "CLEAN (exit 0): engine abc, 1 trial; not exercised: "),
+        ("finished", [make_result(1, broken=5)], "VIOLATIONS (exit 1): 1 new bug"),
+        ("failed", [make_result(0)], "NO VERDICT (exit 2): the run failed before its end"),
+        ("running", [make_result(0)], "NO VERDICT (exit 2): the run did not come to its end"),
         (
             "finished",
             [make_result(0, Outcome.HARNESS_ERROR)],
-            "no verdict: the harness failed in 1 trial",
+            "NO VERDICT (exit 2): the harness failed in 1 trial",
         ),
         (
             "failed",
             [make_result(n, Outcome.UNSTABLE) for n in range(2)],
-            "no verdict: the run failed before its end, 2 trials did not repeat",
+            "NO VERDICT (exit 2): the run failed before its end, 2 trials did not repeat",
         ),
-        ("finished", [make_result(0, Outcome.VACUOUS)], "proves nothing:"),
+        ("finished", [make_result(0, Outcome.VACUOUS)], "NOTHING EXERCISED (exit 3): none of "),
     ],
 )
 def test_the_headline_says_why(state: str, results: list[TrialResult], headline: str) -> None:
     """Each verdict has its own, and one that is unsure its reason."""
     summary = summary_of(*results, run=replace(RUN, state=state))
     verdict = verdict_of(summary)
-    assert verdict.text.startswith(headline)
+    assert verdict.line.startswith(headline)
+    assert escape(verdict.line, quote=False) in render_report(summary, TEMPLATES, {})
     kinds = {"clean": "clean", "violations": "violation", "unsure": "idle", "nothing": "idle"}
     assert verdict.kind == kinds[summary.verdict]
 
@@ -202,4 +205,4 @@ def test_ten_thousand_violations_stay_readable() -> None:
     one = summary_of(*(make_result(n, broken=5) for n in range(10_000)))
     assert len(one.bugs) == 1
     page = render_report(one, TEMPLATES, {})
-    assert len(page) < 50_000 and "10,000 trials" in page
+    assert len(page) < 50_000 and "10,000" in page

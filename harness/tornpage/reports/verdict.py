@@ -1,0 +1,299 @@
+"""The verdict of a run in one line, with what was looked at and what was not: the last line of every command
+that runs something, the head of its report, a property in JUnit, and keys of --json.
+
+    VIOLATIONS (exit 1): 1 new bug, next: tornpage show 2.5
+    CLEAN (exit 0): engine 0123abcd, fs posix, 12 models, 239,984 states; not exercised: kills, I/O errors
+    CLAIMS MISSED (exit 3): rowlog_overflows never happened
+    NOTHING EXERCISED (exit 3): none of 20 trials was exercised
+    NO VERDICT (exit 2): the run failed before its end
+
+May import: memory, model, night, summary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from tornpage.reports.night import NightSummary
+from tornpage.reports.summary import BugSeen, Summary
+from tornpage.store.memory import Answer
+from tornpage.vocabulary.model import Outcome, TrialResult
+
+__all__ = [
+    "SCHEMA",
+    "LookedAt",
+    "Verdict",
+    "Word",
+    "looked_at",
+    "verdict_of",
+    "verdict_of_night",
+    "verdict_of_replay",
+    "verdict_of_runs",
+]
+
+SCHEMA = 1
+"""Of the keys of --json: grows when one of them changes its meaning."""
+HASH_DIGITS = 8
+NAMED_MAX = 6
+"""What is not exercised that the line names; --json has all."""
+_CRASHES = {"kill": "kills", "power_loss": "power loss", "io_error": "I/O errors"}
+"""By crash_model of a campaign file."""
+_STATES = {
+    "failed": "the run failed before its end",
+    "running": "the run did not come to its end",
+}
+"""Of a run whose verdicts are not all there."""
+_MODELS = "by_model"
+"""Of what the explorer says of one exploration: the states of each model of what a crash keeps."""
+
+
+class Word(StrEnum):
+    """A verdict in a word."""
+
+    VIOLATIONS = "violations"
+    KNOWN = "known bugs"
+    """All that was broken is known, and no failure: it is ignored, or only news are."""
+    CLEAN = "clean"
+    CLAIMS = "claims missed"
+    NOTHING = "nothing exercised"
+    NONE = "no verdict"
+    REPRODUCED = "reproduced"
+    """Of a finding that was played again."""
+    NOT_REPRODUCED = "not reproduced"
+
+
+@dataclass(frozen=True, slots=True)
+class LookedAt:
+    """What a run is a statement about. build: hash of the target's own programs, "" where they have none; fs:
+    file-system profile of power losses, "" for live crashes; models: of crash states that were judged;
+    crashes: trials or states judged; undisturbed: runs without a crash; not_exercised: in words."""
+
+    target: str
+    build: str
+    fs: str
+    crash_model: str
+    models: tuple[str, ...]
+    crashes: int
+    depth: int
+    undisturbed: int
+    not_exercised: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """In one line."""
+        parts = [f"{self.target} {self.build[:HASH_DIGITS]}".rstrip()]
+        parts += [f"fs {self.fs}"] if self.fs else []
+        if self.models:
+            parts.append(_several(len(self.models), "model"))
+        unit = "state" if self.crash_model == "power_loss" else "trial"
+        parts.append(_several(self.crashes, unit))
+        return ", ".join(parts) + _missed(self.not_exercised)
+
+    def to_json(self) -> dict[str, Any]:
+        """The value of `looked_at`."""
+        return {
+            "target": self.target,
+            "build": self.build,
+            "fs": self.fs,
+            "crash_model": self.crash_model,
+            "models": list(self.models),
+            "crashes": self.crashes,
+            "depth": self.depth,
+            "undisturbed": self.undisturbed,
+            "not_exercised": list(self.not_exercised),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is said at the end, and the exit code that goes with it."""
+
+    word: Word
+    exit_code: int
+    text: str
+
+    @property
+    def line(self) -> str:
+        """The last line."""
+        return f"{self.word.upper()} (exit {self.exit_code}): {self.text}".removesuffix(": ")
+
+    @property
+    def kind(self) -> str:
+        """Its colour in a report: clean, violation or idle."""
+        return {Word.CLEAN: "clean", Word.VIOLATIONS: "violation", Word.KNOWN: "violation"}.get(
+            self.word, "idle"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys of --json that say so."""
+        return {"schema": SCHEMA, "verdict": self.word, "exit_code": self.exit_code}
+
+
+def looked_at(summary: Summary) -> LookedAt:
+    """What the run is about, and what it did not come to."""
+    settings = summary.run.settings
+    crash_model = str(settings.get("crash_model", "power_loss" if summary.explored else "kill"))
+    parts = summary.explored.values()
+    models = {
+        name
+        for part in parts
+        for name, of_model in part.get(_MODELS, {}).items()
+        if of_model["states"]
+    }
+    depth = max((int(part.get("depth", 1)) for part in parts), default=1)
+    return LookedAt(
+        target=summary.run.target,
+        build=summary.run.origin.build,
+        fs=str(settings.get("fs") or ""),
+        crash_model=crash_model,
+        models=tuple(sorted(models)),
+        crashes=summary.exercised,
+        depth=depth,
+        undisturbed=summary.scripts + summary.undisturbed,
+        not_exercised=tuple(_not_exercised(summary, crash_model, depth)),
+    )
+
+
+def _not_exercised(summary: Summary, crash_model: str, depth: int) -> Iterable[str]:
+    """The nearest first: what the run itself was about to do, then what it is not about."""
+    if summary.run.state == "stopped":
+        yield "what the time was up for"
+    for outcome in (Outcome.NOT_EXERCISED, Outcome.VACUOUS):
+        if summary.outcomes[outcome]:
+            yield _several(summary.outcomes[outcome], f"{outcome} trial")
+    yield from (f"site {site}" for site in summary.uncovered_sites)
+    missed = (*summary.claims_missed, *summary.run_claims_missed)
+    yield from missed
+    if summary.torn_pages.cells and summary.torn_pages.covered < summary.torn_pages.total:
+        missing = summary.torn_pages.total - summary.torn_pages.covered
+        yield f"{missing} of {_several(summary.torn_pages.total, 'kind')} of torn writes"
+    if summary.explored and depth == 1:
+        yield "crashes of recovery"
+    yield from (name for model, name in _CRASHES.items() if model != crash_model)
+
+
+def verdict_of(summary: Summary, *, only_news: bool = False) -> Verdict:
+    """Of one run. only_news: bugs that were known before are no failure."""
+    code = summary.exit_code(only_news=only_news)
+    if code == 1:
+        failing = [seen for seen in summary.bugs if seen.fails(only_news)]
+        return Verdict(Word.VIOLATIONS, code, _bugs(failing))
+    if code == 2:
+        return Verdict(Word.NONE, code, _why_none(summary))
+    if code == 3:
+        missed = (*summary.claims_missed, *summary.run_claims_missed)
+        if summary.exercised and missed:
+            return Verdict(Word.CLAIMS, code, f"{', '.join(missed)} never happened")
+        return Verdict(Word.NOTHING, code, _idle(summary))
+    about = looked_at(summary).text
+    if summary.violations:
+        return Verdict(Word.KNOWN, code, f"{_several(len(summary.bugs), 'known bug')}; {about}")
+    return Verdict(Word.CLEAN, code, about)
+
+
+def verdict_of_runs(
+    summaries: Sequence[Summary], *, only_news: bool = False, vacuous: str = ""
+) -> Verdict:
+    """Of several runs, at least one, that are one question: the worst of theirs; bugs before everything.
+    vacuous: why a run that is clean proves nothing, "" if it does not."""
+    verdicts = [verdict_of(summary, only_news=only_news) for summary in summaries]
+    by_code = {verdict.exit_code: verdict for verdict in reversed(verdicts)}
+    if 1 in by_code:
+        bugs = {s.bug.id: s for one in summaries for s in one.bugs if s.fails(only_news)}
+        return Verdict(Word.VIOLATIONS, 1, _bugs(list(bugs.values())))
+    if vacuous:
+        return Verdict(Word.NOTHING, 3, vacuous)
+    worst = max(by_code)
+    if worst:
+        return by_code[worst]
+    known = [verdict for verdict in verdicts if verdict.word is Word.KNOWN]
+    word = Word.KNOWN if known else Word.CLEAN
+    return Verdict(word, 0, " | ".join(dict.fromkeys(verdict.text for verdict in verdicts)))
+
+
+def verdict_of_night(night: NightSummary, *, only_news: bool = False) -> Verdict:
+    """Of a night."""
+    code = night.exit_code(only_news=only_news)
+    there = [one for one in night.bugs if one.is_there and (one.is_news or not only_news)]
+    if code == 1:
+        news = sum(one.is_news for one in there)
+        return Verdict(Word.VIOLATIONS, code, _counted(news, len(there) - news, there[0].replay))
+    if code == 2:
+        unsure = [one for one in night.runs if one.unsure or one.state in ("failed", "running")]
+        text = night.errors[0] if night.errors else ""
+        if unsure and not text:
+            text = f"run {unsure[0].id}, {unsure[0].campaign}: {unsure[0].state}, not all verdicts are there"
+        return Verdict(Word.NONE, code, text or f"the night is {night.night.state}")
+    if code == 3:
+        unknown = [one for one in night.bugs if one.is_unknown]
+        idle = [one for one in night.runs if (one.state, one.verdict) == ("finished", "nothing")]
+        if unknown:
+            return Verdict(Word.NOTHING, code, f"bug {unknown[0].bug.id} could not be played again")
+        if idle:
+            return Verdict(Word.CLAIMS, code, f"not all that {idle[0].campaign} claims happened")
+        return Verdict(Word.NOTHING, code, "no crash was judged")
+    targets = ", ".join(dict.fromkeys(facts.target for facts in night.runs))
+    text = (
+        f"{targets}, {_several(len(night.runs), 'run')}, {_several(night.crashes, 'crash', 'es')}"
+    )
+    text += _missed(night.not_reached)
+    known = any(one.count for one in night.bugs)
+    return Verdict(Word.KNOWN if known else Word.CLEAN, code, text)
+
+
+def verdict_of_replay(answer: Answer, result: TrialResult, note: str) -> Verdict:
+    """Of a trial that was played again. note: why it could not be, or what is different."""
+    if answer is Answer.NOT_PLAYED:
+        return Verdict(Word.NONE, 2, note or result.reason)
+    if answer is Answer.NOT_REPRODUCED:
+        return Verdict(Word.NOT_REPRODUCED, 0, note)
+    broken = sorted({violation.invariant for violation in result.violations})
+    text = ", ".join(f"I{number}" for number in broken)
+    return Verdict(Word.REPRODUCED, 1, f"{text}, {note}" if note else text)
+
+
+def _bugs(failing: Sequence[BugSeen]) -> str:
+    news = sum(seen.is_news for seen in failing)
+    return _counted(news, len(failing) - news, failing[0].findings[0].replay)
+
+
+def _counted(news: int, known: int, replay: str) -> str:
+    """replay: the line that plays the first one again; what shows it is asked in the same way."""
+    parts = [_several(news, "new bug")] if news else []
+    parts += [_several(known, "known bug")] if known else []
+    following = replay.replace("tornpage replay ", "tornpage show ")
+    return ", ".join(parts) + (f", next: {following}" if following else "")
+
+
+def _why_none(summary: Summary) -> str:
+    """The worst first."""
+    failed = summary.outcomes[Outcome.HARNESS_ERROR]
+    unstable = summary.outcomes[Outcome.UNSTABLE]
+    reasons = [_STATES[summary.run.state]] if summary.run.state in _STATES else []
+    if failed:
+        reasons.append(f"the harness failed in {_several(failed, 'trial')}")
+    if unstable:
+        reasons.append(f"{_several(unstable, 'trial')} did not repeat")
+    reasons += [f"first: {summary.errors[0]}"] if summary.errors else []
+    return ", ".join(reasons)
+
+
+def _idle(summary: Summary) -> str:
+    if not summary.units:
+        return "no crash was judged"
+    return f"none of {_several(summary.units, 'trial')} was exercised"
+
+
+def _missed(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    shown = ", ".join(names[:NAMED_MAX])
+    more = len(names) - NAMED_MAX
+    return f"; not exercised: {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+def _several(count: int, what: str, ending: str = "s") -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else ending)

@@ -1,0 +1,247 @@
+"""The last line of a run: the word goes with the exit code, and says what was looked at and what was not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from builders import make_bug, make_result, make_spec, make_summary
+
+from tornpage.reports.night import NightBug, NightSummary, Standing
+from tornpage.reports.summary import Claims, Summary
+from tornpage.reports.verdict import (
+    SCHEMA,
+    Word,
+    looked_at,
+    verdict_of,
+    verdict_of_night,
+    verdict_of_replay,
+    verdict_of_runs,
+)
+from tornpage.store.bugs import BugStatus, Novelty
+from tornpage.store.memory import Answer, Night, RunFacts
+from tornpage.store.origin import Origin
+from tornpage.store.rows import Run, TrialRow
+from tornpage.vocabulary.model import Outcome, TrialResult
+
+ORIGIN = Origin(programs={"engine": "0123abcdef", "harness": "99", "preload": "88"})
+KILLS = Run(2, "smoke", "engine", 1, 9, {"crash_model": "kill"}, "finished", 2.0, ORIGIN)
+LOSSES = replace(KILLS, campaign="powerloss", settings={"crash_model": "power_loss", "fs": "posix"})
+EXPLORED = {
+    "log=on seed=1": {
+        "states": 1200,
+        "distinct": 900,
+        "depth": 1,
+        "by_model": {
+            "one-torn": {"states": 1000},
+            "subset": {"states": 200},
+            "kill": {"states": 0},
+        },
+    }
+}
+
+
+def kills(*results: TrialResult, run: Run = KILLS, claims: Claims | None = None) -> Summary:
+    """Of these trials."""
+    rows = [TrialRow(2, r.number, make_spec(r.number), "page0", "none", r) for r in results]
+    return make_summary(run, [], rows, claims)
+
+
+def losses(*results: TrialResult, run: Run = LOSSES) -> Summary:
+    """Of an exploration of 1,200 states."""
+    rows = [TrialRow(2, r.number, make_spec(r.number), "page0", "none", r) for r in results]
+    return make_summary(run, [], rows, explored=EXPLORED)
+
+
+@pytest.mark.parametrize(
+    ("summary", "line"),
+    [
+        (
+            losses(),
+            "CLEAN (exit 0): engine 0123abcd, fs posix, 2 models, 1,200 states; not exercised: "
+            "crashes of recovery, kills, I/O errors",
+        ),
+        (
+            kills(make_result(0)),
+            "CLEAN (exit 0): engine 0123abcd, 1 trial; not exercised: power loss, I/O errors",
+        ),
+        (
+            kills(make_result(0), make_result(5, broken=5)),
+            "VIOLATIONS (exit 1): 1 new bug, next: tornpage show 2.5",
+        ),
+        (
+            kills(make_result(0), claims=Claims(("rowlog_overflows",))),
+            "CLAIMS MISSED (exit 3): rowlog_overflows never happened",
+        ),
+        (
+            kills(make_result(0), claims=Claims((), ("log_wraps",))),
+            "CLAIMS MISSED (exit 3): log_wraps never happened",
+        ),
+        (
+            kills(make_result(0, Outcome.NOT_EXERCISED), make_result(1, Outcome.VACUOUS)),
+            "NOTHING EXERCISED (exit 3): none of 2 trials was exercised",
+        ),
+        (kills(), "NOTHING EXERCISED (exit 3): no crash was judged"),
+        (
+            kills(replace(make_result(0, Outcome.HARNESS_ERROR), reason="boom")),
+            "NO VERDICT (exit 2): the harness failed in 1 trial, first: trial 2.0: boom",
+        ),
+        (
+            kills(make_result(0), run=replace(KILLS, state="failed")),
+            "NO VERDICT (exit 2): the run failed before its end",
+        ),
+    ],
+)
+def test_the_line_says_what_the_exit_code_says(summary: Summary, line: str) -> None:
+    """Word, exit code, and what goes with it; --json has the same."""
+    verdict = verdict_of(summary)
+    assert verdict.line == line
+    assert verdict.exit_code == summary.exit_code()
+    assert verdict.to_json() == {
+        "schema": SCHEMA,
+        "verdict": verdict.word,
+        "exit_code": verdict.exit_code,
+    }
+
+
+def with_bugs(summary: Summary, status: BugStatus, novelty: Novelty) -> Summary:
+    """Its bugs of that status, as they were seen before or not."""
+    summary.bugs = [
+        replace(
+            seen,
+            bug=replace(seen.bug, status=status),
+            sighting=replace(seen.sighting, novelty=novelty),
+        )
+        for seen in summary.bugs
+    ]
+    return summary
+
+
+def test_a_run_with_bugs_is_never_called_clean() -> None:
+    """Ignored, or known where only news count: exit code 0, and the line says so."""
+    for status, only_news in ((BugStatus.IGNORED, False), (BugStatus.KNOWN, True)):
+        summary = with_bugs(kills(make_result(0, broken=5)), status, Novelty.AGAIN)
+        verdict = verdict_of(summary, only_news=only_news)
+        assert (verdict.word, verdict.exit_code) == (Word.KNOWN, 0)
+        assert verdict.line.startswith("KNOWN BUGS (exit 0): 1 known bug; engine 0123abcd, 1 trial")
+        assert verdict_of_runs([kills(make_result(0)), summary], only_news=only_news).word is (
+            Word.KNOWN
+        )
+    known = with_bugs(kills(make_result(0, broken=5)), BugStatus.KNOWN, Novelty.AGAIN)
+    assert verdict_of(known).text == "1 known bug, next: tornpage show 2.0"
+
+
+def test_what_a_run_did_not_come_to_is_named() -> None:
+    """Its own trials, sites and claims, that its time was up, and what it is not about; --json names all."""
+    run = replace(KILLS, state="stopped", settings={"crash_model": "io_error"})
+    claims = Claims(("batches",), (), ("page0", "undo_page"))
+    summary = kills(make_result(0), make_result(1, Outcome.VACUOUS), run=run, claims=claims)
+    about = looked_at(summary)
+    assert about.not_exercised == (
+        "what the time was up for",
+        "1 vacuous trial",
+        "site undo_page",
+        "batches",
+        "kills",
+        "power loss",
+    )
+    line = verdict_of(summary).line
+    assert line.startswith("CLEAN (exit 0): engine 0123abcd, 1 trial; not exercised: what the time")
+    data = looked_at(losses()).to_json()
+    assert (data["target"], data["build"], data["fs"]) == ("engine", "0123abcdef", "posix")
+    assert (data["models"], data["crashes"]) == (["one-torn", "subset"], 1200)
+
+
+def test_several_runs_are_as_bad_as_the_worst() -> None:
+    """A bug comes first, then a control that found nothing, then what is missing; a clean one names all."""
+    clean, broken = losses(), kills(make_result(3, broken=5))
+    unsure = kills(make_result(0), run=replace(KILLS, state="running"))
+    nothing = kills()
+    vacuous = "the control found nothing"
+    assert verdict_of_runs([clean, unsure, broken], vacuous=vacuous).line == (
+        "VIOLATIONS (exit 1): 1 new bug, next: tornpage show 2.3"
+    )
+    assert verdict_of_runs([clean, unsure], vacuous=vacuous).line == (
+        f"NOTHING EXERCISED (exit 3): {vacuous}"
+    )
+    assert verdict_of_runs([clean, unsure]).exit_code == 2
+    assert verdict_of_runs([clean, nothing]).exit_code == 3
+    both = verdict_of_runs([clean, kills(make_result(0))])
+    assert both.exit_code == 0
+    assert "1,200 states" in both.text and "1 trial" in both.text
+
+
+def facts(state: str, verdict: str, crashes: int, unsure: int = 0) -> RunFacts:
+    """A run of a night."""
+    return RunFacts(4, None, "churn", "engine", 7, state, verdict, crashes, 0, unsure, 0, 0, 1.0, 1)
+
+
+def night(*runs: RunFacts, bugs: Sequence[NightBug] = (), state: str = "finished") -> NightSummary:
+    """Of the campaigns churn and mix."""
+    made = Night(1, {"seed": 1}, state, 5.0, Origin())
+    return NightSummary(made, ("churn", "mix"), runs, bugs, ())
+
+
+CLEAN = facts("finished", "clean", 24)
+
+
+@pytest.mark.parametrize(
+    ("summary", "line"),
+    [
+        (night(CLEAN), "CLEAN (exit 0): engine, 1 run, 24 crashes; not exercised: mix"),
+        (
+            night(
+                CLEAN,
+                bugs=[NightBug(make_bug(1), Standing.NEW, 3, "", "tornpage replay 4.2 --out o")],
+            ),
+            "VIOLATIONS (exit 1): 1 new bug, next: tornpage show 4.2 --out o",
+        ),
+        (
+            night(CLEAN, facts("failed", "", 2, unsure=1)),
+            "NO VERDICT (exit 2): run 4, churn: failed, not all verdicts are there",
+        ),
+        (night(CLEAN, state="running"), "NO VERDICT (exit 2): the night is running"),
+        (
+            night(CLEAN, facts("finished", "nothing", 8)),
+            "CLAIMS MISSED (exit 3): not all that churn claims happened",
+        ),
+        (night(), "NOTHING EXERCISED (exit 3): no crash was judged"),
+        (
+            night(CLEAN, bugs=[NightBug(make_bug(3), Standing.NOT_PLAYED, 0, "", "")]),
+            "NOTHING EXERCISED (exit 3): bug 3 could not be played again",
+        ),
+    ],
+)
+def test_a_night_has_its_line(summary: NightSummary, line: str) -> None:
+    """In the same form; campaigns that it did not come to are named."""
+    verdict = verdict_of_night(summary)
+    assert (verdict.line, verdict.exit_code) == (line, summary.exit_code())
+
+
+def test_a_night_with_known_bugs_is_not_called_clean() -> None:
+    """Where only news count."""
+    again = NightBug(make_bug(1), Standing.AGAIN, 3, "", "tornpage replay 4.2")
+    verdict = verdict_of_night(night(CLEAN, bugs=[again]), only_news=True)
+    assert (verdict.word, verdict.exit_code) == (Word.KNOWN, 0)
+    assert verdict_of_night(night(CLEAN, bugs=[again])).text == (
+        "1 known bug, next: tornpage show 4.2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "note", "line"),
+    [
+        (Answer.REPRODUCED, "", "REPRODUCED (exit 1): I5"),
+        (Answer.REPRODUCED, "another one", "REPRODUCED (exit 1): I5, another one"),
+        (Answer.NOT_REPRODUCED, "", "NOT REPRODUCED (exit 0)"),
+        (
+            Answer.NOT_PLAYED,
+            "the fault did not fire",
+            "NO VERDICT (exit 2): the fault did not fire",
+        ),
+    ],
+)
+def test_a_replay_has_its_line(answer: Answer, note: str, line: str) -> None:
+    """What broke, or why nothing can be said."""
+    assert verdict_of_replay(answer, make_result(0, broken=5), note).line == line
