@@ -180,7 +180,7 @@ def facts(state: str, verdict: str, crashes: int, unsure: int = 0) -> RunFacts:
 def night(*runs: RunFacts, bugs: Sequence[NightBug] = (), state: str = "finished") -> NightSummary:
     """Of the campaigns churn and mix."""
     made = Night(1, {"seed": 1}, state, 5.0, Origin())
-    return NightSummary(made, ("churn", "mix"), runs, bugs, ())
+    return NightSummary(made, {"churn": {one.id for one in runs}, "mix": set()}, runs, bugs, ())
 
 
 CLEAN = facts("finished", "clean", 24)
