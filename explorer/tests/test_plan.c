@@ -66,6 +66,50 @@ static void test_chosen_points(void **state)
     plan_free(&plan);
 }
 
+/** --from-seq and --to-seq: both ends belong to the range. */
+static void test_range(void **state)
+{
+    fixture_t *f = *state;
+    plan_limits_t limits = {.to_seq = UINT64_MAX, .batch_states = 16, .kinds = &ALIKE};
+    state_plan_t all;
+    state_plan_t plan;
+    plan_create(&all, &f->campaign, &f->trace, f->image, &limits);
+    limits.from_seq = point_seq(&f->trace.list, 3);
+    limits.to_seq = point_seq(&f->trace.list, 7);
+    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
+    for (uint32_t point = 0; point < plan.n_points; point++) {
+        uint64_t there = plan_number(&all, point + 1) - plan_number(&all, point);
+        uint64_t planned = plan_number(&plan, point + 1) - plan_number(&plan, point);
+        assert_int_equal(planned, point >= 3 && point <= 7 ? there : 0);
+    }
+    assert_true(plan.n_crash_points > 2);
+    plan_free(&all);
+    plan_free(&plan);
+}
+
+/** Every crash point is in one slice. */
+static void test_slices(void **state)
+{
+    fixture_t *f = *state;
+    uint32_t next = 0;
+    for (uint32_t slice = 1; slice <= 3; slice++) {
+        plan_limits_t limits = {.to_seq = UINT64_MAX,
+                                .batch_states = 16,
+                                .kinds = &ALIKE,
+                                .slice = slice,
+                                .n_slices = 3};
+        state_plan_t plan;
+        plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
+        assert_true(plan.n_batches > 1);
+        for (uint32_t i = 0; i < plan.n_batches; i++) {
+            assert_int_equal(plan.batches[i].first, next);
+            next = plan.batches[i].end;
+        }
+        plan_free(&plan);
+    }
+    assert_int_equal(next, f->trace.list.n + 1);
+}
+
 /** A plan of as many states as are wanted besides those of the suspect, where its crash point has none. */
 static void plan_of_others(fixture_t *f, uint32_t suspect, plan_limits_t limits, state_plan_t *plan)
 {
@@ -450,6 +494,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_chosen_points, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_range, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_slices, setup, teardown),
         cmocka_unit_test_setup_teardown(test_suspects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_few_suspects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),

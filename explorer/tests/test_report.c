@@ -34,6 +34,10 @@ static void test_second_finding_is_told(void **state)
     (void)state;
     records[0] = found(1, 5, SOURCE_SCAN, "page 3: checksum");
     records[1] = found(2, 5, SOURCE_SCAN, "page 4: checksum");
+    records[2] = found(2, 10, SOURCE_ORACLE, "rows are right, indexes are not");
+    assert_int_equal(told(3), 3);
+    records[0] = found(1, 5, SOURCE_SCAN, "page 3: checksum");
+    records[1] = found(2, 5, SOURCE_SCAN, "page 4: checksum");
     records[2] = found(2, 1, SOURCE_ORACLE, "acknowledged commits are missing");
     assert_int_equal(told(3), 3);
     records[0] = found(1, 5, SOURCE_SCAN, "page 3: checksum");

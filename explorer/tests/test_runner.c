@@ -40,6 +40,17 @@ static void test_clean_nested(void **state)
     assert_true(atomic_load(&f->shared->counts.second_crash) > 50);
 }
 
+/** An image that was found wrong is judged under every way that leads to it. */
+static void test_wrong_images_are_seen_again(void **state)
+{
+    fixture_t *f = *state;
+    f->prefix.digest ^= 1; /* no recovered state is the one that may be */
+    run(f, 1);
+    uint64_t states = atomic_load(&f->shared->counts.states);
+    assert_true(states > atomic_load(&f->shared->counts.distinct));
+    assert_true(atomic_load(&f->shared->n_records) >= states);
+}
+
 /** Ends the process in the recovery of one state: the one with this number. */
 static uint64_t victim;
 
@@ -238,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_clean, setup, teardown),
         cmocka_unit_test_setup_teardown(test_clean_nested, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wrong_images_are_seen_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hangs, setup, teardown),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tornpage.campaigns import remote
 from tornpage.campaigns.cluster import _Handed
 from tornpage.campaigns.remote import Delivery
 from tornpage.campaigns.slices import Failed
@@ -71,6 +72,16 @@ def test_only_a_machine_or_a_lost_worker_is_tried_again() -> None:
         assert caught.value is other
     with pytest.raises(MachineError, match="KilledWorkerError: gone"):
         _Handed(Future([lost]), None, None).result()
+
+
+def test_a_worker_with_other_programs_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the same names and other bytes, too; it names them."""
+    here = {"version": "1", "engine": "abc", "preload": "def"}
+    monkeypatch.setattr(remote, "describe", lambda _target: here)
+    remote._check(remote.Order("run", "engine", dict(here), str, None))
+    for other, told in (({"engine": "xyz"}, "another engine than"), ({"judge": "1"}, "judge")):
+        with pytest.raises(ConfigError, match=told):
+            remote._check(remote.Order("run", "engine", {**here, **other}, str, None))
 
 
 def test_what_is_not_of_one_task_ends_the_run() -> None:

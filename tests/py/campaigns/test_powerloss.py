@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tornpage.faults.process import ChildResult
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Command
+from tornpage.vocabulary.model import Source
 
 SLOW_S = 500.0
 SUMMARY = b'{"states": 1}\n'
@@ -65,6 +67,29 @@ def test_a_target_has_no_counters_of_another(
     ended = ChildResult(0, 0, False, 0.0, 0, 0, paths, b"")
     monkeypatch.setattr(powerloss, "run_child", lambda *_, **__: ended)
     assert merge_slices(make_spec(0), target, tmp_path).summary["paths"] == shown
+
+
+def test_all_that_a_state_broke_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each finding of it, who says so, and how many states are like it. A rule speaks of bytes, all others of
+    the state."""
+    target = make_target("engine", tmp_path, ready=False)
+    monkeypatch.setattr(type(target), "explore_command", lambda *_: Command(("explore",)))
+    findings = [
+        {"invariant": 5, "source": "scan", "what": "page 3: checksum"},
+        {"invariant": 1, "source": "oracle", "what": "commits are missing"},
+        {"invariant": 30, "source": "recovery", "what": "refused"},
+        {"invariant": 4, "source": "rule", "what": "page ahead of its log", "rule": "log_first"},
+    ]
+    of_state = {"state": "7.subset.1", "model": "subset", "site": "redo", "count": 3}
+    lines = [*({**of_state, **one} for one in findings), {"states": 9}]
+    told = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+    ended = ChildResult(1, 0, False, 0.0, 0, 0, told, b"")
+    monkeypatch.setattr(powerloss, "run_child", lambda *_, **__: ended)
+    found = merge_slices(make_spec(0), target, tmp_path)
+    broken = found.broken["7.subset.1"]
+    assert [violation.invariant for violation in broken] == [5, 1, 30, 4]
+    assert [violation.source for violation in broken] == [*[Source.STATE] * 3, Source.RULE]
+    assert (found.alike, found.answer) == ({"7.subset.1": 3}, "refused")
 
 
 def test_a_target_file_says_how_long_a_recovery_may_take(tmp_path: Path) -> None:

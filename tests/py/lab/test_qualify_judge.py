@@ -185,6 +185,7 @@ def test_a_kill_is_believed_only_if_all_three_tell_of_it() -> None:
     assert judge_kill(KILL, report, seen) == []
     assert judge_kill(KILL, replace(report, signal=0), seen)
     assert judge_kill(KILL, report, replace(seen, writes=100))
+    assert judge_kill(KILL, report, replace(seen, writes=98))
     assert judge_kill(KILL, report, replace(seen, hits=(), fired=False))
     assert judge_kill(KILL, report, replace(seen, hits=(WHOLE,)))
 

@@ -120,3 +120,16 @@ def test_a_backup_is_judged_whatever_else_is_promised() -> None:
     allowed = allowed_after(oracle, 2, 2, START)
     found = allowed.judge(oracle.states[-1], {"b": FoundBackup(None, "refused")})
     assert [violation.invariant for violation in found.violations] == [28]
+
+
+def test_a_backup_that_was_acknowledged_must_be_there() -> None:
+    """Also where its end is the last acknowledgement; one that is in flight may be there."""
+    oracle = Oracle(parse_script("start backup b\nfinish backup b\n"))
+    (prefix,) = oracle.backups
+    acknowledged = allowed_after(oracle, 2, 2, DURABLE).judge(oracle.states[-1], {})
+    assert [violation.invariant for violation in acknowledged.violations] == [28]
+    flying = allowed_after(oracle, 1, 2, DURABLE)
+    assert (flying.low, flying.high) == (prefix - 1, prefix)
+    assert flying.judge(oracle.states[-1], {}).violations == ()
+    wrong = flying.judge(oracle.states[-1], {"b": FoundBackup(None, "refused")})
+    assert [violation.invariant for violation in wrong.violations] == [28]

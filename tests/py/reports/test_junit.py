@@ -13,6 +13,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from tornpage.cli.options import Annotate, FailOn
 from tornpage.cli.publish import publish
 from tornpage.reports.annotations import github_lines
+from tornpage.reports.cells import CellCount
 from tornpage.reports.junit import render_junit
 from tornpage.reports.summary import Claims, Summary
 from tornpage.store.bugs import BugStatus, Novelty
@@ -116,6 +117,30 @@ def test_what_has_no_verdict_is_an_error() -> None:
         (error,) = cases[name].result
         assert isinstance(error, Error)
         assert error.message == message
+
+
+def test_states_without_a_verdict_are_errors() -> None:
+    """Of an exploration: one that did not break again."""
+    unstable = replace(make_result(1, broken=5), outcome=Outcome.UNSTABLE, reason="came once")
+    explored = {f"{ON} seed=3": {"states": 40, "distinct": 30, "depth": 1, "seconds": 1.0}}
+    run = Run(1, "powerloss", "engine", 7, 1, {}, "finished", 2.0, ORIGIN)
+    summary = make_summary(run, [], [row(unstable, "17.subset.2")], None, explored)
+    (error,) = cases_of(summary)[f"tornpage.powerloss.{ON} crash states"].result
+    assert isinstance(error, Error)
+    assert error.message == "1 unstable, first trial 1.1: came once"
+
+
+def test_every_bug_of_a_trial_fails_its_case() -> None:
+    """Also one that is only ever seen beside another."""
+    both = (Violation(5, "page 3 is torn"), Violation(23, "acknowledged after a failed write"))
+    trial = row(replace(make_result(0, broken=5), violations=both))
+    summary = summary_of([trial])
+    shown = CellCount(ON, "page0", "none")
+    shown.add(replace(trial, bugs=(1, 2)), trial.result or make_result(0), "line")
+    assert sorted(shown.bugs) == [1, 2]
+    bugs = {seen.bug.id for seen in summary.bugs}
+    failures = cases_of(summary)[f"tornpage.smoke.{ON} page0 none"].result
+    assert len(failures) == len(bugs)
 
 
 def test_undisturbed_runs_are_cases_of_their_own() -> None:

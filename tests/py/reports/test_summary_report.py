@@ -113,6 +113,7 @@ def test_undisturbed_runs_are_counted_and_judged() -> None:
     ]
     summary = make_summary(run, rows, [], Claims())
     assert (summary.scripts, summary.undisturbed, summary.exit_code()) == (1, 2, 1)
+    assert (summary.violations, summary.verdict) == (2, "violations")
     (finding,) = summary.findings
     assert (finding.trial, finding.of_trial) == ("7.s1", False)
     assert finding.replay == "tornpage replay 7.s1"
