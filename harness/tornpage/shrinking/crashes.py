@@ -6,7 +6,7 @@ May import: errors, fingerprint, model, script.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.model import FaultPlan, TrialSpec, Violation
 from tornpage.workloads.script import Script
 
-__all__ = ["Crash", "CrashSearch", "choose_violation", "inline_spec"]
+__all__ = ["Crash", "CrashSearch", "choose_violation", "inline_spec", "shows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,12 @@ def inline_spec(spec: TrialSpec, script: Script, plan: FaultPlan) -> TrialSpec:
     params: dict[str, int | str] = {"script": script.text}
     workload = "lines" if spec.workload == "lines" else "inline"
     return replace(spec, number=0, workload=workload, params=params, plan=plan)
+
+
+def shows(violations: Iterable[Violation], wanted: Fingerprint, site: str) -> bool:
+    """One of them is the finding that is wanted, and not only of its invariant. site: of the write that was
+    hit."""
+    return any(fingerprint_of(item, site) == wanted for item in violations)
 
 
 def choose_violation(

@@ -20,7 +20,7 @@ from tornpage.campaigns.trial import run_trial
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.fingerprint import RUN_SITE, fingerprint_of
-from tornpage.shrinking.crashes import Crash, choose_violation, inline_spec
+from tornpage.shrinking.crashes import Crash, choose_violation, inline_spec, shows
 from tornpage.shrinking.ddmin import ddmin
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import MachineError, TornpageError
@@ -168,8 +168,7 @@ class KillSearch:
         result = self._run(base, script, plan)
         wanted = self.fingerprint
         site = RUN_SITE if wanted.site == RUN_SITE else result.site.value if result.site else ""
-        found = any(fingerprint_of(item, site) == wanted for item in result.violations)
-        return result if found else None
+        return result if shows(result.violations, wanted, site) else None
 
     def _follow(self, base: Baseline, plan: FaultPlan, origins: Sequence[int]) -> None:
         """Remembers where the last crash was: up to its fault the run is that of the census."""

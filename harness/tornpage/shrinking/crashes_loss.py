@@ -26,7 +26,7 @@ from tornpage.campaigns.powerloss import (
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
 from tornpage.oracle.fingerprint import fingerprint_of
-from tornpage.shrinking.crashes import Crash, choose_violation, inline_spec
+from tornpage.shrinking.crashes import Crash, choose_violation, inline_spec, shows
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import MachineError, TornpageError
 from tornpage.vocabulary.model import FaultPlan, TrialResult, TrialSpec, Violation
@@ -154,7 +154,7 @@ class LossSearch:
     def _first(self, broken: dict[str, tuple[Violation, ...]]) -> str:
         """The first state with the wanted fingerprint, "" if there is none."""
         for state, violations in broken.items():
-            if any(fingerprint_of(item, "") == self.fingerprint for item in violations):
+            if shows(violations, self.fingerprint, ""):
                 return state
         return ""
 

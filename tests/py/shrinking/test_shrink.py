@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of, path_of
 from tornpage.oracle.oracle import Oracle
+from tornpage.shrinking.crashes import shows
 from tornpage.shrinking.crashes_loss import different_sectors
 from tornpage.shrinking.ddmin import ddmin, shrink_range
 from tornpage.shrinking.reduce import Items, items_of, operations, reduce_script
@@ -78,6 +79,17 @@ def test_a_range_is_cut_to_what_is_needed(low: int, length: int, data: st.DataOb
     first = data.draw(st.integers(low, high))
     last = data.draw(st.integers(first, high))
     assert shrink_range(low, high, lambda a, b: a <= first and last <= b) == (first, last)
+
+
+def test_only_the_finding_itself_is_followed() -> None:
+    """Another path or site under the same invariant is another bug, and so is any other finding."""
+    one = Violation(30, "recovery: log ends early")
+    wanted = fingerprint_of(one, "redo")
+    other = Violation(30, "recovery: no checkpoint is right")
+    assert shows([other, one], wanted, "redo")
+    assert not shows([other, Violation(5, "recovery: log ends early")], wanted, "redo")
+    assert not shows([one], wanted, "page0")
+    assert not shows([], wanted, "redo")
 
 
 SCRIPT = """\
