@@ -25,7 +25,7 @@ static uint32_t told(uint64_t n)
     static const counts_t NOTHING;
     summary_t summary = {.depth = 1, .jobs = 1, .seconds = 1.0};
     n = report_reduce(records, n);
-    return report_print(&NOTHING, records, n, &summary, true);
+    return report_print(&NOTHING, records, n, &summary, false);
 }
 
 /** A finding that comes beside one that is known by itself makes another kind: both of its state are told. */
