@@ -184,6 +184,24 @@ static void test_suspects(void **state)
     plan_free(&plan);
 }
 
+/** A suspect is the number of an event, which is no place in the list. */
+static void test_suspects_by_number(void **state)
+{
+    fixture_t *f = *state;
+    const uint32_t point = f->trace.list.n / 2;
+    for (uint32_t i = 0; i < f->trace.list.n; i++) {
+        f->trace.list.events[i].seq += 1000;
+    }
+    const uint64_t suspect = point_seq(&f->trace.list, point);
+    plan_limits_t limits = limits_with(&suspect, 40);
+    state_plan_t plan;
+    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
+    for (uint32_t i = 0; i < plan.n_points; i++) {
+        assert_int_equal(plan.points[i].suspect, i == point);
+    }
+    plan_free(&plan);
+}
+
 /** --suspect: where there are fewer states after such events than a quarter, all of them are run. */
 static void test_few_suspects(void **state)
 {
@@ -497,6 +515,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_range, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slices, setup, teardown),
         cmocka_unit_test_setup_teardown(test_suspects, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_suspects_by_number, setup, teardown),
         cmocka_unit_test_setup_teardown(test_few_suspects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_newest, setup, teardown),
