@@ -17,6 +17,8 @@ has: memory, descriptors, paths, mappings), audit_calls (which calls, and what o
 typedef struct look_place {
     bool below;   /**< it lies below the folder, and path says where */
     bool unknown; /**< nobody can tell where it lies */
+    bool exists;  /**< of a path: something is there */
+    bool no_data; /**< a socket or a FIFO is */
     char path[PATH_MAX];
 } look_place_t;
 

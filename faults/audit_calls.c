@@ -270,7 +270,16 @@ static bool begin_paths(pid_t tid, const call_rule_t *rule, audit_call_t *call)
         dir = rule->at ? (int)call->words[rule->other - 1] : AT_FDCWD;
         look_path(tid, dir, call->words[rule->other], false, &entry->other);
     }
+    if (entry->place.no_data && !entry->other.exists) {
+        return false; /* of a socket or a FIFO, which no image has */
+    }
     return entry->place.below || entry->place.unknown || entry->other.below || entry->other.unknown;
+}
+
+/* A FIFO and a socket hold no data: no image has them. */
+static bool makes_file(uint64_t mode)
+{
+    return !S_ISFIFO((mode_t)mode) && !S_ISSOCK((mode_t)mode);
 }
 
 bool calls_begin(pid_t tid, audit_call_t *call)
@@ -300,6 +309,8 @@ bool calls_begin(pid_t tid, audit_call_t *call)
                && look_shared_mapping(tid, call->words[0], call->words[1], &entry->place);
     case CALL_SUBMIT:
         return begin_submit(tid, call);
+    case CALL_MKNOD:
+        return makes_file(call->words[rule->path + 1]) && begin_paths(tid, rule, call);
     case CALL_RING:
         entry->place = (look_place_t){.unknown = true};
         return true;

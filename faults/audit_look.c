@@ -219,6 +219,7 @@ void look_path(pid_t tid, int dirfd, uint64_t at, bool follow, look_place_t *pla
     char text[PATH_MAX];
     char absolute[PATH_MAX];
     char resolved[PATH_MAX];
+    struct stat st;
     int fd;
 
     *place = (look_place_t){.unknown = true};
@@ -228,6 +229,8 @@ void look_path(pid_t tid, int dirfd, uint64_t at, bool follow, look_place_t *pla
     fd = follow ? open_in_root(tid, absolute, 0) : -1;
     if (fd >= 0 ? path_of_open(fd, resolved) : resolve_parent(tid, absolute, resolved)) {
         place->unknown = false;
+        place->exists = lstat(resolved, &st) == 0;
+        place->no_data = place->exists && (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode));
         (void)place_of(resolved, place);
     }
 }

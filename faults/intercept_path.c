@@ -58,6 +58,12 @@ static int rename_real(const rename_call_t *call)
     }
 }
 
+/* A socket or a FIFO: no image has it, and no record is about it. */
+static bool path_has_no_data(const place_t *place)
+{
+    return place->exists && (S_ISSOCK(place->st.st_mode) || S_ISFIFO(place->st.st_mode));
+}
+
 /* Under the lock, after success. An empty path is one outside of the root. */
 static void rename_follow(const rename_call_t *call, const place_t *from, const place_t *to)
 {
@@ -102,6 +108,9 @@ static int rename_call(const rename_call_t *call)
     }
     if (!ours || !layer_enter_path()) {
         return rename_real(call);
+    }
+    if (path_has_no_data(&from) && !to.exists) {
+        return (int)layer_leave(layer_result(rename_real(call)));
     }
     op = layer_op_at(TP_OP_RENAME, &from);
     op.matches |= plan_match_path(layer_plan(), to.path);
@@ -240,6 +249,9 @@ static int unlink_call(int dirfd, const char *path, int flags, path_via_t via)
 
     if (!path_is_ours(dirfd, path, false, &place)) {
         return unlink_real(dirfd, path, flags, via);
+    }
+    if (path_has_no_data(&place)) {
+        return (int)layer_leave(layer_result(unlink_real(dirfd, path, flags, via)));
     }
     op = layer_op_at(TP_OP_UNLINK, &place);
     if (place.exists && S_ISDIR(place.st.st_mode)) {

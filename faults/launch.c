@@ -1,24 +1,28 @@
-/* tornpage-launch: becomes a program that ends with its owner.
+/* tornpage-launch: runs a program that ends with its owner, and with all that it has started.
 
     tornpage-launch OWNER SECONDS PROGRAM [ARGUMENT]...
 
-OWNER is the process that must be the parent, SECONDS the time after which SIGALRM ends the program.
+OWNER is the process that must be the parent, SECONDS the time after which SIGALRM ends all. The end of this process is the program's:
+the same exit code, or the same signal.
 
-1. The kernel kills the program when its owner dies. The owner may have died before that was arranged: then its
-   child has another parent by now, and ends here.
-2. It leads a process group of its own: the owner can end it with what it started, and a terminal's Ctrl-C goes to
-   the owner alone, who decides.
-3. The time limit is a timer of the process, which exec keeps; SIGALRM, which the owner may have ignored or blocked, ends
-   the process again. It is no deadline, which the owner watches, but what is left of one when nobody does.
-
-All of it holds for a program that leaves these things alone: it may take another parent-death signal, process group, timer or
-handler of SIGALRM, a set-user-id program loses the first by itself, and what it forks has neither the first nor the last. */
+1. When the owner dies the kernel sends SIGTERM, which ends all. The owner may have died before that was arranged: then there is another
+   parent by now, and it ends here. The owner ends a program by the same signal.
+2. Orphans among the descendants become children of this process, in whatever session they are. When the program has ended, or
+   has to, all that are left are killed and waited for: nothing that was started here is left, and nothing else is touched.
+3. It leads a process group of its own: a terminal's Ctrl-C goes to the owner alone, who decides.
+4. The time limit is no deadline, which the owner watches, but what is left of one when nobody does.
+5. If this process is killed, the kernel kills the program. What that had started in sessions of their own is then left: who ends
+   a program sends SIGTERM. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { EXIT_NOT_STARTED = 126 };
@@ -37,34 +41,138 @@ static long number(const char *text)
     return errno == 0 && *text != '\0' && *end == '\0' && n > 0 && n <= 0x7fffffff ? n : -1;
 }
 
-/** SIGALRM ends the process, whatever was inherited. */
-static int take_alarm(unsigned seconds)
+/** The signals that this process waits for, blocked: whatever was inherited for them, none is lost. */
+static sigset_t take_signals(sigset_t *before)
 {
-    sigset_t alarms;
-    (void)sigemptyset(&alarms);
-    (void)sigaddset(&alarms, SIGALRM);
-    if (signal(SIGALRM, SIG_DFL) == SIG_ERR || sigprocmask(SIG_UNBLOCK, &alarms, NULL) != 0) {
-        return -1;
+    sigset_t awaited;
+    (void)sigemptyset(&awaited);
+    (void)sigaddset(&awaited, SIGCHLD);
+    (void)sigaddset(&awaited, SIGTERM);
+    (void)sigaddset(&awaited, SIGALRM);
+    (void)sigprocmask(SIG_BLOCK, &awaited, before);
+    (void)signal(SIGCHLD, SIG_DFL); /* ignored, it would take the ends of children along */
+    return awaited;
+}
+
+/** In the child. */
+static int become(char **argv, pid_t parent, const sigset_t *before)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        return refuse("prctl", strerror(errno));
     }
-    (void)alarm(seconds);
-    return 0;
+    if (getppid() != parent) {
+        return EXIT_NOT_STARTED;
+    }
+    (void)sigprocmask(SIG_SETMASK, before, NULL);
+    (void)execv(argv[0], argv);
+    return refuse(argv[0], strerror(errno));
+}
+
+/** Reaps what has ended. @return whether the program has, with its status */
+static bool reap(pid_t program, int *status)
+{
+    bool over = false;
+    int ended;
+    for (pid_t pid; (pid = waitpid(-1, &ended, WNOHANG)) > 0;) {
+        if (pid == program) {
+            over = true;
+            *status = ended;
+        }
+    }
+    return over;
+}
+
+/** One after the other kills the children that a text of the kernel names. @return how many */
+static unsigned kill_named(char *text)
+{
+    unsigned n = 0;
+    char *end;
+    for (char *at = text;; at = end) {
+        pid_t pid = (pid_t)strtol(at, &end, 10);
+        if (end == at) {
+            return n;
+        }
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, 0);
+        n++;
+    }
+}
+
+/** Kills all descendants: the children of one that was killed are children of this process then. */
+static void kill_descendants(void)
+{
+    char path[64];
+    char text[4096];
+    ssize_t n;
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
+    do {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        while (n > 0 && text[n - 1] != ' ') {
+            n--; /* a number that was cut off is another process */
+        }
+        text[n > 0 ? n : 0] = '\0';
+    } while (n > 0 && kill_named(text) > 0);
+}
+
+/** To the end of the program, or to a signal that ends all. @return whether the program has ended, with its status, else with the
+signal's */
+static int supervise(pid_t program, const sigset_t *awaited)
+{
+    int status = 0;
+    for (;;) {
+        int number = sigwaitinfo(awaited, NULL);
+        if (number == SIGCHLD && reap(program, &status)) {
+            return status;
+        }
+        if (number == SIGTERM || number == SIGALRM) {
+            return number; /* the wait status of what a signal has ended */
+        }
+    }
+}
+
+/** As the program ended. */
+static int end_like(int status)
+{
+    if (WIFSIGNALED(status)) {
+        const struct rlimit none = {0, 0};
+        sigset_t all;
+        (void)setrlimit(RLIMIT_CORE, &none);
+        (void)signal(WTERMSIG(status), SIG_DFL);
+        (void)sigfillset(&all);
+        (void)raise(WTERMSIG(status));
+        (void)sigprocmask(SIG_UNBLOCK, &all, NULL);
+    }
+    return WEXITSTATUS(status);
 }
 
 int main(int argc, char **argv)
 {
+    sigset_t before;
     if (argc < 4 || number(argv[1]) < 0 || number(argv[2]) < 0) {
         return refuse("usage", "tornpage-launch OWNER SECONDS PROGRAM [ARGUMENT]...");
     }
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+    const sigset_t awaited = take_signals(&before);
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
         return refuse("prctl", strerror(errno));
     }
     if ((long)getppid() != number(argv[1])) {
         return refuse(argv[3], "its owner is gone");
     }
     (void)setpgid(0, 0);
-    if (take_alarm((unsigned)number(argv[2])) != 0) {
-        return refuse("SIGALRM", strerror(errno));
+    (void)alarm((unsigned)number(argv[2]));
+    pid_t self = getpid();
+    pid_t program = fork();
+    if (program == 0) {
+        return become(argv + 3, self, &before);
     }
-    (void)execv(argv[3], argv + 3);
-    return refuse(argv[3], strerror(errno));
+    if (program < 0) {
+        return refuse("fork", strerror(errno));
+    }
+    int status = supervise(program, &awaited);
+    kill_descendants();
+    return end_like(status);
 }

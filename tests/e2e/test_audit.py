@@ -69,7 +69,7 @@ def test_a_way_around_the_recorder_is_refused(way: str, store: Path, build: Path
         seen = check_target(target, {"way": way})
     except CensusError as error:
         line = str(error)
-        marked = f"the preload cannot follow {way} of header" in line  # it says so itself
+        marked = re.search(r"the preload cannot follow \S+ of header", line)  # it says so itself
         assert marked or ("not in the recording: " in line and WAYS[way] in line), line
         assert "\n" not in line
     else:

@@ -14,7 +14,7 @@ import pytest
 
 from tornpage.faults.forkserver import SERVERS_MAX, ForkServer, fork_server
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE, preload_environment, preload_path
-from tornpage.faults.process import ChildResult, Launch, Starter, run_child
+from tornpage.faults.process import ChildResult, Launch, Starter, launch_argv, run_child
 from tornpage.faults.trace import Trace
 from tornpage.vocabulary.errors import ChildError, MachineError
 
@@ -109,13 +109,14 @@ def test_a_hang_ends_at_the_deadline_with_what_it_started(shell: ForkServer) -> 
 
 
 def test_the_alarm_is_that_of_an_executed_child(build: Path) -> None:
-    """What nobody watches any more ends at the same time, however it was started."""
+    """What nobody watches any more ends at the same time: by its launcher, or by its own timer."""
     program = Path(sys.executable)
     code = "import signal; print(signal.getitimer(signal.ITIMER_REAL)[0])"
-    alarm = Launch([program, "-c", code], {}, 30.0, (1, 2)).alarm_s
-    for server in None, fork_server(program, preload_path(build)):
-        child = run_child([program, "-c", code], {}, 30.0, starter=server)
-        assert 30 < float(child.stdout) <= alarm, child.describe()
+    launch = Launch([program, "-c", code], {}, 30.0, (1, 2))
+    server = fork_server(program, preload_path(build))
+    child = run_child(launch.argv, {}, 30.0, starter=server)
+    assert 30 < float(child.stdout) <= launch.alarm_s, child.describe()
+    assert launch_argv(launch.argv, 30.0)[2] == str(launch.alarm_s)
 
 
 def test_the_preload_refuses_as_ever(shell: ForkServer) -> None:

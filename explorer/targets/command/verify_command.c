@@ -3,7 +3,7 @@
 On top of told.c. Rules:
  1. A process that answers in time, and only in JSON, is the target. One that ends, hangs or says something else has not
     recovered: that is a refusal without a message, in the words of how it ended.
- 2. What the command has started ends with it: orphans become this process's children, and are killed with it.
+ 2. What the command has started ends with it, and orphans with the answer: they become this process's children, and are killed.
  3. A full disk is the machine's failure, whatever the command makes of it.
  4. An answer is one line, and belongs to the question before it. What is in the pipe behind a line was not asked for. Of a
     process that answers for one folder it spoils that answer. Of one that goes on it may have taken the place of others, or
@@ -430,7 +430,9 @@ static dberr_t run(void *self, const char *dir, check_report_t *report, err_sink
         return check_room(dir, no_answer(command, how, err), err);
     }
     status = read_alone(command, &deadline, report, err);
-    if (!command->long_lived) {
+    if (command->long_lived) {
+        kill_children(command->pid); /* what it has left behind of this folder */
+    } else {
         (void)stop(command, false);
     }
     return check_room(dir, status, err);

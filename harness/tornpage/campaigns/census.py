@@ -22,9 +22,9 @@ from tornpage.campaigns.audited import check_audit, under_audit
 from tornpage.campaigns.contents import KnownContents
 from tornpage.campaigns.journal import Journal, acknowledged_in, clients_in, read_journal
 from tornpage.faults.aim import SECTOR
-from tornpage.faults.image import copy_image, remove_image
+from tornpage.faults.image import copy_image, keep_files, odd_files, remove_image
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
-from tornpage.faults.stream import stream_difference, unseen_changes
+from tornpage.faults.stream import is_ignored, stream_difference, unseen_changes
 from tornpage.faults.trace import FilePaths, Op, Trace, refusal
 from tornpage.oracle.judgement import judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
@@ -231,6 +231,8 @@ def _run_once(
     found = work / "found"
     found.mkdir(parents=True)
     target.lay_out(found, spec.options)
+    _check_kinds(found, target, "before the run")
+    keep_files(found)
     copy_image(found, data)
     script = _script_of(spec)
     (work / "script").write_text(script.text, "ascii")
@@ -344,8 +346,19 @@ def _check_stream(trace: Trace, target: Target, what: str) -> None:
         raise CensusError(f"{what}: the preload cannot follow {unseen}")
 
 
+def _check_kinds(folder: Path, target: Target, when: str) -> None:
+    """CensusError if something is there that no image can have."""
+    for path, kind in odd_files(folder):
+        if not is_ignored(path, target.unrecorded):
+            raise CensusError(
+                f"{when}: {path} is {kind}, of which a crashed image has none: name it in `ignore` if no "
+                "crash needs it"
+            )
+
+
 def _check_files(trace: Trace, target: Target, data: Path, found: Path, what: str) -> None:
     """CensusError if the files are not what the stream gives."""
+    _check_kinds(data, target, what)
     difference = stream_difference(trace, data, target.unrecorded, found)
     if difference:
         raise CensusError(f"{what}: the recorded stream is not what happened: {difference}")

@@ -33,7 +33,7 @@ SPOKEN = {"pwrite64": "pwrite"}
 """What people call a system call."""
 OPEN_CHANGES = os.O_CREAT | os.O_TRUNC | os.O_TMPFILE & ~os.O_DIRECTORY
 """Flags of an open without which nothing is changed."""
-OF_CONTENT = ("write", "sync", "truncate", "allocate")
+OF_CONTENT = ("write", "sync", "sync_all", "truncate", "allocate")
 SYNCS = (Op.FSYNC, Op.FDATASYNC, Op.SYNC_DIR)
 
 
@@ -169,6 +169,10 @@ def _facts(
         return (by_path[Op(event.kind)] if changes else ""), (trace.text(event),), ()
     if event.kind == Op.RENAME:
         return "rename", trace.renamed(event), ()
+    if event.kind == Op.LINK:
+        return "link", trace.renamed(event)[1:], ()
+    if event.kind == Op.SYNC_ALL:
+        return "sync_all", (), ()
     file = (paths[event.file],)
     if event.kind == Op.WRITE:
         return "write", file, (event.offset, event.result)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import signal
 import socket
 import struct
 from collections.abc import Sequence
@@ -91,6 +92,12 @@ class ForkServer:
         if len(request) > REQUEST_BYTES_MAX or len(words) > WORDS_MAX:
             raise ChildError(f"{program}: arguments and environment are too long for a fork server")
         return self._ask(request, launch.outputs)
+
+    def end(self, pid: int) -> None:
+        """See Starter: a child leads a process group, and starts no session."""
+        for kill in (os.killpg, os.kill):  # before it leads its group there is only the pid
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                kill(pid, signal.SIGKILL)
 
     def reap(self, pid: int) -> int:
         """See Starter."""

@@ -9,34 +9,65 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from tornpage.faults.sparse import data_ranges
 
-__all__ = ["copy_image", "remove_image"]
+__all__ = ["copy_image", "fill_image", "keep_files", "odd_files", "remove_image"]
 
 PART_BYTES = 1 << 20
+ODD = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+"""Kinds of files that no image can have, and whose absence would change what a store finds."""
+
+
+def odd_files(folder: Path) -> Iterator[tuple[str, str]]:
+    """What can be in no image: its path below the folder, and what it is, as "a symbolic link". Sockets and
+    FIFOs are no such: they hold no data, and images are without them."""
+    for path in sorted(folder.rglob("*")):
+        kind = stat.S_IFMT(path.lstat().st_mode)
+        if kind in ODD:
+            yield str(path.relative_to(folder)), ODD[kind]
+
+
+def keep_files(folder: Path) -> None:
+    """Removes what copy_image() would leave out."""
+    for path in sorted(folder.rglob("*")):
+        if stat.S_IFMT(path.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+            path.unlink()
 
 
 def copy_image(source: Path, target: Path) -> None:
-    """Copies a data directory (flat, or one level deep) to a new directory."""
+    """Copies a data directory to a new directory: folders and regular files, and nothing else that is there.
+    No file is waited for: of others, as a FIFO, none is opened."""
+    target.mkdir()
+    fill_image(source, target)
+
+
+def fill_image(source: Path, target: Path) -> None:
+    """The same into a directory that is there and lacks what is copied."""
     _copy_folder(source, target, memoryview(bytearray(PART_BYTES)))
 
 
 def _copy_folder(source: Path, target: Path, room: memoryview) -> None:
-    target.mkdir()
     with os.scandir(source) as entries:
         for entry in entries:
             place = target / entry.name
             if entry.is_dir(follow_symlinks=False):
+                place.mkdir()
                 _copy_folder(Path(entry.path), place, room)
-            else:
+            elif entry.is_file(follow_symlinks=False):
                 _copy_file(Path(entry.path), place, room)
 
 
 def _copy_file(source: Path, target: Path, room: memoryview) -> None:
     """Holes stay holes, and no file is in memory as a whole; its parts come through `room`."""
-    old = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    old = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         new = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:

@@ -2,7 +2,8 @@
 
 A hang is a verdict, not an exception: the child is killed, with what it started, and reported as timed
 out. One that was ended from outside is a failure of the machine: what it did says nothing. Every child
-begins as tornpage-launch (faults/launch.c): it dies with the process that started it, however that ends.
+has tornpage-launch above it (faults/launch.c): it ends with the process that started it, however that ends,
+and takes along whatever it has started, in a session of its own too.
 posix_spawn because fork() of a large Python process costs more than the engine's whole run.
 
 May import: errors, paths.
@@ -126,6 +127,10 @@ class Starter(Protocol):
     def start(self, launch: Launch) -> int:
         """Starts a program that ends as launch_argv() says, and returns its pid. ChildError."""
 
+    def end(self, pid: int) -> None:
+        """Ends a child and what it has started; the caller reaps it. Nothing happens to one that has
+        ended."""
+
     def reap(self, pid: int) -> int:
         """The status, as of wait(), of a child that has ended or is ending; once."""
 
@@ -145,6 +150,9 @@ class _Executed:
             return os.posix_spawn(args[0], args, launch.env, file_actions=actions, setsigdef=ENDING)
         except OSError as error:
             raise ChildError(f"{launch.argv[0]}: {error.strerror}") from error
+
+    def end(self, pid: int) -> None:
+        end_child(pid)
 
     def reap(self, pid: int) -> int:
         return os.waitpid(pid, 0)[1]
@@ -180,9 +188,9 @@ def launcher_path() -> Path:
 
 
 def launch_argv(argv: Sequence[str | Path], deadline_s: float) -> list[str]:
-    """The same program, started so that it dies with this process, in a process group of its own, and
-    not later than some time after its deadline (seconds). ChildError: no such program, or
-    tornpage-launch is not built."""
+    """The same program, started so that it ends with this process, with all that it has started, in a process
+    group of its own, and not later than some time after its deadline (seconds). ChildError: no such program,
+    or tornpage-launch is not built."""
     launcher = launcher_path()
     args = [os.fspath(arg) for arg in argv]
     for program, remedy in ((launcher, ": run make build"), (Path(args[0]), "")):
@@ -196,10 +204,10 @@ def _alarm_s(deadline_s: float) -> int:
 
 
 def end_child(pid: int) -> None:
-    """Kills a child that launch_argv() started, and its process group; the caller reaps it."""
-    for kill in (os.killpg, os.kill):  # before it leads its group there is only the pid
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            kill(pid, signal.SIGKILL)
+    """Ends a child that launch_argv() started, and all that it has started; the caller reaps it."""
+    for number in (signal.SIGTERM, signal.SIGCONT):  # it may stand still
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def run_child(
@@ -255,13 +263,13 @@ def _run(launch: Launch, watch: Callable[[], None], starter: Starter) -> ChildRe
     try:
         timed_out = not _wait(pid, started + launch.deadline_s, usage, watch)
         if timed_out:
-            end_child(pid)
+            starter.end(pid)
     except BaseException:
-        end_child(pid)
+        starter.end(pid)
         starter.reap(pid)
         raise
     usage.sample_end()
-    end_child(pid)  # what it has left behind in its process group
+    starter.end(pid)  # what it has left behind
     code = os.waitstatus_to_exitcode(starter.reap(pid))
     seconds = time.monotonic() - started
     if not timed_out and -code == signal.SIGALRM and seconds >= launch.alarm_s:
@@ -292,10 +300,12 @@ class _Usage:
         self.written_bytes = 0
 
     def sample(self) -> None:
-        """While it lives: its resident size."""
+        """While it lives: the resident size of it, or of the program that it is above."""
         with contextlib.suppress(OSError, IndexError, ValueError):
-            pages = Path(f"/proc/{self.pid}/statm").read_bytes().split()[1]
-            self.peak_bytes = max(self.peak_bytes, int(pages) * os.sysconf("SC_PAGE_SIZE"))
+            below = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_bytes().split()
+            for pid in (self.pid, *map(int, below)):
+                pages = Path(f"/proc/{pid}/statm").read_bytes().split()[1]
+                self.peak_bytes = max(self.peak_bytes, int(pages) * os.sysconf("SC_PAGE_SIZE"))
 
     def sample_end(self) -> None:
         """As a zombie, before it is reaped: bytes that its write calls moved."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import resource
+import select
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import time
@@ -15,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tornpage.faults import process
-from tornpage.faults.image import copy_image
+from tornpage.faults.image import copy_image, keep_files, odd_files
 from tornpage.faults.limits import FLOORS, require_limits
 from tornpage.faults.process import launcher_path, require_loaded, run_child
 from tornpage.targets.target import Command
@@ -264,3 +267,88 @@ def test_a_command_that_could_not_be_loaded_has_no_result() -> None:
     with pytest.raises(TargetError, match="tornpage_nowhere"):
         Command((sys.executable, "-m", words["-m"])).run({})
     assert Command((sys.executable, "-c", words["-c"])).run({}).exit_code == 1
+
+
+DAEMON = """
+import os, signal, sys
+if os.fork() == 0:
+    os.setsid()
+    pid = os.fork()
+    if pid:
+        open(sys.argv[1], "w").write(str(pid))
+        os._exit(0)
+    signal.pause()
+os.wait()
+"""
+"""Leaves a process in a session of its own, whose number is in a file when its parent goes on."""
+
+
+def _gone(pid_file: Path) -> bool:
+    """Nothing is left of a process, nor of its entry."""
+    try:
+        os.kill(int(pid_file.read_text()), 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "os.kill(os.getpid(), 9)", "signal.pause()"])
+def test_what_a_child_has_started_elsewhere_ends_with_it(end: str, tmp_path: Path) -> None:
+    """Also a process that has left its session and lost its parents, however the child ends."""
+    file = tmp_path / "pid"
+    argv = [sys.executable, "-c", DAEMON + end, str(file)]
+    child = run_child(argv, {}, 2.0, may_be_killed=True)
+    told = {"": (0, 0), "sys.exit(3)": (3, 0), "os.kill(os.getpid(), 9)": (None, 9)}
+    assert (child.exit_code, child.signal) == told.get(end, (None, signal.SIGTERM))
+    assert child.timed_out == (end == "signal.pause()")
+    assert _gone(file)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+def test_what_a_child_has_started_ends_with_the_owner(sent: signal.Signals, tmp_path: Path) -> None:
+    """However the owner ends: by Ctrl-C, or without a chance to do anything."""
+    file, fifo = tmp_path / "pid", tmp_path / "fifo"
+    os.mkfifo(fifo)
+    child = f"{DAEMON}open({str(fifo)!r}, 'w').write('up')\nsignal.pause()"
+    code = (
+        "import sys; from tornpage.faults.process import run_child\n"
+        "run_child([sys.executable, '-c', *sys.argv[1:]], {}, 60.0)"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", code, child, str(file)], stderr=subprocess.PIPE)
+    assert fifo.read_text() == "up"  # waits for it
+    daemon = os.pidfd_open(int(file.read_text()))
+    owner.send_signal(sent)
+    owner.communicate(timeout=60)
+    assert select.select([daemon], [], [], 60)[0], "it lives on"
+    os.close(daemon)
+
+
+def test_nothing_else_is_killed(tmp_path: Path) -> None:
+    """Only what the child has started: neither another child of this process, nor its own session."""
+    other = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    run_child([sys.executable, "-c", DAEMON, str(tmp_path / "pid")], {}, 20.0)
+    assert other.poll() is None
+    other.kill()
+    other.wait()
+
+
+def test_an_image_has_files_and_folders_only(tmp_path: Path) -> None:
+    """A socket, a FIFO, links and a device are left out, and none is waited for."""
+    source = tmp_path / "a"
+    (source / "d").mkdir(parents=True)
+    (source / "d" / "file").write_bytes(b"x")
+    os.mkfifo(source / "d" / "fifo")
+    (source / "link").symlink_to("d/file")
+    (source / "loop").symlink_to("..")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(source / "socket"))
+    found = [("link", "a symbolic link"), ("loop", "a symbolic link")]
+    if os.geteuid() == 0:
+        os.mknod(source / "null", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        found.append(("null", "a device"))
+    assert list(odd_files(source)) == found
+    copy_image(source, tmp_path / "b")
+    left = sorted(str(path.relative_to(tmp_path / "b")) for path in (tmp_path / "b").rglob("*"))
+    assert left == ["d", "d/file"]
+    keep_files(source)
+    assert sorted(path.name for path in source.rglob("*")) == ["d", "file"]

@@ -1,7 +1,7 @@
 """A store that nobody here wrote, behind the commands of its target file.
 
-May import: errors, file, model, observed, option, paths, preload, process, promise, rules, sites, state,
-target.
+May import: errors, file, image, model, observed, option, paths, preload, process, promise, rules, sites,
+state, target.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 import xxhash
 
+from tornpage.faults.image import fill_image, odd_files
 from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult
 from tornpage.oracle.observed import observed_state
@@ -205,9 +206,12 @@ class CommandTarget:
         return (TargetOption(FS, known, self.file.file_systems()[0], what), *own)
 
     def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
-        """Copies the template and runs prepare. Raises CensusError if it fails."""
+        """Copies the template and runs prepare. Raises CensusError if it fails, ConfigError if the template
+        has what no image can have."""
         if self.file.template:
-            shutil.copytree(self._template(), data, dirs_exist_ok=True)
+            for path, kind in odd_files(self._template()):
+                raise ConfigError(f"{self.path}: template: {path} is {kind}")
+            fill_image(self._template(), data)
         if not self.file.commands.prepare:
             return
         command = _in_folder(self._command(RUN, "prepare", options), data)
