@@ -35,6 +35,8 @@ const char ARGUMENTS_HELP[] =
     "  --fs NAME          posix (default): names by the directory's fsync; ordered: by any, in "
     "order\n"
     "  --base DIR         the files that the recorded run found\n"
+    "  --recover-at DIR   recover images under this path, which the run has written into its "
+    "files\n"
     "  --ignore PATTERN   files that are no part of an image; repeatable\n"
     "  --site SITE=PATTERN   what the writes of these files are for; repeatable\n"
     "  --write-sites FILE    the same of single writes, ahead of it: lines SEQ SITE, ascending;\n"
@@ -186,6 +188,7 @@ enum {
     OPT_LONG_LIVED,
     OPT_PRELOAD,
     OPT_BASE,
+    OPT_RECOVER_AT,
     OPT_IGNORED,
     OPT_SITE,
     OPT_WRITE_SITES,
@@ -230,6 +233,7 @@ static const struct option LONG_OPTIONS[] = {
     {"long-lived", no_argument, NULL, OPT_LONG_LIVED},
     {"preload", required_argument, NULL, OPT_PRELOAD},
     {"base", required_argument, NULL, OPT_BASE},
+    {"recover-at", required_argument, NULL, OPT_RECOVER_AT},
     {"ignore", required_argument, NULL, OPT_IGNORED},
     {"site", required_argument, NULL, OPT_SITE},
     {"write-sites", required_argument, NULL, OPT_WRITE_SITES},
@@ -302,6 +306,9 @@ static bool parse_command_option(arguments_t *args, int option, const char *valu
         return true;
     case OPT_BASE:
         args->base = value;
+        return true;
+    case OPT_RECOVER_AT:
+        args->external.at = value;
         return true;
     case OPT_IGNORED:
         return path_set_add(&args->ignored, value);

@@ -13,8 +13,10 @@ Rules
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -64,6 +66,45 @@ static dberr_t clear_dir(const external_t *external, err_sink_t *err)
     return clear_below(fd) ? DB_SUCCESS : file_error(external, ".", err);
 }
 
+static bool write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return ok;
+}
+
+/** Mounts of this process alone. Who may not have them has them in a user namespace, as the same user. */
+static bool leave_mounts(void)
+{
+    char uid_map[64];
+    char gid_map[64];
+    if (unshare(CLONE_NEWNS) == 0) {
+        return true;
+    }
+    (void)snprintf(uid_map, sizeof(uid_map), "%u %u 1", geteuid(), geteuid());
+    (void)snprintf(gid_map, sizeof(gid_map), "%u %u 1", getegid(), getegid());
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_text("/proc/self/setgroups", "deny")
+           && write_text("/proc/self/uid_map", uid_map)
+           && write_text("/proc/self/gid_map", gid_map);
+}
+
+/** Rule 4. */
+static dberr_t place_at(external_t *external, const char *at, err_sink_t *err)
+{
+    if (!leave_mounts() || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
+        || mount(external->dir, at, NULL, MS_BIND, NULL) != 0) {
+        return err_set(err, DB_IO_ERROR,
+                       "the path of the run is in its files, and images cannot be recovered under "
+                       "it: %.200s: %s",
+                       at, strerrordesc_np(errno));
+    }
+    (void)snprintf(external->dir, sizeof(external->dir), "%s", at);
+    return DB_SUCCESS;
+}
+
 dberr_t external_open(external_t *external, const external_config_t *config, const char *dir,
                       err_sink_t *err)
 {
@@ -80,7 +121,7 @@ dberr_t external_open(external_t *external, const external_config_t *config, con
     if (external->dir_fd < 0) {
         return err_set(err, DB_IO_ERROR, "%s: %s", dir, strerrordesc_np(errno));
     }
-    return DB_SUCCESS;
+    return config->at != NULL ? place_at(external, config->at, err) : DB_SUCCESS;
 }
 
 dberr_t external_close(external_t *external, err_sink_t *err)

@@ -12,6 +12,8 @@ tmpfs if it is to be fast, and a verifier recovers it there. */
 typedef struct external_config {
     const verifier_t *verifier;
     const char *base;
+    const char *
+        at; /**< the folder under whose path images are recovered, as the run was at; NULL: under their own */
     bool any_state;            /**< no state is promised, only that recovery comes to an end */
     const path_set_t *ignored; /**< files that are no part of an image */
     const site_map_t *sites;   /**< of what recovery writes; NULL: as trace_read.h says */

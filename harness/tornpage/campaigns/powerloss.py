@@ -97,7 +97,8 @@ class Recording:
     statements, what its writes are for where the explorer cannot tell, and what was found before it. ready:
     number of the event before the first crash. violations: what is wrong with the run itself, whatever crash
     follows; counters: its status at the end; suspect: numbers of the events by which it broke a rule on
-    bytes."""
+    bytes; at: the path of its folder, where that is written in a file, so that images are recovered under
+    it."""
 
     trace: Path
     allowed: Path
@@ -110,6 +111,7 @@ class Recording:
     violations: tuple[Violation, ...]
     counters: Mapping[str, int]
     suspect: tuple[int, ...] = ()
+    at: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +161,20 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
             violations=run.violations,
             counters=run.answer.status,
             suspect=tuple(sorted({finding.seq for finding in run.findings})),
+            at=_path_told(run.trace, folder / "data"),
         )
     finally:
         remove_image(folder)
+
+
+def _path_told(trace: Trace, data: Path) -> Path | None:
+    """The path of the run's folder if the run has written it into a file, and makes that anew, empty: what
+    recovers may look there."""
+    for path in {data, data.resolve()}:
+        if trace.data.find(os.fsencode(path)) >= 0:
+            path.mkdir()
+            return path
+    return None
 
 
 def _write_sites_of(run: UndisturbedRun, target: Target) -> str:
@@ -360,7 +373,8 @@ def _explorer(
 ) -> Command:
     """The explorer on this recording."""
     command = target.explore_command(recording.trace, recording.allowed, spec.options)
-    base = ("--base", str(recording.found)) if any(recording.found.iterdir()) else ()
+    base = ["--base", str(recording.found)] if any(recording.found.iterdir()) else []
+    base += [] if recording.at is None else ["--recover-at", str(recording.at)]
     sites = () if recording.write_sites is None else ("--write-sites", str(recording.write_sites))
     words = ("--kinds", str(recording.kinds), *sites, *arguments, *base, "--json")
     return replace(command, argv=(*command.argv, *words))
