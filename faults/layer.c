@@ -247,16 +247,15 @@ bool layer_is_guest(void)
 /* The file of a descriptor; NULL: not ours. Of a guest's numbers we know nothing as soon as they are not its host's. */
 static file_t *layer_find(int fd)
 {
-    file_t *file;
+    file_t *file = files_of_descriptor(fd);
 
-    if (files_is_free(fd) || layer_self.busy) {
+    if ((file == NULL && files_is_free(fd)) || layer_self.busy) {
         return NULL;
     }
     if (atomic_load_explicit(&layer.identity->guests_move, memory_order_relaxed)
         && layer_is_guest()) {
         return NULL;
     }
-    file = files_of_descriptor(fd);
     if (file == NULL) {
         (void)layer_wait(NULL);
         file = files_of_descriptor(fd);

@@ -306,17 +306,37 @@ def test_a_recovery_that_dies_or_hangs_on_a_crashed_folder_is_found(
     assert "a torn line" in json.dumps(answer.data["bugs"]) + answer.text
 
 
-def test_a_program_that_the_preload_cannot_see_is_refused(tmp_path: Path, paths: Paths) -> None:
-    """A write through stdio is in the file and not in the recording."""
+def _with_more(tmp_path: Path, more: str) -> Path:
+    """The target file of a store in C that also does this before its first commit."""
     file = make(tmp_path, Language.C)
     source = file.parent / "store.c"
     text = source.read_text("utf-8").replace(
-        "    for (int n = 0;", '    fputs("x", fopen("other", "w"));\n    for (int n = 0;'
+        "    for (int n = 0;", f"    {more}\n    for (int n = 0;"
     )
     source.write_text(text, "utf-8")
     subprocess.run(
-        ["cc", "-o", file.parent / "store", source], check=True, timeout=60, capture_output=True
+        ["cc", "-D_GNU_SOURCE", "-o", file.parent / "store", source],
+        check=True,
+        timeout=60,
+        capture_output=True,
     )
+    return file
+
+
+def test_a_program_may_write_by_streams_and_names(tmp_path: Path, paths: Paths) -> None:
+    """The usual way to replace a file, a further link, and a sync of everything are in the recording."""
+    file = _with_more(
+        tmp_path,
+        """char name[] = "tmpXXXXXX"; FILE *new = fdopen(mkstemp(name), "w");
+    fputs("x", new); fflush(new); fsync(fileno(new)); fclose(new);
+    rename(name, "final"); link("final", "further"); sync();""",
+    )
+    check_target(make_target(str(file), paths.build))
+
+
+def test_a_program_that_the_preload_cannot_see_is_refused(tmp_path: Path, paths: Paths) -> None:
+    """A write through a stream of wide characters is in the file and not in the recording."""
+    file = _with_more(tmp_path, 'fputs("x", fopen("other", "w,ccs=UTF-8"));')
     with pytest.raises(TornpageError, match="cannot follow fopen of other"):
         check_target(make_target(str(file), paths.build))
 
