@@ -349,8 +349,8 @@ static dberr_t surplus(const verify_command_t *command, const char *text, size_t
     shown = (size_t)shown < len ? shown : (int)len;
     return command->long_lived
                ? err_set(err, DB_ERROR,
-                         "recover says more than one line for a folder (\"%.*s\"), so that its"
-                         " answers cannot be told apart",
+                         "recover says more than one line for a folder, so that its answers cannot"
+                         " be told apart: \"%.*s\"",
                          shown < 80 ? shown : 80, text)
                : err_set(err, DB_UNRECOVERABLE,
                          "recover says more than one line for a folder: \"%.*s\"",
