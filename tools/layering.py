@@ -61,6 +61,7 @@ HARNESS = {
         {"innodb.judge", "innodb.sites"},
         {"sqlite.options"},
         {"target", "sqlite.schema", "command.file", "command.skeleton"},
+        {"filesystems"},
         {"engine.target", "sqlite.image", "sqlite.target", "command.target"},
         {"sqlite.driver", "registry", "bundled.server"},
         {"bundled.duckdb_store", "bundled.leveldb_store", "bundled.mariadb", "bundled.postgresql"}
@@ -122,7 +123,16 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "fetch", "filework", "measured", "mutant_table", "randomkill", "source_copy"}
+        {
+            "doctor",
+            "fetch",
+            "filework",
+            "fsprobes",
+            "measured",
+            "mutant_table",
+            "randomkill",
+            "source_copy",
+        }
         | {"neighbour", "sql", "statements"},
         {
             "crash_rates",

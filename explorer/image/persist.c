@@ -21,8 +21,10 @@ Rules
    along what waited of the names below. Where it is lost, what came later of these names is lost too.
    Likewise the removal of a directory takes along what waited in it, and becomes durable also with an fsync in a directory that was
    made anew under its name; where it is lost, so is what came later of these names.
-10. On an ordered file system rule 2 holds for any fsync and all names: they are one journal, whose end it writes. A crash
-   keeps a beginning of what waits of it (models.c).
+10. The file system says what else an fsync takes along (fs_profile.h): nothing; the changes of its file's name; or, where names are one
+   journal, all that are older than the newest waiting change of the size or name of what is synced. Where nothing but bytes has
+   changed there, nothing is committed to the journal, and no name is durable by it. Of a journal a crash keeps a beginning (choice.c).
+   Where a rename over an existing file flushes, it is not there without what was written to the file before.
 11. A directory is made and removed as a name is. While its creation waits, what is in it, durable or not, waits with it: a crash that
    loses the directory loses all of that (image_settle()). A rename into it that becomes durable takes its creation along; where the creation is lost, that rename is. */
 #include "explorer/image/persist.h"
@@ -105,27 +107,110 @@ void persist_apply(image_t *image, const fs_event_t *event)
     CHECK(fits);
 }
 
-bool persist_is_ordered(const persist_t *persist)
+const fs_profile_t *persist_fs(const persist_t *persist)
 {
-    return persist->disk != NULL && persist->disk->ordered;
+    return persist->disk != NULL && persist->disk->fs != NULL ? persist->disk->fs
+                                                              : fs_profile_default();
 }
 
-/** Does this fsync make this waiting event durable? */
-static bool sync_covers(const persist_t *persist, const fs_event_t *sync, const fs_event_t *event)
+static bool grows(const fs_event_t *event)
 {
-    if (persist_is_ordered(persist) && !fs_changes_content(event)) {
-        return true;
+    return event->kind == FS_WRITE && event->offset + event->length > event->old_size;
+}
+
+uint64_t persist_growth(const persist_t *persist, const fs_event_t *write)
+{
+    fs_growth_t growth = persist_fs(persist)->growth;
+    if (!grows(write) || growth == FS_WITH_BYTES) {
+        return 0;
     }
-    if (sync->kind == FS_SYNC) {
-        return fs_changes_content(event) && event->inode == sync->inode;
+    uint64_t end = write->offset + write->length;
+    uint64_t block_end = (write->old_size + FS_BLOCK_BYTES - 1) / FS_BLOCK_BYTES * FS_BLOCK_BYTES;
+    if (growth == FS_IN_LAST_BLOCK && end > block_end) {
+        end = block_end;
     }
-    return !fs_changes_content(event)
-           && (image_name_dir(persist->image, event->name) == sync->name
-               || (fs_renames(event) && image_name_dir(persist->image, event->name2) == sync->name)
+    return end > write->old_size ? end : 0;
+}
+
+/** Is it a change of the name, in the directory or of the directory itself? */
+static bool is_in_dir(const persist_t *persist, const fs_event_t *event, uint32_t dir)
+{
+    return fs_changes_name(event)
+           && (image_name_dir(persist->image, event->name) == dir
+               || (fs_renames(event) && image_name_dir(persist->image, event->name2) == dir)
                || (event->kind == FS_MOVE_DIR
-                   && image_name_is_within(persist->image, sync->name, event->name2))
+                   && image_name_is_within(persist->image, dir, event->name2))
                || (event->kind == FS_RMDIR
-                   && image_name_is_within(persist->image, sync->name, event->name)));
+                   && image_name_is_within(persist->image, dir, event->name)));
+}
+
+/** Is it about the file or directory that is synced, and more than the bytes of a file? */
+static bool is_own_change(const persist_t *persist, const fs_event_t *sync, const fs_event_t *event)
+{
+    if (sync->kind == FS_SYNC_DIR) {
+        return is_in_dir(persist, event, sync->name);
+    }
+    return event->inode == sync->inode
+           && (fs_changes_name(event) || event->kind != FS_WRITE || grows(event));
+}
+
+#define SECTOR_BYTES 512U
+
+static bool shares_sector(const persist_t *persist, const fs_event_t *a, const fs_event_t *b)
+{
+    uint64_t sector =
+        persist->disk != NULL && persist->disk->sector > 0 ? persist->disk->sector : SECTOR_BYTES;
+    return a->offset / sector <= (b->offset + b->length - 1) / sector
+           && b->offset / sector <= (a->offset + a->length - 1) / sector;
+}
+
+/** What an fsync, or the end of a durable write, covers of the pending events: */
+typedef struct reach {
+    const fs_event_t *sync;
+    uint32_t ended; /**< of the list: those before it, rule 7 */
+    uint32_t along; /**< names in [0, along), rule 10 */
+    uint32_t sizes; /**< of a durable write: content of its file in [0, sizes), rule 8 */
+} reach_t;
+
+static reach_t reach_of(const persist_t *persist, uint32_t index)
+{
+    const fs_event_t *sync = &persist->list->events[index];
+    reach_t reach = {.sync = sync, .ended = sync->late < index ? index - sync->late : 0};
+    if (sync->kind == FS_WRITE) {
+        reach.ended = index + 1;
+        for (uint32_t i = 0; i < persist->n_pending; i++) {
+            const fs_event_t *event = persist_pending(persist, i);
+            bool size = event->kind == FS_TRUNCATE && event->inode == sync->inode;
+            reach.sizes = size ? i + 1 : reach.sizes;
+        }
+    }
+    uint32_t n = persist_fs(persist)->along == FS_EARLIER_NAMES ? persist->n_pending : 0;
+    while (n > 0
+           && (persist->pending[n - 1] >= reach.ended
+               || !is_own_change(persist, sync, persist_pending(persist, n - 1)))) {
+        n--;
+    }
+    reach.along = n;
+    return reach;
+}
+
+/** Does it make the i-th pending event durable by itself? */
+static bool sync_covers(const persist_t *persist, const reach_t *reach, uint32_t i)
+{
+    const fs_event_t *event = persist_pending(persist, i);
+    const fs_event_t *sync = reach->sync;
+    if (persist->pending[i] >= reach->ended) {
+        return false;
+    }
+    if (fs_changes_name(event)) {
+        return i < reach->along
+               || (sync->kind == FS_SYNC_DIR
+                       ? is_in_dir(persist, event, sync->name)
+                       : persist_fs(persist)->along == FS_OWN_NAMES && sync->kind == FS_SYNC
+                             && event->inode == sync->inode);
+    }
+    return sync->kind != FS_SYNC_DIR && event->inode == sync->inode
+           && (sync->kind == FS_SYNC || i < reach->sizes || shares_sector(persist, event, sync));
 }
 
 /** Is one of the event's names that of the directory, or below it? */
@@ -162,10 +247,21 @@ static bool is_about_same(const fs_event_t *a, const fs_event_t *b)
     return name || file || gone;
 }
 
+/** Rule 10. */
+static bool is_flushed_by(const persist_t *persist, const fs_event_t *later,
+                          const fs_event_t *content)
+{
+    return persist_fs(persist)->replace_flushes && later->over > 0
+           && later->inode == content->inode;
+}
+
 bool persist_needs(const persist_t *persist, const fs_event_t *later, const fs_event_t *earlier)
 {
     if (!fs_changes_name(later)) {
         return false;
+    }
+    if (fs_changes_content(earlier)) {
+        return is_flushed_by(persist, later, earlier);
     }
     bool moves = earlier->kind == FS_MOVE_DIR && later->kind == FS_MOVE_DIR;
     bool moved_out = later->kind == FS_RMDIR && fs_renames(earlier)
@@ -174,23 +270,27 @@ bool persist_needs(const persist_t *persist, const fs_event_t *later, const fs_e
            || is_in_changed(persist, later, earlier) || leads_into(persist, later, earlier);
 }
 
-/** Rules 3, 9 and 11: does a later change of a name that becomes durable take this one along? */
+/** Rules 3, 9, 10 and 11: does a later change of a name that becomes durable take this one along? */
 static bool takes_along(const persist_t *persist, const fs_event_t *later,
                         const fs_event_t *earlier)
 {
+    if (fs_changes_content(earlier)) {
+        return is_flushed_by(persist, later, earlier);
+    }
     return fs_changes_name(earlier)
            && (is_about_same(later, earlier) || is_in_changed(persist, earlier, later)
                || leads_into(persist, later, earlier));
 }
 
 /** Which of the pending events the sync makes durable. Later ones first: they decide over earlier ones. */
-static void find_covered(persist_t *persist, const fs_event_t *sync, uint32_t ended)
+static void find_covered(persist_t *persist, uint32_t index)
 {
     uint32_t n = persist->n_pending;
+    reach_t reach = reach_of(persist, index);
     uint32_t first_carrier = n; /* among [first_carrier, n) are all that may take others along */
     for (uint32_t i = n; i-- > 0;) {
         const fs_event_t *event = persist_pending(persist, i);
-        bool covered = persist->pending[i] < ended && sync_covers(persist, sync, event);
+        bool covered = sync_covers(persist, &reach, i);
         for (uint32_t at = first_carrier; !covered && at < n; at++) {
             covered =
                 persist->covered[at] && takes_along(persist, persist_pending(persist, at), event);
@@ -223,49 +323,16 @@ static bool sync_is_ignored(const persist_t *persist, const fs_event_t *sync)
            && path_set_has(&persist->disk->lies, image_name_text(persist->image, sync->name));
 }
 
-/** The sync is event number `index` of the list. */
+/** Event number `index` of the list is an fsync, or a durable write that has ended. */
 static void persist_sync(persist_t *persist, uint32_t index)
 {
-    const fs_event_t *sync = &persist->list->events[index];
-    find_covered(persist, sync, sync->late < index ? index - sync->late : 0); /* rule 7 */
     uint32_t kept = 0;
+    find_covered(persist, index);
     for (uint32_t i = 0; i < persist->n_pending; i++) {
         if (persist->covered[i]) {
             persist_apply(persist->image, persist_pending(persist, i));
         } else {
-            persist_overlap(persist, sync, persist->pending[i]);
-            persist->pending[kept++] = persist->pending[i];
-        }
-    }
-    persist->n_pending = kept;
-}
-
-#define SECTOR_BYTES 512U
-
-static bool shares_sector(const persist_t *persist, const fs_event_t *a, const fs_event_t *b)
-{
-    uint64_t sector =
-        persist->disk != NULL && persist->disk->sector > 0 ? persist->disk->sector : SECTOR_BYTES;
-    return a->offset / sector <= (b->offset + b->length - 1) / sector
-           && b->offset / sector <= (a->offset + a->length - 1) / sector;
-}
-
-/** Rule 8. What is older than a size that goes along would undo it. */
-static void persist_through(persist_t *persist)
-{
-    const fs_event_t *write = persist_pending(persist, persist->n_pending - 1);
-    uint32_t resized = 0;
-    for (uint32_t i = 0; i < persist->n_pending; i++) {
-        const fs_event_t *event = persist_pending(persist, i);
-        resized = event->kind == FS_TRUNCATE && event->inode == write->inode ? i + 1 : resized;
-    }
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < persist->n_pending; i++) {
-        const fs_event_t *event = persist_pending(persist, i);
-        bool same = fs_changes_content(event) && event->inode == write->inode;
-        if (same && (i < resized || shares_sector(persist, event, write))) {
-            persist_apply(persist->image, event);
-        } else {
+            persist_overlap(persist, &persist->list->events[index], persist->pending[i]);
             persist->pending[kept++] = persist->pending[i];
         }
     }
@@ -316,7 +383,7 @@ static void persist_step(persist_t *persist, uint32_t index)
 {
     const fs_event_t *event = &persist->list->events[index];
     if (persist->under_way) {
-        persist_through(persist);
+        persist_sync(persist, index - 1);
     }
     persist->under_way = event->kind == FS_WRITE && event->durable && event->length > 0
                          && !sync_is_ignored(persist, event);
@@ -324,7 +391,7 @@ static void persist_step(persist_t *persist, uint32_t index)
         persist_wait(persist, index);
     } else if (!sync_is_ignored(persist, event)) {
         persist_sync(persist, index);
-        if (event->kind == FS_SYNC_DIR || persist_is_ordered(persist)) {
+        if (event->kind == FS_SYNC_DIR || persist_fs(persist)->along != FS_NOTHING) {
             persist_forget(persist);
         }
     }

@@ -6,20 +6,21 @@ crash keeps any part of what waits. explorer/image/README.md has the rules and t
 #ifndef EXPLORER_PERSIST_H
 #define EXPLORER_PERSIST_H
 
+#include "explorer/image/fs_profile.h"
 #include "explorer/image/image.h"
 #include "explorer/image/path_set.h"
 
 /** What a disk, and the file system on it, make of an fsync. */
 typedef struct disk_profile {
-    uint32_t sector; /**< bytes that it holds whole; 0: 512 */
-    path_set_t lies; /**< files whose fsync does nothing ("." for the directory) */
-    bool ordered; /**< names become durable in order, and any fsync takes those before it along */
+    uint32_t sector;        /**< bytes that it holds whole; 0: 512 */
+    path_set_t lies;        /**< files whose fsync does nothing ("." for the directory) */
+    const fs_profile_t *fs; /**< NULL: the default */
 } disk_profile_t;
 
 typedef struct persist {
     image_t *image;
     const fs_list_t *list;
-    const disk_profile_t *disk; /**< NULL: an honest one, names by the directory's fsync only */
+    const disk_profile_t *disk; /**< NULL: an honest one, the default file system */
     uint32_t n_before;          /**< events that waited at the start */
     uint32_t next;              /**< event that comes next: the crash point */
     uint32_t *pending;          /**< events that are not durable, ascending */
@@ -42,8 +43,12 @@ void persist_free(persist_t *persist);
 /** Goes to the crash point after `to` events; never back. */
 void persist_advance(persist_t *persist, uint32_t to);
 
-/** Names become durable in order. */
-bool persist_is_ordered(const persist_t *persist);
+/** The file system on the disk. */
+const fs_profile_t *persist_fs(const persist_t *persist);
+
+/** How far the file of a waiting write may reach by it although its bytes are lost: its size then, in bytes; 0: it does not grow
+without them. */
+uint64_t persist_growth(const persist_t *persist, const fs_event_t *write);
 
 /** The i-th event that waits. */
 const fs_event_t *persist_pending(const persist_t *persist, uint32_t i);
@@ -55,7 +60,7 @@ bool persist_is_overlapped(const persist_t *persist, uint32_t i);
 lost, and whoever waits for it has not been told. */
 bool persist_is_under_way(const persist_t *persist);
 
-/** Can a change of a name not be there after a crash without this earlier one, since otherwise a file would be in
+/** Can a change of a name not be there after a crash without this earlier change of a name or of content, since otherwise a file would be in
 two directories, in none, or in a directory of an earlier life? */
 bool persist_needs(const persist_t *persist, const fs_event_t *later, const fs_event_t *earlier);
 

@@ -11,7 +11,8 @@ Rules
 2. What lies behind a truncation, or behind the size that a file had before it grew, is not there without that new size: the
    blocks that it gave back are not used again before that is on the disk, and blocks that are added come later than it.
 3. Changes whose calls overlapped have no order in which they must be there.
-4. Changes of names: persist_needs(), and a beginning of them where they are a journal. */
+4. Changes of names: persist_needs(), and a beginning of them where they are a journal.
+5. A file that grows without its bytes (persist_growth()) has zeros up to the end of the sector in which it ended: that is written whole. */
 #include "explorer/model/choice.h"
 
 #include <stdlib.h>
@@ -101,6 +102,14 @@ void choice_lose(choice_t *choice, uint32_t i)
 {
     CHECK(i < choice->persist->n_pending);
     choice->events[i].fate = FATE_LOST;
+}
+
+void choice_grow(choice_t *choice, uint32_t i, bool garbage, uint64_t seed)
+{
+    choice_lose(choice, i);
+    choice->events[i].grows = true;
+    choice->garbage = garbage;
+    choice->seed = seed;
 }
 
 void choice_keep_units(choice_t *choice, uint32_t i, uint64_t first, uint64_t end)
@@ -377,7 +386,28 @@ static bool is_whole(const choice_t *choice, uint32_t i, uint64_t n)
     return at == n;
 }
 
-static void apply_content(const choice_t *choice, uint32_t i, torn_t *torn)
+/** The file has the size that a write gave it: up to the end of its last sector there are zeros, behind that what is drawn. */
+static void grow(const choice_t *choice, const fs_event_t *write)
+{
+    image_t *image = choice->persist->image;
+    uint64_t size = image_size(image, write->inode);
+    uint64_t to = persist_growth(choice->persist, write);
+    uint64_t sector = choice->config->sector;
+    if (to <= size) {
+        return;
+    }
+    CHECK(image_truncate(image, write->inode, to));
+    stream_t stream = {.state = choice->seed};
+    for (uint64_t at = (size + sector - 1) / sector * sector; choice->garbage && at < to;
+         at += sizeof(uint64_t)) {
+        uint64_t bytes = stream_next(&stream);
+        uint64_t n = to - at < sizeof(bytes) ? to - at : sizeof(bytes);
+        CHECK(image_write(image, write->inode, at, &bytes, n));
+    }
+}
+
+/** False: something of it is lost. */
+static bool apply_content(const choice_t *choice, uint32_t i, torn_t *torn)
 {
     const fs_event_t *event = event_of(choice, i);
     const choice_event_t *chosen = &choice->events[i];
@@ -385,49 +415,63 @@ static void apply_content(const choice_t *choice, uint32_t i, torn_t *torn)
     if (chosen->fate == FATE_KEPT || (chosen->fate == FATE_PART && is_whole(choice, i, n))) {
         persist_apply(choice->persist->image, event);
         tell_kept(choice, i, 0, model_sectors(choice->config, event));
-    } else if (event->kind == FS_WRITE) {
+        return true;
+    }
+    if (event->kind == FS_WRITE) {
         torn_add(torn, event, chosen->fate == FATE_PART ? write_part(choice, i, n) : TEAR_DROPPED);
     }
+    if (chosen->grows) {
+        grow(choice, event);
+    }
+    return false;
 }
 
-/** The changes of names before the present event that are lost. */
-typedef struct lost_names {
+/** The changes before the present event that are lost and that names may need. */
+typedef struct lost {
     const fs_event_t **events;
     uint32_t n;
-} lost_names_t;
+    bool any_name;
+} lost_t;
 
-/** Rule 4: the change of a name cannot be there without one that is lost. */
-static bool is_cut_off(const choice_t *choice, const lost_names_t *lost, const fs_event_t *event)
+/** Rule 4: the change of a name cannot be there without what is lost. */
+static bool is_cut_off(const choice_t *choice, const lost_t *lost, const fs_event_t *event)
 {
-    bool needs = lost->n > 0 && persist_is_ordered(choice->persist);
+    bool needs = lost->any_name && persist_fs(choice->persist)->order == FS_A_BEGINNING;
     for (uint32_t i = 0; i < lost->n && !needs; i++) {
         needs = persist_needs(choice->persist, event, lost->events[i]);
     }
     return needs;
 }
 
-static void apply_name(const choice_t *choice, uint32_t i, lost_names_t *lost)
+static void lose(const choice_t *choice, lost_t *lost, const fs_event_t *event)
+{
+    if (lost->events == NULL) {
+        lost->events = mem_alloc(choice->persist->n_pending * sizeof(const fs_event_t *));
+    }
+    lost->events[lost->n++] = event;
+    lost->any_name |= fs_changes_name(event);
+}
+
+static void apply_name(const choice_t *choice, uint32_t i, lost_t *lost)
 {
     const fs_event_t *event = event_of(choice, i);
     if (choice->events[i].fate == FATE_KEPT && !is_cut_off(choice, lost, event)) {
         persist_apply(choice->persist->image, event);
         tell_kept(choice, i, 0, 1);
-        return;
+    } else {
+        lose(choice, lost, event);
     }
-    if (lost->events == NULL) {
-        lost->events = mem_alloc(choice->persist->n_pending * sizeof(const fs_event_t *));
-    }
-    lost->events[lost->n++] = event;
 }
 
 void choice_apply(const choice_t *choice, torn_t *torn)
 {
-    lost_names_t lost = {.n = 0};
+    lost_t lost = {.n = 0};
+    bool flushes = persist_fs(choice->persist)->replace_flushes;
     for (uint32_t i = 0; i < choice->persist->n_pending; i++) {
         if (fs_changes_name(event_of(choice, i))) {
             apply_name(choice, i, &lost);
-        } else {
-            apply_content(choice, i, torn);
+        } else if (!apply_content(choice, i, torn) && flushes) {
+            lose(choice, &lost, event_of(choice, i));
         }
     }
     free(lost.events);

@@ -9,7 +9,7 @@ typedef enum choice_fate { FATE_LOST, FATE_KEPT, FATE_PART } choice_fate_t;
 typedef struct choice_event {
     choice_fate_t fate;
     uint32_t words; /**< of FATE_PART: the first of its words in choice_t, a bit for each unit */
-    bool grows;     /**< the file is as large as with it, whatever became of its bytes */
+    bool grows;     /**< of FATE_LOST: the size that it gave the file is there */
 } choice_event_t;
 
 typedef struct choice {
@@ -42,6 +42,8 @@ void choice_end(choice_t *choice);
 /** The i-th event that waits is kept. */
 void choice_keep(choice_t *choice, uint32_t i);
 void choice_lose(choice_t *choice, uint32_t i);
+/** Of the i-th event, a write, nothing is kept but the size that it gave the file. seed: of the garbage. */
+void choice_grow(choice_t *choice, uint32_t i, bool garbage, uint64_t seed);
 /** Of the i-th event, a write, these units are kept as well. */
 void choice_keep_units(choice_t *choice, uint32_t i, uint64_t first, uint64_t end);
 /** Makes the choice one that a disk can leave, see choice.c. */

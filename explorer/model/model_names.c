@@ -33,6 +33,8 @@ static const model_text_t MODELS[MODEL_KINDS] = {
     [MODEL_OVERLAPPED] = {"overlapped",
                           "all, but of the writes that overlapped an fsync of their file none, or "
                           "all but one"},
+    [MODEL_SIZE_FIRST] = {"size-first", "all, but of one append only the new size: zeros or old "
+                                        "bytes are there, as the file system has it"},
 };
 
 const char *model_name(model_t model)

@@ -124,6 +124,22 @@ static uint32_t count_by_file(const persist_t *persist)
     return 0;
 }
 
+/** Writes of which a crash may leave the size alone. */
+static uint32_t count_growing(const persist_t *persist)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        n += persist_growth(persist, persist_pending(persist, i)) > 0;
+    }
+    return n;
+}
+
+/** What is there in place of the bytes: zeros; or garbage, where the file system gives it. */
+static uint32_t growth_kinds(const persist_t *persist)
+{
+    return persist_fs(persist)->growth == FS_SIZE_FIRST ? 2 : 1;
+}
+
 static uint32_t picks(uint32_t n)
 {
     return n < MODEL_PICKS_MAX ? n : MODEL_PICKS_MAX;
@@ -158,6 +174,8 @@ uint32_t model_count(const model_config_t *config, model_t model, const persist_
     case MODEL_OVERLAPPED:
         n = count_overlapped(persist);
         return n < 2 ? n : 1 + picks(n);
+    case MODEL_SIZE_FIRST:
+        return picks(count_growing(persist)) * growth_kinds(persist);
     case MODEL_KINDS:
         break;
     }
@@ -382,6 +400,20 @@ static void choose_overlapped(chooser_t *chooser, uint32_t k)
     }
 }
 
+/** Even k: zeros. */
+static void choose_size_first(chooser_t *chooser, uint32_t k)
+{
+    const persist_t *persist = chooser->choice.persist;
+    uint32_t kinds = growth_kinds(persist);
+    uint32_t left = pick(k / kinds, count_growing(persist), chooser->stream);
+    uint32_t at = 0;
+    while (persist_growth(persist, waiting(chooser, at)) == 0 || left-- > 0) {
+        at++;
+    }
+    keep_range(chooser, 0, persist->n_pending);
+    choice_grow(&chooser->choice, at, k % kinds == 1, stream_next(chooser->stream));
+}
+
 void model_kill_waiting(const model_config_t *config, uint32_t k, uint64_t point,
                         const persist_t *persist, fs_list_t *list)
 {
@@ -439,6 +471,9 @@ static void choose(chooser_t *chooser, model_t model, uint32_t k)
         break;
     case MODEL_OVERLAPPED:
         choose_overlapped(chooser, k);
+        break;
+    case MODEL_SIZE_FIRST:
+        choose_size_first(chooser, k);
         break;
     case MODEL_KINDS:
         CHECK(false);

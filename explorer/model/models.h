@@ -21,6 +21,7 @@ typedef enum model {
     MODEL_BY_FILE,
     MODEL_ONE_PART,
     MODEL_OVERLAPPED,
+    MODEL_SIZE_FIRST,
     MODEL_KINDS
 } model_t;
 

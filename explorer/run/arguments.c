@@ -32,8 +32,8 @@ const char ARGUMENTS_HELP[] =
     "with a\n"
     "                     JSON line; --long-lived: one process for many states, not one for each\n"
     "  --preload FILE     records what another target's recovery writes: for --depth above 1\n"
-    "  --fs NAME          posix (default): names by the directory's fsync; ordered: by any, in "
-    "order\n"
+    "  --fs NAME          of --list-fs, default posix: what the file system promises\n"
+    "  --list-fs          the file systems, and what each promises\n"
     "  --base DIR         the files that the recorded run found\n"
     "  --recover-at DIR   recover images under this path, which the run has written into its "
     "files\n"
@@ -160,6 +160,7 @@ enum {
     OPT_SET,
     OPT_MODEL,
     OPT_LIST_MODELS,
+    OPT_LIST_FS,
     OPT_SECTOR,
     OPT_SEED,
     OPT_STATES,
@@ -205,6 +206,7 @@ static const struct option LONG_OPTIONS[] = {
     {"set", required_argument, NULL, OPT_SET},
     {"model", required_argument, NULL, OPT_MODEL},
     {"list-models", no_argument, NULL, OPT_LIST_MODELS},
+    {"list-fs", no_argument, NULL, OPT_LIST_FS},
     {"sector", required_argument, NULL, OPT_SECTOR},
     {"seed", required_argument, NULL, OPT_SEED},
     {"states", required_argument, NULL, OPT_STATES},
@@ -318,8 +320,8 @@ static bool parse_command_option(arguments_t *args, int option, const char *valu
         args->write_sites = value;
         return true;
     case OPT_FS:
-        args->campaign.disk.ordered = strcmp(value, "ordered") == 0;
-        return args->campaign.disk.ordered || strcmp(value, "posix") == 0;
+        args->campaign.disk.fs = fs_profile_find(value);
+        return args->campaign.disk.fs != NULL;
     case OPT_PROMISE:
         return parse_promise(value, args);
     default:
@@ -346,6 +348,8 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         return add_model(&args->campaign.models.enabled, value);
     case OPT_LIST_MODELS:
         return args->list_models = true;
+    case OPT_LIST_FS:
+        return args->list_fs = true;
     case OPT_SECTOR:
         return parse_sector(value, &args->campaign.models.sector)
                && parse_sector(value, &args->campaign.disk.sector);
@@ -506,5 +510,6 @@ int arguments_parse(int argc, char **argv, arguments_t *args)
                                       : arguments_usage(LONG_OPTIONS[index].name, "bad value");
         }
     }
-    return args->help || args->list_models ? EXIT_CLEAN : check_arguments(argc, argv, args);
+    return args->help || args->list_models || args->list_fs ? EXIT_CLEAN
+                                                            : check_arguments(argc, argv, args);
 }

@@ -35,6 +35,7 @@ typedef struct arguments {
     bool json;
     bool help;
     bool list_models;
+    bool list_fs;
 } arguments_t;
 
 extern const char ARGUMENTS_HELP[];

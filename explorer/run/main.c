@@ -206,6 +206,10 @@ int main(int argc, char **argv)
         report_models(args.json);
         return EXIT_CLEAN;
     }
+    if (args.list_fs) {
+        report_file_systems(args.json);
+        return EXIT_CLEAN;
+    }
     if (args.merge != NULL) {
         return merge(&args);
     }

@@ -37,7 +37,7 @@ typedef struct entries {
 static uint32_t mask_of(model_t model, uint32_t k)
 {
     bool tears = model == MODEL_ONE_TORN || model == MODEL_ONE_PART;
-    return tears ? k % TEAR_PARTS : model == MODEL_ORDERED ? k % 2 : 0;
+    return tears ? k % TEAR_PARTS : model == MODEL_ORDERED || model == MODEL_SIZE_FIRST ? k % 2 : 0;
 }
 
 static void add_entry(void *ctx, model_t model, uint32_t k, uint64_t number)

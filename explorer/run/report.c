@@ -309,6 +309,16 @@ uint32_t report_print(const counts_t *counts, record_t *records, uint64_t n,
     return printed;
 }
 
+/** Prints the object and frees it; where it was told in lines already, frees it. */
+static void end_list(json_t *object, bool json)
+{
+    if (json) {
+        print_json(object);
+    } else {
+        json_decref(object);
+    }
+}
+
 void report_models(bool json)
 {
     json_t *object = json_object();
@@ -323,9 +333,24 @@ void report_models(bool json)
             (void)printf("%s: %s\n", name, what);
         }
     }
-    if (json) {
-        print_json(object);
-    } else {
-        json_decref(object);
+    end_list(object, json);
+}
+
+void report_file_systems(bool json)
+{
+    json_t *object = json_object();
+    json_t *all = json_array();
+    const fs_profile_t *fs;
+    set(object, "file_systems", all);
+    for (uint32_t i = 0; (fs = fs_profile_at(i)) != NULL; i++) {
+        json_t *item =
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "name", fs->name, "what", fs->what, "names",
+                      fs_order_text(fs->order), "fsync", fs_along_text(fs->along), "size_first",
+                      fs_growth_text(fs->growth), "replace_flushes", (int)fs->replace_flushes);
+        CHECK(json_array_append_new(all, item) == 0);
+        if (!json) {
+            (void)printf("%s: %s\n", fs->name, fs->what);
+        }
     }
+    end_list(object, json);
 }

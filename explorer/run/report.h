@@ -29,5 +29,7 @@ uint32_t report_print(const counts_t *counts, record_t *records, uint64_t n,
 
 /** Prints name and meaning of every model. */
 void report_models(bool json);
+/** Prints the table of file systems. */
+void report_file_systems(bool json);
 
 #endif

@@ -19,6 +19,9 @@ static inline int models_setup(void **state)
     add_fill(&f.list, 0, 0, 512, 'a');
     add_fill(&f.list, 0, 4096, 4096, 'b');
     add_fill(&f.list, 0, 0, 512, 'c');
+    for (uint32_t i = 0; i < f.list.n; i++) {
+        f.list.events[i].old_size = 8192;
+    }
     persist_init(&f.persist, &f.list, f.image, NULL);
     persist_advance(&f.persist, 3);
     *state = &f;

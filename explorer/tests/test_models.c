@@ -166,7 +166,7 @@ static void test_bounded_and_fair(void **state)
     }
     persist_init(&persist, &list, f->image, NULL);
     persist_advance(&persist, 1000);
-    assert_int_equal(count_all(&CONFIG, &persist), 1 + 1 + 16 + 16 + 0 + 8 + 32 + 0 + 1);
+    assert_int_equal(count_all(&CONFIG, &persist), 1 + 1 + 16 + 16 + 0 + 8 + 32 + 0 + 1 + 32);
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t k = 0; k < 16; k++) {
             uint32_t n = 0;
@@ -395,7 +395,7 @@ static void test_ordered_names(void **state)
 {
     static const char *const NAMES[] = {"n0", "n1", "n2", "n3", "n4", "n5"};
     persist_fixture_t *f = *state;
-    disk_profile_t disk = {.ordered = true};
+    disk_profile_t disk = {.fs = fs_profile_find("xfs")};
     uint32_t out_of_order[2] = {0};
     persist_free(&f->persist);
     fs_list_clear(&f->list);

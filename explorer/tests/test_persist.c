@@ -137,7 +137,7 @@ static void test_ignore(void **state)
 static void test_ordered(void **state)
 {
     persist_fixture_t *f = *state;
-    f->disk.ordered = true;
+    f->disk.fs = fs_profile_find("xfs");
     add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
     add_write(&f->list, 0, 0, "a");
     add_entry(&f->list, f->image, FS_LINK, 1, "tmp/b", NULL);
@@ -152,6 +152,49 @@ static void test_ordered(void **state)
     persist_advance(&f->persist, 6);
     assert_absent(f->image, "a");
     assert_file(f->image, "c", "a");
+}
+
+/** What an fsync of a log makes durable of the rename of another file before it: where only bytes of the log have changed, nothing
+on any file system; where the log has grown since, all that is older on a journal. An fsync of the file itself takes its name
+along on btrfs, and of the folder everywhere. */
+static void test_fsync_takes_names_along(void **state)
+{
+    static const struct {
+        const char *fs;
+        bool grows;
+        const char *synced;
+        bool durable;
+    } CASES[] = {
+        {"posix", true, "log", false},       {"ext4-ordered", false, "log", false},
+        {"ext4-ordered", true, "log", true}, {"ext4-writeback", true, "log", true},
+        {"xfs", false, "log", false},        {"xfs", true, "log", true},
+        {"btrfs", true, "log", false},       {"btrfs", false, "b", true},
+        {"posix", false, "b", false},        {"ext4-nodelalloc", false, "b", true},
+        {"posix", false, ".", true},         {"xfs", false, ".", true},
+        {"xfs", false, "tmp", false},
+    };
+    persist_fixture_t *f = *state;
+    for (uint32_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        bool durable_write = i % 2 == 1 && strcmp(CASES[i].synced, "log") == 0;
+        fs_list_clear(&f->list);
+        persist_free(&f->persist);
+        image_mark(f->image);
+        image_link(f->image, name_of(f->image, "a"), 1);
+        f->disk.fs = fs_profile_find(CASES[i].fs);
+        persist_init(&f->persist, &f->list, f->image, &f->disk);
+        add_entry(&f->list, f->image, FS_RENAME, 1, "a", "b");
+        add_write(&f->list, 0, 0, "bytes");
+        f->list.events[1].old_size = CASES[i].grows ? 0 : 100;
+        f->list.events[1].durable = durable_write;
+        if (strcmp(CASES[i].synced, ".") == 0 || strcmp(CASES[i].synced, "tmp") == 0) {
+            add_sync_dir(&f->list, f->image, CASES[i].synced);
+        } else {
+            add_sync(&f->list, f->image, CASES[i].synced[0] == 'b' ? 1 : 0, CASES[i].synced);
+        }
+        persist_advance(&f->persist, 3);
+        assert_int_equal(image_lookup(f->image, name_of(f->image, "b")) == 1, CASES[i].durable);
+        image_undo(f->image);
+    }
 }
 
 /** What overlaps a sync is not covered by it, what had ended before it began is; the next sync covers both. */
@@ -340,7 +383,7 @@ static void test_mkdir(void **state)
 static void test_mkdir_ordered(void **state)
 {
     persist_fixture_t *f = *state;
-    f->disk.ordered = true;
+    f->disk.fs = fs_profile_find("xfs");
     add_dir(&f->list, f->image, FS_MKDIR, "a");
     add_entry(&f->list, f->image, FS_LINK, 0, "a/f", NULL);
     add_sync(&f->list, f->image, 0, "a/f");
@@ -408,6 +451,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_forget, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_ignore, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_ordered, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_fsync_takes_names_along, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_overlap, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_durable, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_durable_sectors, setup, persist_teardown),

@@ -429,7 +429,9 @@ static void look_up(void *ctx, model_t model, uint32_t k, uint64_t number)
 {
     lookup_t *lookup = ctx;
     bool tears = model == MODEL_ONE_TORN || model == MODEL_ONE_PART;
-    uint32_t mask = tears ? k % TEAR_PARTS : model == MODEL_ORDERED ? k % 2 : 0;
+    uint32_t mask = tears                                                 ? k % TEAR_PARTS
+                    : model == MODEL_ORDERED || model == MODEL_SIZE_FIRST ? k % 2
+                                                                          : 0;
     if (number == lookup->number) {
         lookup->class = 2 * ((uint32_t)model * TEAR_PARTS + mask)
                         + model_tears_newest(lookup->models, model, k, lookup->persist);

@@ -65,7 +65,7 @@ recover = "./store.py recover"
 
 @pytest.mark.parametrize(
     ("forgetful", "fs", "wanted"),
-    [(False, "posix", set()), (True, "posix", {"I1"}), (True, "ordered", set())],
+    [(False, "posix", set()), (True, "posix", {"I1"}), (True, "ext4-ordered", set())],
     ids=["sound", "the folder above is not synced", "any fsync takes names along"],
 )
 def test_a_folder_is_lost_whose_parent_is_not_synced(

@@ -226,15 +226,18 @@ def test_a_missing_folder_fsync_is_found_on_posix_and_not_on_an_ordered_file_sys
     file = changed(
         make(tmp_path), "both",
         ("    os.fsync(os.open(folder, os.O_RDONLY))  # the name of the log\n", "    os.fsync(log)\n"),
-        ('fs = "posix"', 'fs = ["posix", "ordered"]'),
+        ('fs = "posix"', 'fs = ["posix", "ext4-ordered"]'),
     )  # fmt: skip
     run = ("run", "powerloss", "--target", str(file), "--states", "100", "--depth", "1")
     both = tornpage(*run)
     assert both.code == 1, both.text
-    assert {cell["config"] for cell in both.data["coverage"]["cells"]} == {"fs=posix", "fs=ordered"}
-    assert [tornpage(*run, "--set", f"fs={fs}").code for fs in ("posix", "ordered")] == [1, 0]
+    assert {cell["config"] for cell in both.data["coverage"]["cells"]} == {
+        "fs=posix",
+        "fs=ext4-ordered",
+    }
+    assert [tornpage(*run, "--set", f"fs={fs}").code for fs in ("posix", "ext4-ordered")] == [1, 0]
     unknown = tornpage(*run, "--set", "fs=fat")
-    assert (unknown.code, "fs=fat: posix or ordered" in unknown.text) == (2, True)
+    assert (unknown.code, "fs=fat: posix or ext4-ordered or" in unknown.text) == (2, True)
 
 
 GARBAGE = "    print('hello')\n"

@@ -59,7 +59,10 @@ def campaigns_of(target: str, changes: Changes, paths: Paths) -> list[Opened]:
     loss, kills = (open_campaign(name, target, paths) for name in ("powerloss", "smoke"))
     return [
         replace(loss, campaign=replace(changes, trials=None).apply(loss.campaign)),
-        replace(kills, campaign=replace(changes, states=None, budget_s=None).apply(kills.campaign)),
+        replace(
+            kills,
+            campaign=replace(changes, states=None, budget_s=None, fs=None).apply(kills.campaign),
+        ),
     ]
 
 

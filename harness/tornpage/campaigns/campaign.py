@@ -9,7 +9,7 @@ trial 17 needs no other trial.
 A script is a number: it decides the seed of the workload and what is drawn from the lists of `vary`.
 Numbers go on from scripts that are crashed to those that only run undisturbed, so that none is run twice.
 
-May import: aim, codec, errors, model, registry, seeds, workload.
+May import: aim, codec, errors, model, option, registry, seeds, workload.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import xxhash
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tornpage.faults.aim import RecoveryAim, faults_of, fits, is_error
+from tornpage.targets.option import FS
 from tornpage.targets.registry import family_of
 from tornpage.vocabulary.codec import first_error, read_toml
 from tornpage.vocabulary.errors import ConfigError
@@ -261,7 +262,8 @@ class Campaign(BaseModel):
 
     def with_settings(self, settings: Mapping[str, str]) -> Campaign:
         """Applies --set key=value: `params.NAME` is the workload's, anything else a target option,
-        which is then no longer crossed or drawn, nor are those that are drawn together with it."""
+        which is then no longer crossed or drawn, nor are those that are drawn together with it. `fs` takes
+        several names, which are crossed, and is for power loss."""
         options = dict(self.options)
         cross = dict(self.cross)
         params = dict(self.params)
@@ -273,6 +275,11 @@ class Campaign(BaseModel):
         for key, value in settings.items():
             if key.startswith("params."):
                 params[key.removeprefix("params.")] = _param(value)
+            elif key == FS and self.explore is None:
+                continue
+            elif key == FS and "," in value:
+                options.pop(key, None)
+                cross[key] = value.split(",")
             else:
                 cross.pop(key, None)
                 options[key] = value

@@ -1,7 +1,8 @@
-"""Lists of what there is to choose from: campaigns, workloads, options, models, sites, invariants, targets.
-Each text comes from where the thing is defined.
+"""Lists of what there is to choose from: campaigns, workloads, options, models, file systems, sites,
+invariants, targets. Each text comes from where the thing is defined.
 
-May import: campaign, documented, errors, invariants, model, paths, powerloss, registry, workload.
+May import: campaign, documented, errors, filesystems, invariants, model, paths, powerloss, registry,
+workload.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from tornpage.campaigns.campaign import DEFAULT_TARGET, load_campaign
 from tornpage.campaigns.powerloss import loss_models
+from tornpage.targets.filesystems import file_systems
 from tornpage.targets.registry import (
     TARGET_FILE,
     TARGETS,
@@ -27,6 +29,8 @@ from tornpage.vocabulary.paths import Paths, data_folder
 from tornpage.workloads.workload import params_of, workload_names
 
 __all__ = ["KINDS", "Item", "list_items"]
+
+FS_CELLS = ("names", "fsync", "size_first", "replace_flushes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,14 @@ def _models(paths: Paths) -> list[Item]:
     return [Item(name, what) for name, what in known.items()]
 
 
+def _file_systems(paths: Paths) -> list[Item]:
+    known = file_systems(explorer_path(paths.build))
+    return [
+        Item(name, row["what"], {key: str(row[key]) for key in FS_CELLS})
+        for name, row in known.items()
+    ]
+
+
 def _sites(_paths: Paths) -> list[Item]:
     return [Item(name, what) for name, what in meanings(Site).items()]
 
@@ -113,6 +125,7 @@ KINDS: dict[str, Callable[[Paths], list[Item]]] = {
     "workloads": _workloads,
     "options": _options,
     "models": _models,
+    "fs": _file_systems,
     "sites": _sites,
     "invariants": _invariants,
     "targets": _targets,

@@ -1,6 +1,6 @@
 """What somebody changes of a campaign before it runs: its options, its sizes, the limits of power loss.
 
-May import: campaign, errors.
+May import: campaign, errors, option.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tornpage.campaigns.campaign import Campaign
+from tornpage.targets.option import FS
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = ["Changes"]
@@ -21,7 +22,8 @@ _OPTIONS = {"models": "model", "budget_s": "budget"}
 @dataclass(frozen=True, slots=True)
 class Changes:
     """None, or nothing in it: as the campaign's file has it. settings: target options, and params.NAME;
-    scripts: per configuration, and per depth; states, budget_s (seconds): of each exploration."""
+    scripts: per configuration, and per depth; states, budget_s (seconds): of each exploration; fs: names of
+    file systems, with commas."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
@@ -32,6 +34,7 @@ class Changes:
     depth: int | None = None
     states: int | None = None
     budget_s: float | None = None
+    fs: str | None = None
 
     def __bool__(self) -> bool:
         """Anything is changed."""
@@ -58,7 +61,10 @@ class Changes:
             raise ConfigError(
                 f"campaign {campaign.name} is a power-loss campaign: --states, no --trials"
             )
-        changed = campaign.with_settings(self.settings).changed(_given(sizes))
+        if campaign.explore is None and (self.fs or FS in self.settings):
+            raise ConfigError(f"campaign {campaign.name} is no power-loss campaign: no --fs")
+        settings = {**self.settings, **({FS: self.fs} if self.fs else {})}
+        changed = campaign.with_settings(settings).changed(_given(sizes))
         return _with_limits(changed, _given(limits))
 
 

@@ -20,6 +20,7 @@ from tornpage.campaigns.publish import write_report
 from tornpage.cli.console import bug_lines, make_console, print_verdict
 from tornpage.cli.options import (
     DEFAULT_JOBS,
+    FsOption,
     JobsOption,
     JsonOption,
     OutOption,
@@ -64,6 +65,7 @@ def try_target(
     ] = None,
     trials: Annotated[int, typer.Option(min=1, max=TRIALS_MAX, help="How many kills.")] = 100,
     seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Derives everything.")] = 1,
+    fs: FsOption = None,
     jobs: JobsOption = DEFAULT_JOBS,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
@@ -74,6 +76,7 @@ def try_target(
     place = place_in(out, store_place)
     changes = Changes(
         seed=seed,
+        fs=fs,
         trials=trials,
         states=STATES if states is None and budget is None else states,
         budget_s=None if budget is None else seconds_of("--budget", budget),

@@ -25,7 +25,7 @@ def doctor(
         bool,
         typer.Option(
             "--qualify-fs",
-            help="Also crash ext4 and xfs on loop devices, as root, and compare with what is computed.",
+            help="Also crash ext4, xfs and btrfs on loop devices, as root: what is promised, what is seen.",
         ),
     ] = False,
     json_output: JsonOption = False,

@@ -1,7 +1,7 @@
 """`tornpage nightly`: past findings again, then campaigns with new seeds until the time is up.
 
-May import: campaign, console, night, options, paths, place, progress, prune, publish, registry, runner,
-store, verdict.
+May import: campaign, console, night, option, options, paths, place, progress, prune, publish, registry,
+runner, store, verdict.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tornpage.cli.options import (
     AnnotateOption,
     FailOn,
     FailOnOption,
+    FsOption,
     JobsOption,
     JsonOption,
     JunitOption,
@@ -37,6 +38,7 @@ from tornpage.cli.publish import publish
 from tornpage.reports.verdict import looked_at, verdict_of_night
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
+from tornpage.targets.option import FS
 from tornpage.targets.registry import full_name
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
@@ -67,6 +69,7 @@ def nightly(
     time: Annotated[
         str, typer.Option("--for", metavar="TIME", help="As 90s, 30m, 8h; else one round.")
     ] = "",
+    fs: FsOption = None,
     settings: SetOption = None,
     fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
@@ -91,7 +94,7 @@ def nightly(
         seed=int(datetime.now(UTC).strftime("%Y%m%d")) if seed is None else seed,
         target=full_name(target or ""),
         campaigns=tuple(full_name(name) for name in names),
-        settings=tuple(pairs_of(settings).items()),
+        settings=tuple({**pairs_of(settings), **({FS: fs} if fs else {})}.items()),
         seconds=seconds_of("--for", time, bare=False) if time else 0.0,
     )
     console = make_console(stderr=True, quiet=json_output)

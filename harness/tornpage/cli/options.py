@@ -22,6 +22,7 @@ __all__ = [
     "AnnotateOption",
     "FailOn",
     "FailOnOption",
+    "FsOption",
     "JobsOption",
     "JsonOption",
     "JunitOption",
@@ -92,6 +93,14 @@ KeepOption = Annotated[
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A target option, or params.NAME."),
+]
+FsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--fs",
+        metavar="NAME[,NAME]",
+        help="Power loss: the file system of `tornpage list fs`, or several, each in turn.",
+    ),
 ]
 FailOnOption = Annotated[
     FailOn,

@@ -34,6 +34,7 @@ from tornpage.cli.options import (
     AnnotateOption,
     FailOn,
     FailOnOption,
+    FsOption,
     JobsOption,
     JsonOption,
     JunitOption,
@@ -96,6 +97,7 @@ def run(
     undisturbed: Annotated[
         int | None, typer.Option(min=0, help="Further scripts, run and judged without a crash.")
     ] = None,
+    fs: FsOption = None,
     settings: SetOption = None,
     fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
@@ -132,6 +134,7 @@ def run(
     origin = opened.origin()
     changes = Changes(
         settings=pairs_of(settings),
+        fs=fs,
         seed=seed,
         trials=trials,
         scripts=scripts,

@@ -1,9 +1,12 @@
-"""Does a real file system leave what is computed? Work is recorded on one that lies on a loop device, which
-is then shut down as by a power failure, mounted again and compared with the computed states.
+"""Do real file systems leave what is computed? Work is recorded on one that lies on a loop device, which
+then crashes: it is shut down as by a power failure, or its device is copied while it is mounted. It is
+mounted again and compared with the computed states of its profile; and small programs ask it one question
+each.
 
 It takes root and a kernel with loop devices; elsewhere it is left out, and says so.
 
-May import: doctor, errors, filework, paths, preload, process, scratch, trace.
+May import: doctor, errors, filesystems, filework, fsprobes, paths, preload, process, registry, scratch,
+trace.
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tornpage.faults.preload import WHOLE, preload_environment, preload_path
@@ -26,13 +29,36 @@ from tornpage.faults.scratch import scratch_folder
 from tornpage.faults.trace import Op, Trace
 from tornpage.lab.doctor import Finding
 from tornpage.lab.filework import Operation, contents, draw_work, why_illegal
+from tornpage.lab.fsprobes import PROBES, Probe, Row, Step
+from tornpage.targets.filesystems import file_systems
+from tornpage.targets.registry import explorer_path
 from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.paths import Paths
 
 __all__ = ["qualify_file_systems"]
 
-FILE_SYSTEMS = {"ext4": (["-q", "-F"], 24 << 20), "xfs": (["-q", "-f"], 320 << 20)}
-"""How each is made: arguments of mkfs, bytes of the device."""
+
+@dataclass(frozen=True, slots=True)
+class RealOne:
+    """How a file system is made and mounted: its kind, arguments of mkfs, bytes of the device, options of
+    mount. by_copy: it knows no shutdown; the device is copied instead."""
+
+    kind: str
+    arguments: tuple[str, ...]
+    size: int
+    options: tuple[str, ...] = ()
+    by_copy: bool = False
+
+
+_EXT4 = ("-q", "-F")
+REAL = {
+    "ext4-ordered": RealOne("ext4", _EXT4, 24 << 20, ("data=ordered",)),
+    "ext4-writeback": RealOne("ext4", _EXT4, 24 << 20, ("data=writeback",)),
+    "ext4-nodelalloc": RealOne("ext4", _EXT4, 24 << 20, ("nodelalloc",)),
+    "xfs": RealOne("xfs", ("-q", "-f"), 320 << 20),
+    "btrfs": RealOne("btrfs", ("-q", "-f"), 128 << 20, by_copy=True),
+}
+"""By profile. `posix` is none: it is what all of them keep."""
 CRASHES = 12
 SHUTDOWN = 0x8004587D
 """FS_IOC_SHUTDOWN, of ext4 and xfs."""
@@ -56,35 +82,89 @@ for do, file, name, to, offset, data in json.load(open(sys.argv[2])):
 """
 
 
+PROBE = """
+import json, mmap, os, sys
+os.chdir(sys.argv[1])
+fds = {}
+def fd(name, flags=0):
+    if (name, flags) not in fds:
+        fds[name, flags] = os.open(name, os.O_RDWR | os.O_CREAT | flags)
+    return fds[name, flags]
+def pages(data):
+    memory = mmap.mmap(-1, len(data))
+    memory[:] = data
+    return memory
+for do, name, to, offset, fill, count in json.load(open(sys.argv[2])):
+    data = fill.encode() * count
+    if do == "write": os.pwrite(fd(name), data, offset)
+    elif do == "direct": os.pwrite(fd(name, os.O_DIRECT), pages(data), offset)
+    elif do == "dsync": os.pwrite(fd(name, os.O_DSYNC), data, offset)
+    elif do == "fdatasync": os.fdatasync(fd(name))
+    elif do == "push": os.posix_fadvise(fd(name), 0, 0, os.POSIX_FADV_DONTNEED)
+    elif do == "truncate": os.ftruncate(fd(name), offset)
+    elif do == "reserve": os.posix_fallocate(fd(name), 0, offset)
+    elif do == "rename": os.rename(name, to)
+    elif do == "sync": os.sync()
+    else: os.fsync(os.open(".", os.O_RDONLY))
+"""
+SYNC: Step = ("sync", "", "", 0, "", 0)
+
+
 def qualify_file_systems(paths: Paths) -> list[Finding]:
-    """One line for each: qualified, not, or left out."""
-    return [_qualify(name, paths) for name in FILE_SYSTEMS]
+    """For each profile one line, and one for each question: promised, seen."""
+    rows = file_systems(explorer_path(paths.build))
+    return [finding for name in REAL for finding in _qualify(name, rows[name], paths)]
 
 
-def _qualify(name: str, paths: Paths) -> Finding:
-    title = f"file system {name}"
+def _qualify(name: str, row: Row, paths: Paths) -> list[Finding]:
+    title, real = f"file system {name}", REAL[name]
     if os.geteuid() != 0:
-        return Finding(title, True, "left out: only root may mount one")
-    if shutil.which(f"mkfs.{name}") is None:
-        return Finding(title, True, f"left out: there is no mkfs.{name}")
-    lost = between = 0
+        return [Finding(title, True, "left out: only root may mount one")]
+    if shutil.which(f"mkfs.{real.kind}") is None:
+        return [Finding(title, True, f"left out: there is no mkfs.{real.kind}")]
     with scratch_folder() as scratch:
         try:
-            with _mounted(name, scratch):
+            with _mounted(real, scratch):
                 pass
         except ChildError as error:
-            return Finding(title, True, f"left out: {error}")
-        for seed in range(CRASHES):
-            work = draw_work(seed)
-            least, most, found = _crash(name, paths, scratch, work, HOW[seed % len(HOW)])
-            problem = why_illegal(work, least, found)
-            if problem:
-                return Finding(title, False, f"crash {seed} is no computed state: {problem}")
-            lost += found != most
-            between += found not in (least, most)
-    seen = f"{CRASHES} crashes by shutdown, each a state of fs = ordered"
+            return [Finding(title, True, f"left out: {error}")]
+        crashed = _crash_work(name, row, paths, scratch)
+        return [crashed, *(_ask(name, row, probe, scratch) for probe in PROBES)]
+
+
+def _crash_work(name: str, row: Row, paths: Paths, scratch: Path) -> Finding:
+    """Random work, held against the computed states."""
+    title, real = f"file system {name}", REAL[name]
+    in_order = row["fsync"] == "earlier names"
+    lost = between = 0
+    for seed in range(CRASHES):
+        work = draw_work(seed, renames=in_order)
+        least, most, found = _crash(name, paths, scratch, work, HOW[seed % len(HOW)])
+        problem = why_illegal(work, least, found, in_order=in_order)
+        if problem:
+            return Finding(title, False, f"crash {seed} is no computed state: {problem}")
+        lost += found != most
+        between += found not in (least, most)
+    way = "a copy of the mounted device" if real.by_copy else "shutdown"
+    seen = f"{CRASHES} crashes by {way}, each a state of fs = {name}"
     seen += f"; {lost} lost something, {between} of them not all that may be lost"
-    return Finding(title, lost > 0, seen, "a shutdown that loses nothing says nothing")
+    return Finding(title, lost > 0, seen, "a crash that loses nothing says nothing")
+
+
+def _ask(name: str, row: Row, probe: Probe, scratch: Path) -> Finding:
+    """One question, at each way to crash."""
+    real = REAL[name]
+    steps = scratch / "steps"
+    steps.write_text(json.dumps([*probe.before, SYNC, *probe.steps]), "ascii")
+
+    def work(data: Path) -> None:
+        _call(sys.executable, "-c", PROBE, str(data), str(steps))
+
+    ways = HOW[:1] if real.by_copy else HOW
+    answers = {probe.answer(_crashed(real, scratch, work, how)) for how in ways}
+    allowed = probe.allowed(row)
+    seen = f"promised {' or '.join(sorted(allowed))}; seen {', '.join(sorted(answers))}"
+    return Finding(f"{name}: {probe.question}", answers <= allowed, seen, "the profile is wrong")
 
 
 def _call(*command: str | Path) -> None:
@@ -95,21 +175,44 @@ def _call(*command: str | Path) -> None:
 
 
 @contextlib.contextmanager
-def _mounted(name: str, scratch: Path, device: Path | None = None) -> Iterator[Path]:
+def _mounted(real: RealOne, scratch: Path, device: Path | None = None) -> Iterator[Path]:
     """The folder at which it is mounted; a new one if no device is given."""
     folder = scratch / "mount"
     folder.mkdir(exist_ok=True)
     if device is None:
         device = scratch / "device"
-        arguments, size = FILE_SYSTEMS[name]
+        device.unlink(missing_ok=True)
         with device.open("wb") as file:
-            file.truncate(size)
-        _call(f"mkfs.{name}", *arguments, device)
-    _call("mount", "-o", "loop", "-t", name, device, folder)
+            file.truncate(real.size)
+        _call(f"mkfs.{real.kind}", *real.arguments, device)
+    _call("mount", "-o", ",".join(("loop", *real.options)), "-t", real.kind, device, folder)
     try:
         yield folder
     finally:
         _call("umount", folder)
+
+
+def _crashed(
+    real: RealOne, scratch: Path, work: Callable[[Path], None], how: int
+) -> dict[str, bytes]:
+    """What is found after a crash right behind the work, which gets a durable empty folder."""
+    device = scratch / "device"
+    crashed = scratch / "crashed" if real.by_copy else device
+    with _mounted(real, scratch) as folder:
+        data = folder / "data"
+        data.mkdir()
+        os.sync()
+        work(data)
+        if real.by_copy:
+            _call("cp", "--sparse=always", device, crashed)
+        else:
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.ioctl(handle, SHUTDOWN, struct.pack("<I", how))
+            finally:
+                os.close(handle)
+    with _mounted(real, scratch, crashed) as folder:
+        return _files(folder / "data")
 
 
 def _crash(
@@ -117,21 +220,10 @@ def _crash(
 ) -> tuple[Mapping[str, bytes], Mapping[str, bytes], Mapping[str, bytes]]:
     """The computed states with least and most, and what the real one has left."""
     trace = scratch / "trace"
-    with _mounted(name, scratch) as folder:
-        data = folder / "data"
-        data.mkdir()
-        os.sync()
-        _record(paths, data, trace, work)
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.ioctl(handle, SHUTDOWN, struct.pack("<I", how))
-        finally:
-            os.close(handle)
-    with _mounted(name, scratch, scratch / "device") as folder:
-        found = _files(folder / "data")
+    found = _crashed(REAL[name], scratch, lambda data: _record(paths, data, trace, work), how)
     return (
-        _computed(paths, scratch, trace, "none-persisted"),
-        _computed(paths, scratch, trace, "all-persisted"),
+        _computed(name, paths, scratch, trace, "none-persisted"),
+        _computed(name, paths, scratch, trace, "all-persisted"),
         found,
     )
 
@@ -148,16 +240,17 @@ def _record(paths: Paths, data: Path, trace: Path, work: list[Operation]) -> Non
         raise ChildError(f"the work on files failed: {child.describe()}")
 
 
-def _computed(paths: Paths, scratch: Path, trace: Path, model: str) -> Mapping[str, bytes]:
-    """The files of a state behind the last operation."""
+def _computed(
+    name: str, paths: Paths, scratch: Path, trace: Path, model: str
+) -> Mapping[str, bytes]:
+    """The files of a state behind the last operation, on the file system of this name."""
     image = scratch / model
     shutil.rmtree(image, ignore_errors=True)
     allowed = scratch / "allowed"
     allowed.write_text('{"prefix": 0, "line": 0, "tables": []}\n', "ascii")
     events = Trace.load(trace).events()
     last = max(e.seq for e in events if e.kind in CHANGES or (e.kind == Op.OPEN and e.flags == 1))
-    explorer = paths.build / "explorer" / "tornpage-explore"
-    argv: list[str | Path] = [explorer, "--fs", "ordered", "--trace", trace]
+    argv: list[str | Path] = [explorer_path(paths.build), "--fs", name, "--trace", trace]
     argv += ["--allowed", allowed, "--only", f"{last}.{model}.0", "--dump-state", image]
     child = run_child(argv, {}, DEADLINE_S)
     if not image.is_dir():

@@ -55,14 +55,16 @@ def contents(operation: Operation) -> bytes:
     return struct.pack("<Q", operation.number) * (operation.length // 8)
 
 
-def draw_work(seed: int) -> list[Operation]:
-    """Some operations, by the seed."""
+def draw_work(seed: int, *, renames: bool = True) -> list[Operation]:
+    """Some operations, by the seed. renames: names change and go, too."""
     rng = make_rng(seed, "filework")
     names: dict[str, int] = {}
     work: list[Operation] = []
     files = 0
     for number in range(1, OPERATIONS + 1):
         do = rng.choice((Do.WRITE, Do.WRITE, Do.WRITE, *Do))
+        if not renames and do in (Do.RENAME, Do.UNLINK):
+            do = Do.FSYNC
         if not names or (do is Do.CREATE and len(names) < len(NAMES)):
             name = rng.choice([name for name in NAMES if name not in names])
             files += 1
@@ -86,30 +88,47 @@ def draw_work(seed: int) -> list[Operation]:
 
 def name_spaces(work: Sequence[Operation]) -> tuple[list[Mapping[str, int]], int]:
     """Which file a name leads to, after each change of names, the first before all of them; and how many
-    changes an fsync has made durable, on a file system that keeps them in order."""
+    changes are durable on a file system where an fsync takes along the names that are older than the newest
+    change of the file's size or name, and that of the folder all."""
     spaces: list[Mapping[str, int]] = [{}]
     durable = 0
+    newest: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     for operation in work:
-        names = dict(spaces[-1])
+        names, file = dict(spaces[-1]), operation.file
         if operation.do is Do.CREATE:
-            names[operation.name] = operation.file
+            names[operation.name] = file
         elif operation.do is Do.RENAME:
             names[operation.to] = names.pop(operation.name)
         elif operation.do is Do.UNLINK:
             del names[operation.name]
         if names != spaces[-1]:
             spaces.append(names)
-        if operation.do in (Do.FSYNC, Do.SYNC_DIR):
+            newest[file] = len(spaces) - 1
+        end = operation.offset + operation.length
+        if operation.do is Do.WRITE and end > sizes.get(file, 0):
+            sizes[file] = end
+            newest[file] = len(spaces) - 1
+        if operation.do is Do.FSYNC:
+            durable = max(durable, newest.get(file, 0))
+        if operation.do is Do.SYNC_DIR:
             durable = len(spaces) - 1
     return spaces, durable
 
 
 def why_illegal(
-    work: Sequence[Operation], least: Mapping[str, bytes], found: Mapping[str, bytes]
+    work: Sequence[Operation],
+    least: Mapping[str, bytes],
+    found: Mapping[str, bytes],
+    *,
+    in_order: bool = True,
 ) -> str:
     """Why what was found after a crash is none of the states that it may leave; "" if it is one. least: the
-    computed state of which nothing that was not fsynced is there."""
+    computed state of which nothing that was not fsynced is there. in_order: names are one journal; else the
+    work has no renames, and any of its names may be there."""
     spaces, durable = name_spaces(work)
+    if not in_order:
+        return _why_not_any_part(work, spaces[-1], least, found)
     if spaces[durable].keys() != least.keys():
         return f"computed names are {sorted(least)}, those of the work {sorted(spaces[durable])}"
     kept = {file: least[name] for name, file in spaces[durable].items()}
@@ -126,6 +145,20 @@ def why_illegal(
             return ""
         reasons.append(problems[0])
     return reasons[0] if reasons else f"no order of changes gives the names {sorted(found)}"
+
+
+def _why_not_any_part(
+    work: Sequence[Operation],
+    names: Mapping[str, int],
+    least: Mapping[str, bytes],
+    found: Mapping[str, bytes],
+) -> str:
+    if not least.keys() <= found.keys() <= names.keys():
+        return f"names are {sorted(found)}, {sorted(least)} were durable"
+    problems = (
+        _why_not(work, names[name], least.get(name, b""), found[name]) for name in sorted(found)
+    )
+    return next((problem for problem in problems if problem), "")
 
 
 def _why_not(work: Sequence[Operation], file: int, least: bytes, found: bytes) -> str:

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["TargetOption"]
+__all__ = ["DEFAULT_FS", "FS", "TargetOption"]
+
+FS = "fs"
+"""The option that every target has: on what file system power is lost."""
+DEFAULT_FS = "posix"
 
 
 @dataclass(frozen=True, slots=True)

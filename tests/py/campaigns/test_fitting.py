@@ -109,7 +109,7 @@ def test_a_campaign_made_by_a_program_is_fitted_too(tmp_path: Path) -> None:
     """It crosses what its target says, and the target makes its own work."""
     file = write_skeleton("mydb", Language.PYTHON, tmp_path).file
     file.write_text(
-        file.read_text("utf-8").replace('fs = "posix"', 'fs = ["posix", "ordered"]', 1),
+        file.read_text("utf-8").replace('fs = "posix"', 'fs = ["posix", "ext4-ordered"]', 1),
         "utf-8",
     )
     made = Campaign(
@@ -123,7 +123,7 @@ def test_a_campaign_made_by_a_program_is_fitted_too(tmp_path: Path) -> None:
     )
     opened = open_campaign(made, None, PATHS)
     assert opened.campaign.workload == "own" and opened.name == str(file)
-    assert [config.label for config in opened.campaign.configs()] == ["fs=posix", "fs=ordered"]
+    assert [config.label for config in opened.campaign.configs()] == ["fs=posix", "fs=ext4-ordered"]
 
 
 @pytest.mark.parametrize(

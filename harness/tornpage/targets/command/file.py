@@ -1,6 +1,6 @@
 """The target file: what it says of a stranger's store, and where that is wrong.
 
-May import: codec, model.
+May import: codec, model, option.
 """
 
 from __future__ import annotations
@@ -10,22 +10,21 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import xxhash
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from tornpage.targets.option import DEFAULT_FS, FS
 from tornpage.vocabulary.codec import read_toml
 from tornpage.vocabulary.model import Site
 
 __all__ = [
     "DIR",
-    "FS",
     "LINES",
     "Choice",
     "Commands",
     "Fetch",
-    "FileSystem",
     "Promise",
     "TargetFile",
     "load_target_file",
@@ -36,8 +35,6 @@ ALIKE = 0.75
 """From there on a word in braces is one of ours, mistyped; what a shell or awk has in braces is not."""
 DIR = "{dir}"
 LINES = "{lines}"
-FS = "fs"
-"""The option that every target file has."""
 OURS = frozenset({"dir", "lines", "python", "fetched", FS})
 """Words in braces that are no option of the store."""
 
@@ -46,7 +43,6 @@ _STRICT = ConfigDict(extra="forbid", frozen=True)
 
 _IDENTITY = {"commands", "env", "lines", "options", "promise", "template"}
 
-FileSystem = Literal["posix", "ordered"]
 Patterns = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=PATTERNS_MAX)]
 
 
@@ -149,10 +145,9 @@ class TargetFile(BaseModel):
     sites: dict[Site, str | list[str]] = {}
     """What the writes to files are for, by pattern: names of `tornpage list sites`. The log as `redo` is cut
     at each of its sectors. Anything else counts as `other`."""
-    fs: FileSystem | Annotated[list[FileSystem], Field(min_length=1)] = "posix"
-    """What an fsync makes durable of names: of `posix` only the folder's own fsync does; of `ordered`
-    any fsync takes all earlier changes of names along, in their order, as on ext4 and xfs. A list:
-    both, one after the other."""
+    fs: str | Annotated[list[str], Field(min_length=1)] = DEFAULT_FS
+    """On what file system power is lost: a name of `tornpage list fs`, which says what each promises. A list:
+    one after the other."""
     oracle: Literal["observed"] = "observed"
     """Which states a crash may leave: those that the undisturbed run has shown."""
     long_lived: bool = False
@@ -211,7 +206,7 @@ class TargetFile(BaseModel):
     def values(self, chosen: Mapping[str, str]) -> dict[str, str]:
         """Every option of the store with its value. Raises ValueError naming what is wrong with a choice."""
         for name, value in chosen.items():
-            known = self.file_systems_known() if name == FS else self._choices(name)
+            known = self._choices(name)
             if value not in known:
                 raise ValueError(f"{name}={value}: {' or '.join(known)}")
         return {name: chosen.get(name, choice.values[0]) for name, choice in self.options.items()}
@@ -221,11 +216,6 @@ class TargetFile(BaseModel):
             known = ", ".join([FS, *self.options])
             raise ValueError(f"no option {name!r} (known: {known})")
         return self.options[name].values
-
-    @staticmethod
-    def file_systems_known() -> list[str]:
-        """The values of `fs`."""
-        return list(get_args(FileSystem))
 
     @model_validator(mode="after")
     def _options_are_used(self) -> TargetFile:

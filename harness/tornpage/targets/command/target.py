@@ -1,7 +1,7 @@
 """A store that nobody here wrote, behind the commands of its target file.
 
-May import: errors, file, image, model, observed, option, paths, preload, process, promise, rules, sites,
-state, target.
+May import: errors, file, filesystems, image, model, observed, option, paths, preload, process, promise,
+rules, sites, state, target.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from tornpage.oracle.observed import observed_state
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import State
-from tornpage.targets.command.file import DIR, FS, LINES, TargetFile, load_target_file
+from tornpage.targets.command.file import DIR, LINES, TargetFile, load_target_file
+from tornpage.targets.filesystems import fs_arguments, fs_option, require_fs, without_fs
 from tornpage.targets.innodb.sites import SITES, site_of_write
-from tornpage.targets.option import TargetOption
+from tornpage.targets.option import FS, TargetOption
 from tornpage.targets.target import (
     Capability,
     Command,
@@ -97,6 +98,7 @@ class CommandTarget:
             raise ConfigError(missing[0])
         for key in self._keys():
             self._program(key)
+        require_fs(self.explorer, self.file.file_systems())
         if not self._template().is_dir():
             raise ConfigError(f"{self.path}: template: {self.file.template}: no such folder")
 
@@ -135,7 +137,7 @@ class CommandTarget:
     def _filled(self, words: list[str], options: Mapping[str, str]) -> list[str]:
         """With this Python, what was fetched and the options of the store in place of their names."""
         try:
-            values = self.file.values(options)
+            values = self.file.values(without_fs(self.explorer, options))
         except ValueError as error:
             raise ConfigError(f"target {self.file.name}: {error}") from error
         values |= {"python": sys.executable, "fetched": str(fetched_folder(self.file.name))}
@@ -197,13 +199,11 @@ class CommandTarget:
 
     def options(self) -> tuple[TargetOption, ...]:
         """The file system, and those of the store."""
-        what = "what an fsync makes durable of names, in power loss"
-        known = ", ".join(self.file.file_systems_known())
         own = (
             TargetOption(name, ", ".join(choice.values), choice.values[0], choice.what)
             for name, choice in self.file.options.items()
         )
-        return (TargetOption(FS, known, self.file.file_systems()[0], what), *own)
+        return (fs_option(self.explorer, self.file.file_systems()[0]), *own)
 
     def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Copies the template and runs prepare. Raises CensusError if it fails, ConfigError if the template
@@ -256,7 +256,7 @@ class CommandTarget:
         if self.file.long_lived:
             arguments.append("--long-lived")
         arguments += ["--preload", str(self.preload)]
-        arguments += ["--fs", options.get(FS, self.file.file_systems()[0])]
+        arguments += fs_arguments(self.explorer, options, self.file.file_systems()[0])
         arguments += ["--promise", self.promise(options).level]
         arguments += ["--deadline", str(self.file.state_deadline_s)]
         ours = ("--trace", str(trace), "--allowed", str(allowed))

@@ -1,7 +1,7 @@
 """The bundled engine as a target.
 
-May import: aim, errors, judgement, model, option, preload, process, promise, rules, stale_log, state, target,
-workload.
+May import: aim, errors, filesystems, judgement, model, option, preload, process, promise, rules, stale_log,
+state, target, workload.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import read_tables
 from tornpage.targets.engine.stale_log import LOG_FILE, PlantedBlock, plant_stale_block
-from tornpage.targets.option import TargetOption
+from tornpage.targets.filesystems import fs_arguments, fs_option, without_fs
+from tornpage.targets.option import FS, TargetOption
 from tornpage.targets.target import (
     EXIT_REFUSED,
     Capability,
@@ -117,15 +118,16 @@ class EngineTarget:
         return preload_environment(self.preload, data, trace, plan) | WHOLE
 
     def options(self) -> tuple[TargetOption, ...]:
-        """What `engine options --json` says. Raises TargetError."""
+        """What `engine options --json` says, and the file system. Raises TargetError."""
         child = run_child([self.program, "options", "--json"], os.environ, OPTIONS_DEADLINE_S)
         data = last_object(child.stdout)
         if child.exit_code != 0 or data is None:
             raise TargetError(f"{self.program} tells no options: {child.describe()}")
-        return tuple(
+        own = (
             TargetOption(item["name"], item["values"], item["default"], item["what"])
             for item in data["options"]
         )
+        return (fs_option(self._explorer()), *own) if self.explorer else tuple(own)
 
     def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Nothing: it makes its database."""
@@ -133,14 +135,14 @@ class EngineTarget:
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """engine run --json --set ... DIR SCRIPT."""
         return Command(
-            (str(self.program), "run", "--json", *_sets(options), str(data), str(script)),
+            (str(self.program), "run", "--json", *self._sets(options), str(data), str(script)),
             fork=self.preload,
         )
 
     def loop_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """engine run --acks --set ... DIR SCRIPT: prints "ack LINE" at each acknowledgement."""
         return Command(
-            (str(self.program), "run", "--acks", *_sets(options), str(data), str(script))
+            (str(self.program), "run", "--acks", *self._sets(options), str(data), str(script))
         )
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
@@ -155,7 +157,7 @@ class EngineTarget:
                 "--json",
                 "--check",
                 "--backups",
-                *_sets(asked),
+                *self._sets(asked),
                 str(data),
             ),
             fork=self.preload,
@@ -163,10 +165,19 @@ class EngineTarget:
 
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
         """tornpage-explore --trace ... --allowed ... --set ..."""
+        program = self._explorer()
+        told = (*fs_arguments(program, options), *self._sets(options))
+        return Command((str(program), "--trace", str(trace), "--allowed", str(allowed), *told))
+
+    def _explorer(self) -> Path:
         if self.explorer is None or not self.explorer.is_file():
             raise TargetError(f"{self.explorer} is missing: build it first (make build)")
-        program = str(self.explorer)
-        return Command((program, "--trace", str(trace), "--allowed", str(allowed), *_sets(options)))
+        return self.explorer
+
+    def _sets(self, options: Mapping[str, str]) -> list[str]:
+        """What the engine and the explorer are told of the engine's own options."""
+        own = without_fs(self._explorer(), options) if FS in options else options
+        return [word for name, value in own.items() for word in ("--set", f"{name}={value}")]
 
     def judge_command(self) -> Command:
         """tornpage-judge, which lies beside tornpage-explore."""
@@ -290,10 +301,3 @@ def _read_backup(item: Mapping[str, Any]) -> FoundBackup:
     return FoundBackup(
         read_tables(item["check"]["tables"]), f"{findings[0].what}" if findings else ""
     )
-
-
-def _sets(options: Mapping[str, str]) -> list[str]:
-    out = []
-    for name, value in options.items():
-        out += ["--set", f"{name}={value}"]
-    return out

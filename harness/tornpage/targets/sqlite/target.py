@@ -6,7 +6,7 @@ write was for follows from its file.
 main.db-shm is no part of an image: it is a shared mapping, which the preload cannot see, and SQLite makes it
 anew when the first connection comes.
 
-May import: errors, model, option, options, preload, process, promise, rules, state, target.
+May import: errors, filesystems, model, option, options, preload, process, promise, rules, state, target.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tornpage.faults.process import ChildResult
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import read_tables
+from tornpage.targets.filesystems import fs_arguments, fs_option, without_fs
 from tornpage.targets.option import TargetOption
 from tornpage.targets.sqlite.options import OPTIONS
 from tornpage.targets.target import (
@@ -109,7 +110,7 @@ class SqliteTarget:
 
     def options(self) -> tuple[TargetOption, ...]:
         """Those of the driver."""
-        return tuple(option.told() for option in OPTIONS)
+        return (fs_option(self.explorer), *(option.told() for option in OPTIONS))
 
     def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Nothing: it makes its database."""
@@ -118,7 +119,7 @@ class SqliteTarget:
         """python -m tornpage.targets.sqlite.driver DIR SCRIPT --journal-mode ... ."""
         promise_of(options)
         arguments = []
-        for name, value in options.items():
+        for name, value in without_fs(self.explorer, options).items():
             names = sorted(option.name for option in OPTIONS)
             if name not in names:
                 known = ", ".join(names)
@@ -134,13 +135,13 @@ class SqliteTarget:
         self,
         trace: Path,
         allowed: Path,
-        options: Mapping[str, str],  # noqa: ARG002 - recovery follows the files
+        options: Mapping[str, str],
     ) -> Command:
-        """tornpage-explore --target sqlite --trace ... --allowed ..."""
+        """tornpage-explore --target sqlite --fs ... --trace ... --allowed ...: recovery follows the files."""
         if not self.explorer.is_file():
             raise TargetError(f"{self.explorer} is missing: build it first (make build)")
         program = (str(self.explorer), "--target", "sqlite", "--scratch", str(trace.parent))
-        recorder = ("--preload", str(self.preload))
+        recorder = ("--preload", str(self.preload), *fs_arguments(self.explorer, options))
         return Command((*program, *recorder, "--trace", str(trace), "--allowed", str(allowed)))
 
     def judge_command(self) -> Command:

@@ -1,0 +1,64 @@
+"""The file systems whose promises power loss can be explored under: the explorer's table, and the option `fs`
+that every target has.
+
+May import: errors, option, process, target.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tornpage.faults.process import run_child
+from tornpage.targets.option import DEFAULT_FS, FS, TargetOption
+from tornpage.targets.target import last_object
+from tornpage.vocabulary.errors import ConfigError, TargetError
+
+__all__ = ["file_systems", "fs_arguments", "fs_option", "require_fs", "without_fs"]
+
+DEADLINE_S = 10.0
+
+
+@cache
+def file_systems(explorer: Path) -> Mapping[str, Mapping[str, Any]]:
+    """By name, what each promises: `what` in a line, `names` that a crash keeps, what an `fsync` takes
+    along, `size_first`, `replace_flushes`. The first is the usual one. Raises TargetError."""
+    child = run_child([explorer, "--list-fs", "--json"], os.environ, DEADLINE_S)
+    data = last_object(child.stdout)
+    if child.exit_code != 0 or data is None:
+        raise TargetError(f"{explorer} tells no file systems: {child.describe()}")
+    return {item["name"]: item for item in data["file_systems"]}
+
+
+def require_fs(explorer: Path, names: Sequence[str]) -> None:
+    """Raises ConfigError for a name that none has, TargetError."""
+    known = file_systems(explorer)
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{FS}={name}: {' or '.join(known)}")
+
+
+def fs_option(explorer: Path, default: str = DEFAULT_FS) -> TargetOption:
+    """The option of a target whose file does not say otherwise. Raises TargetError."""
+    values = ", ".join(file_systems(explorer))
+    return TargetOption(FS, values, default, "power loss: the file system whose promises hold")
+
+
+def fs_arguments(
+    explorer: Path, options: Mapping[str, str], default: str = DEFAULT_FS
+) -> list[str]:
+    """What tornpage-explore is told. Raises ConfigError, TargetError."""
+    name = options.get(FS, default)
+    require_fs(explorer, [name])
+    return ["--fs", name]
+
+
+def without_fs(explorer: Path, options: Mapping[str, str]) -> dict[str, str]:
+    """The options that the target itself is told. Raises ConfigError for a file system that there is not,
+    TargetError."""
+    if FS in options:
+        require_fs(explorer, [options[FS]])
+    return {name: value for name, value in options.items() if name != FS}
