@@ -54,6 +54,23 @@ os.close(fd)
 """
 
 
+SPAWN = """
+import ctypes, os
+fd = os.open("f", os.O_RDWR | os.O_CREAT)
+actions = [(os.POSIX_SPAWN_DUP2, 2, fd), (os.POSIX_SPAWN_CLOSE, fd)]
+os.waitpid(os.posix_spawn("/bin/true", ["true"], os.environ, file_actions=actions), 0)
+os.pwrite(fd, b"parent", 0)
+child = ctypes.CDLL(None).syscall(57)  # fork, past the C library
+if child == 0:
+    copy = os.dup(fd)
+    os.close(fd)
+    os.pwrite(copy, b"child", 10)
+    os._exit(0)
+os.waitpid(child, 0)
+os.pwrite(fd, b"again", 20)
+"""
+
+
 class Guests(PreloadCase):
     """A child of vfork lives in its parent's memory, and has descriptors of its own."""
 
@@ -64,6 +81,15 @@ class Guests(PreloadCase):
         self.assertEqual([w.payload[:1] for w in run.trace.of(WRITE)], [b"0", b"1", b"2"])
         self.assertEqual(len(run.trace.of(FSYNC)), 3)
         self.assertEqual([(c.file, c.length) for c in run.trace.of(CLOSE)], [(1, 0)])
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "it has the numbers of that machine")
+    def test_other_ways_to_have_a_child(self) -> None:
+        """posix_spawn's child changes descriptors of its own; a fork by its number has memory of its own, too."""
+        run = self.run_command([sys.executable, "-c", SPAWN], TORNPAGE_PAYLOAD="full")
+        self.assertEqual((run.status, run.errors), (0, ""))
+        writes = [(w.offset, w.payload.rstrip(b"\0")) for w in run.trace.of(WRITE)]
+        self.assertEqual(writes, [(0, b"parent"), (10, b"child"), (20, b"again")])
+        self.assertEqual({w.file for w in run.trace.of(WRITE)}, {1})
 
 
 if __name__ == "__main__":
