@@ -14,7 +14,7 @@ from test_target_file import changed, make
 from tornpage.campaigns.attempt import check_target
 from tornpage.faults.audit import AUDITOR, Audit
 from tornpage.targets.registry import make_target
-from tornpage.vocabulary.errors import CensusError, TraceError
+from tornpage.vocabulary.errors import CensusError
 from tornpage.vocabulary.paths import data_folder
 
 SOURCE = Path(__file__).with_name("unseen_store.c")
@@ -154,17 +154,6 @@ def test_where_it_is_not_permitted_the_list_says_so(tmp_path: Path, build: Path)
     assert done.returncode == 0
     assert Audit.load(log).missing == ""
     assert re.search("permitted", Audit.load(tmp_path / "l").missing)
-
-
-def test_a_list_that_is_not_whole_says_nothing(tmp_path: Path) -> None:
-    """One that lacks its end, or whose lines are none, is an error of the harness."""
-    log = tmp_path / "log"
-    log.write_text("pwrite64\twrite\t1\n", "utf-8")
-    with pytest.raises(TraceError, match="not come to its end"):
-        Audit.load(log)
-    log.write_text("pwrite64\twrite\t1\nend\n", "utf-8")
-    with pytest.raises(TraceError, match="3 fields"):
-        Audit.load(log)
 
 
 @pytest.mark.parametrize("campaign", ["smoke", "powerloss"])
