@@ -1,12 +1,13 @@
 """The names for programs, tests and notebooks; docs/API.md explains them. What is here stays as it is until
 the major version changes; the modules below are the harness's own business.
 
-May import: admission, bugs, campaign, changes, codec, crew, errors, fitting, memory, paths, place,
+May import: admission, bugs, campaign, changes, codec, crew, errors, fitting, memory, origin, paths, place,
 publish, registry, replay, rows, runner, shrink, store, summary, target, undisturbed.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +18,7 @@ from tornpage.campaigns.campaign import Campaign, PowerLoss
 from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.crew import DEFAULT_JOBS, Crew, QuietProgress
 from tornpage.campaigns.fitting import Opened, open_campaign, open_with
+from tornpage.campaigns.origin import without_password
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.replay import Replay, replay_trial
 from tornpage.campaigns.runner import load_summary, run_campaign
@@ -82,7 +84,8 @@ def run(
     )
     named = campaign if isinstance(campaign, Campaign) else str(campaign)
     opened = open_campaign(named, None if target is None else str(target), find_paths())
-    return _run(opened, changes, jobs, Path(out), _place(out, store))
+    command = _command(named, None if target is None else opened.name, changes)
+    return _run(opened, changes, jobs, Path(out), _place(out, store), command)
 
 
 def powerloss(
@@ -250,10 +253,21 @@ def _record(row: TrialRow) -> dict[str, Any]:
     }
 
 
-def _run(opened: Opened, changes: Changes, jobs: int, out: Path, place: Place) -> Summary:
+def _command(campaign: str | Campaign, target: str | None, changes: Changes) -> str:
+    """What makes such a run from anywhere; "" for a campaign that is in no file."""
+    if isinstance(campaign, Campaign):
+        return ""
+    chosen = [] if target is None else ["--target", target]
+    words = ["tornpage", "run", full_name(campaign), *chosen, *changes.words()]
+    return shlex.join(without_password(word) for word in words)
+
+
+def _run(
+    opened: Opened, changes: Changes, jobs: int, out: Path, place: Place, command: str = ""
+) -> Summary:
     paths = find_paths()
     chosen = changes.apply(opened.campaign)
-    crew = Crew(paths, jobs, out, QuietProgress(), opened.origin())
+    crew = Crew(paths, jobs, out, QuietProgress(), opened.origin(command))
     with ResultStore(place) as store:
         summary = run_campaign(store, chosen, opened.name, crew)
         write_report(store, summary, paths, out)

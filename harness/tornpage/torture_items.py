@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -118,7 +119,7 @@ class TortureItem(pytest.Item):
             jobs=self.config.getoption("--torture-jobs"),
             out=self._out,
             progress=QuietProgress(),
-            origin=self._opened.origin(),
+            origin=self._opened.origin(shlex.join(["pytest", f"{self.path}::{self.name}"])),
             stop_at=stop_at,
         )
         with Store(self._place) as store:

@@ -67,6 +67,22 @@ class Changes:
         changed = campaign.with_settings(settings).changed(_given(sizes))
         return _with_limits(changed, _given(limits))
 
+    def words(self) -> list[str]:
+        """The options of `tornpage run` that say the same."""
+        pairs = [("--set", f"{name}={value}") for name, value in self.settings.items()]
+        pairs += [("--model", name) for name in self.models or ()]
+        numbers = {
+            "--seed": self.seed,
+            "--trials": self.trials,
+            "--scripts": self.scripts,
+            "--undisturbed": self.undisturbed,
+            "--depth": self.depth,
+            "--states": self.states,
+            "--budget": None if self.budget_s is None else f"{self.budget_s:g}s",
+        }
+        pairs += [(option, str(value)) for option, value in _given(numbers).items()]
+        return [word for pair in pairs for word in pair]
+
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}

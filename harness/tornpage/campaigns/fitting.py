@@ -37,9 +37,9 @@ class Opened:
         """Which target it is."""
         return identity_of(self.target)
 
-    def origin(self) -> Origin:
-        """Of a run of it that starts now."""
-        return origin_of(self.campaign, self.target)
+    def origin(self, command: str = "") -> Origin:
+        """Of a run of it that starts now; command: as of origin_of()."""
+        return origin_of(self.campaign, self.target, command)
 
     def did(self, run: Run) -> bool:
         """A run of this campaign on this target, wherever the files were, with whatever seed and sizes."""

@@ -10,7 +10,7 @@ import platform
 import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,25 +25,47 @@ from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.paths import BUILD_VARIABLE
 
-__all__ = ["command_line", "difference", "harness_hash", "origin_of", "program_hashes"]
+__all__ = [
+    "command_line",
+    "difference",
+    "harness_hash",
+    "origin_of",
+    "own_command",
+    "program_hashes",
+    "without_password",
+]
 
+COMMAND = "tornpage"
 PASSWORD = re.compile(r"((?<=://)[^/:@]*):[^/@]*(?=@)|([?&](?:ssl)?password=)[^&]*")
 """In a URL, before its host or among its parameters."""
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def origin_of(campaign: Campaign, target: Target) -> Origin:
-    """Of a run that starts now. campaign: as its file has it, before any option changed it."""
+def origin_of(campaign: Campaign, target: Target, command: str = "") -> Origin:
+    """Of a run that starts now. campaign: as its file has it, before any option changed it; command: that
+    makes such a run, "" = that of this process, if it is one."""
     programs = program_hashes(target)
     programs["campaign"] = campaign.content
     return Origin(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         host=platform.node(),
         version=__version__,
-        command=shlex.join(["tornpage", *(PASSWORD.sub(r"\1\2", word) for word in sys.argv[1:])]),
+        command=command or own_command(sys.argv),
         target=identity_of(target),
         programs=programs,
     )
+
+
+def own_command(argv: Sequence[str]) -> str:
+    """The command line of a process that is `tornpage`, without passwords; "" of any other, as pytest."""
+    program = Path(argv[0])
+    ours = program.name == COMMAND or program == PACKAGE / "__main__.py"
+    return shlex.join([COMMAND, *map(without_password, argv[1:])]) if ours else ""
+
+
+def without_password(word: str) -> str:
+    """A word of a command line without one."""
+    return PASSWORD.sub(r"\1\2", word)
 
 
 def program_hashes(target: Target) -> dict[str, str]:

@@ -72,6 +72,8 @@ def _suite(summary: Summary, only_news: bool) -> ET.Element:
         "verdict": verdict_of(summary, only_news=only_news).line,
     }
     for name, value in {**facts, **dict(_looked_at(summary))}.items():
+        if not value:
+            continue
         ET.SubElement(properties, "property", name=name, value=_text(value))
     suite.extend(cases)
     return suite
