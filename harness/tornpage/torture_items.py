@@ -2,7 +2,7 @@
 before, then runs its campaign; what it finds is shrunk, and told with the line that plays it again.
 
 May import: api, bugs, campaign, changes, crew, errors, fitting, memory, origin, paths, place, portions,
-powerloss, publish, recheck, registry, runner, store, summary, undisturbed.
+powerloss, publish, recheck, registry, runner, shown, store, summary, undisturbed.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from tornpage.store.store import Store
 from tornpage.targets.registry import explorer_path
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.paths import find_paths
+from tornpage.vocabulary.shown import one_line
 
 __all__ = ["TortureFile", "TortureItem", "owner_of", "store_folder"]
 
@@ -86,7 +87,7 @@ class TortureFile(pytest.File):
             models = loss_models(explorer_path(paths.build)) if cells and campaign.explore else ()
             portions = portions_of(campaign, cells=cells, models=tuple(models))
         except TornpageError as error:
-            raise self.CollectError(str(error)) from error
+            raise self.CollectError(one_line(str(error))) from error
         for label, portion in portions:
             name = NOT_IN_K.sub("-", label)
             yield TortureItem.from_parent(self, name=name, opened=opened, campaign=portion)
@@ -150,9 +151,9 @@ class TortureItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What was found, without the way through the harness; a failure of the harness in its line."""
         if isinstance(excinfo.value, Found):
-            return "\n".join(excinfo.value.lines)
+            return "\n".join(map(one_line, excinfo.value.lines))
         if isinstance(excinfo.value, TornpageError):
-            return f"{type(excinfo.value).__name__}: {excinfo.value}"
+            return one_line(f"{type(excinfo.value).__name__}: {excinfo.value}")
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:

@@ -17,7 +17,7 @@ from tornpage.campaigns.campaign import SEED_MAX, STATES_MAX, TRIALS_MAX
 from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.publish import write_report
-from tornpage.cli.console import bug_lines, make_console, print_verdict
+from tornpage.cli.console import bug_lines, make_console, print_verdict, told
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     FsOption,
@@ -138,7 +138,7 @@ def _lines(seen: Examined, summaries: list[Summary], reports: list[Path]) -> lis
         lines += [
             bug_lines(bug, "states" if summary.explored else "trials") for bug in summary.bugs
         ]
-        lines.append(f"report: {report}")
+        lines.append(f"report: {told(str(report))}")
     return lines
 
 

@@ -1,8 +1,10 @@
 """What a person sees in the terminal: summaries, one trial.
 
 Text is never wrapped here: a terminal does that itself, and a line that is piped somewhere stays one line.
+What others have written is told in one line and without what a terminal obeys (vocabulary/shown.py): commands
+print by say(), by the functions here, or on a console that make_console() made.
 
-May import: bugs, dossier, evidence, memory, model, night, sectors, shrink, summary,
+May import: bugs, dossier, evidence, memory, model, night, sectors, shown, shrink, summary,
 verdict.
 """
 
@@ -10,14 +12,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from tornpage.campaigns.evidence import load_evidence
 from tornpage.reports.dossier import phase_views
@@ -30,6 +34,7 @@ from tornpage.store.bugs import Bug, Sighting
 from tornpage.store.memory import Replayed
 from tornpage.vocabulary.evidence import Evidence
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.shown import one_line, visible
 
 __all__ = [
     "bug_lines",
@@ -41,7 +46,9 @@ __all__ = [
     "print_summary",
     "print_trial",
     "print_verdict",
+    "say",
     "tell_run",
+    "told",
 ]
 
 
@@ -63,13 +70,37 @@ def make_console(stderr: bool = False, quiet: bool = False) -> Console:
     """Standard output or error. The columns of a terminal fold a table; a pipe has none, whatever
     COLUMNS says."""
     stream = sys.stderr if stderr else sys.stdout
-    return Console(file=stream, quiet=quiet, width=None if stream.isatty() else PIPE_COLUMNS)
+    return _Console(file=stream, quiet=quiet, width=None if stream.isatty() else PIPE_COLUMNS)
+
+
+class _Console(Console):
+    """Prints the styles that it is told in markup, and no other escapes."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """As that of rich."""
+        return super().render_str(visible(text), **how)
+
+
+def told(text: str) -> str:
+    """Text of others, for a line with markup."""
+    return escape(one_line(text))
+
+
+def say(text: str, file: TextIO | None = None) -> None:
+    """Prints one line that may hold text of others. file: standard output."""
+    print(one_line(text), file=file, flush=file is not None)
+
+
+def _plain(console: Console) -> Callable[[str], None]:
+    """What prints one line without markup."""
+    write = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    return lambda text: write(one_line(text))
 
 
 def print_verdict(verdict: Verdict, json_output: bool = False) -> None:
     """The last line of a command; with --json it is in the object."""
     if not json_output:
-        make_console().print(verdict.line, highlight=False, markup=False, soft_wrap=True)
+        _plain(make_console())(verdict.line)
 
 
 def tell_run(
@@ -88,7 +119,8 @@ def tell_run(
 
 def print_summary(console: Console, summary: Summary, report: Path) -> None:
     """The end of a run, for a person."""
-    table = Table(title=f"{summary.run.campaign} on {summary.run.target}, run {summary.run.id}")
+    name = told(f"{summary.run.campaign} on {summary.run.identity}")
+    table = Table(title=f"{name}, run {summary.run.id}")
     table.add_column("site")
     unit = "states" if summary.explored else "trials"
     table.add_column("broken states" if summary.explored else "trials", justify="right")
@@ -110,25 +142,25 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     )
     if summary.counters:
         paths = ", ".join(f"{name} {value}" for name, value in sorted(summary.counters.items()))
-        console.print(f"recovery paths: {paths}", highlight=False, soft_wrap=True)
+        _plain(console)(f"recovery paths: {paths}")
     if summary.torn_pages.cells:
         matrix = summary.torn_pages
         console.print(f"torn pages: {matrix.covered} of {matrix.total} kinds covered")
     for name in summary.claims_missed:
-        console.print(f"[yellow]claimed but never taken: {escape(name)}[/]")
+        console.print(f"[yellow]claimed but never taken: {told(name)}[/]")
     for name in summary.run_claims_missed:
-        console.print(f"[yellow]claimed of the runs but never taken: {escape(name)}[/]")
+        console.print(f"[yellow]claimed of the runs but never taken: {told(name)}[/]")
     for site in summary.uncovered_sites:
         console.print(f"[yellow]no trial hit site {site}[/]")
     if summary.missing:
-        console.print(f"[yellow]{summary.missing}[/]")
+        console.print(f"[yellow]{told(summary.missing)}[/]")
     for error in summary.errors[:ERRORS_SHOWN]:
-        console.print(f"[yellow]{escape(error)}[/]", highlight=False, soft_wrap=True)
+        console.print(f"[yellow]{told(error)}[/]", highlight=False, soft_wrap=True)
     _print_more(console, summary.errors, ERRORS_SHOWN)
     for seen in summary.bugs[:BUGS_SHOWN]:
         console.print(bug_lines(seen, unit), highlight=False, soft_wrap=True)
     _print_more(console, summary.bugs, BUGS_SHOWN)
-    console.print(f"report: {report}", soft_wrap=True, highlight=False, markup=False)
+    _plain(console)(f"report: {report}")
 
 
 def bug_lines(seen: BugSeen, unit: str) -> str:
@@ -139,10 +171,10 @@ def bug_lines(seen: BugSeen, unit: str) -> str:
     others = ", ".join(f"bug {number}" for number in seen.always_with)
     company = f", always with {others}" if others else ""
     return (
-        f"[red]bug {seen.bug.id}[/], {seen.standing}{company}: {escape(seen.bug.title)}\n"
-        f"    {broken} by {first.source}, {seen.sighting.count} {unit}, at {escape(sites)}; first: "
-        f"{escape(first.what)}\n"
-        f"    {escape(first.replay)}"
+        f"[red]bug {seen.bug.id}[/], {seen.standing}{company}: {told(seen.bug.title)}\n"
+        f"    {broken} by {first.source}, {seen.sighting.count} {unit}, at {told(sites)}; first: "
+        f"{told(first.what)}\n"
+        f"    {told(first.replay)}"
     )
 
 
@@ -152,9 +184,9 @@ def print_bugs(console: Console, bugs: Sequence[Bug]) -> None:
         broken = ", ".join(f"I{number}" for number in bug.invariants)
         shows = bug.reproducer.name or f"the undisturbed run of {bug.reproducer.config}"
         console.print(
-            f"[bold]bug {bug.id}[/], {bug.status}: {escape(bug.title)}\n"
-            f"    {bug.target}, {broken}; {_times(bug.count)} in {bug.runs} runs, first in run "
-            f"{bug.first.run}, last in run {bug.last.run}, {bug.last.started[:16]}; {escape(shows)}",
+            f"[bold]bug {bug.id}[/], {bug.status}: {told(bug.title)}\n"
+            f"    {told(bug.target)}, {broken}; {_times(bug.count)} in {bug.runs} runs, first in run "
+            f"{bug.first.run}, last in run {bug.last.run}, {bug.last.started[:16]}; {told(shows)}",
             highlight=False,
             soft_wrap=True,
         )
@@ -171,7 +203,7 @@ def print_bug(
 ) -> None:
     """One bug with its history. line: that shows it again."""
     print_bugs(console, [bug])
-    plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    plain = _plain(console)
     if bug.reason:
         plain(f"    {bug.status}: {bug.reason}")
     for sighting in sightings:
@@ -187,7 +219,7 @@ def print_bug(
 
 def print_night(console: Console, summary: NightSummary) -> None:
     """The end of a night, for a person."""
-    plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    plain = _plain(console)
     plain(
         f"night {summary.night.id}, seed {summary.night.plan['seed']}: {len(summary.runs)} runs, "
         f"{summary.crashes} crashes in {summary.night.seconds:.0f} s"
@@ -233,7 +265,7 @@ def print_trial(
 ) -> None:
     """One trial, for a person. replay: the line that plays it again; bugs: that its violations tell of."""
     options = " ".join(f"{name}={value}" for name, value in sorted(spec.options.items()))
-    plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    plain = _plain(console)
     plain(f"trial {trial}: {result.outcome} {result.reason}".rstrip())
     plain(f"  target {spec.target}, {options}")
     if spec.plan.loss:
@@ -252,18 +284,19 @@ def print_trial(
         plain(line)
     for violation in result.violations:
         console.print(
-            f"  [red]I{violation.invariant}[/] by {violation.source}: {escape(violation.what)}",
+            f"  [red]I{violation.invariant}[/] by {violation.source}: {told(violation.what)}",
             highlight=False,
             soft_wrap=True,
         )
-    told = sorted({bug for bug in bugs if bug is not None})
-    if told:
-        plain(f"  of {', '.join(f'bug {bug}' for bug in told)}")
+    known = sorted({bug for bug in bugs if bug is not None})
+    if known:
+        plain(f"  of {', '.join(f'bug {bug}' for bug in known)}")
     taken = ", ".join(f"{name} {value}" for name, value in result.counters.items() if value)
     plain(f"  recovery: {result.answer or taken or 'nothing to do'}")
     if result.image is not None:
         plain(f"  image: {result.image}")
-    plain(f"  {replay}")
+    for line in replay.splitlines():
+        plain(f"  {line}")
 
 
 def _runs(states: Sequence[str]) -> str:
@@ -288,7 +321,7 @@ def _way_lines(evidence: Evidence | None) -> list[str]:
 def print_shrunk(console: Console, shrunk: Shrunk) -> None:
     """What a finding was shrunk to, its script last."""
     before, after = shrunk.before, shrunk.after
-    plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    plain = _plain(console)
     plain(f"trial {shrunk.trial}: {shrunk.fingerprint}")
     rows = [
         ("statements", before.statements, after.statements),
@@ -304,4 +337,4 @@ def print_shrunk(console: Console, shrunk: Shrunk) -> None:
     )
     plain(f"  crash: {shrunk.crash}")
     plain(f"    {shrunk.replay}")
-    plain(shrunk.script, end="")
+    console.print(visible(shrunk.script), end="", highlight=False, markup=False, soft_wrap=True)

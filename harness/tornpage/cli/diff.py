@@ -1,6 +1,6 @@
 """`tornpage diff`: two runs side by side.
 
-May import: difference, options, paths, place, runner, store.
+May import: console, difference, options, paths, place, runner, store.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.runner import load_summary
+from tornpage.cli.console import say
 from tornpage.cli.options import JsonOption, OutOption, StoreOption
 from tornpage.reports.difference import RunDifference, difference_of
 from tornpage.store.place import place_in
@@ -50,10 +51,10 @@ def _print(found: RunDifference) -> None:
         ("gone", found.gone),
     ):
         for bug in bugs:
-            print(f"{word}: bug {bug.id} ({bug.status}), {bug.title}")
+            say(f"{word}: bug {bug.id} ({bug.status}), {bug.title}")
     for word, names in (("only now", found.gained), ("no more", found.lost)):
         for name in names[:NAMES_SHOWN]:
-            print(f"exercised {word}: {name}")
+            say(f"exercised {word}: {name}")
         if len(names) > NAMES_SHOWN:
             print(f"    and {len(names) - NAMES_SHOWN} more")
     if not (found.new_bugs or found.gone or found.gained or found.lost):

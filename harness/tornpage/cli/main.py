@@ -3,8 +3,8 @@
 Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 3 nothing (or not what was
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
-May import: attempt, bench, bugs, diff, doctor, errors, listing, mutants, new, nightly, options, pricing,
-process, prune, qualify, replay, report, run, runs, show, shrink, sql, store, target.
+May import: attempt, bench, bugs, console, diff, doctor, errors, listing, mutants, new, nightly, options,
+pricing, process, prune, qualify, replay, report, run, runs, show, shrink, sql, store, target.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from tornpage.cli import (
     store,
     target,
 )
+from tornpage.cli.console import say
 from tornpage.cli.options import USAGE_ERROR
 from tornpage.faults.process import ENDING
 from tornpage.store.sql import line_of
@@ -215,7 +216,7 @@ def _open_output() -> TextIO:
 def _say(text: str) -> None:
     """One line on stderr, if anybody is there to read it."""
     with contextlib.suppress(OSError):
-        print(f"tornpage: {text}", file=sys.stderr, flush=True)
+        say(f"tornpage: {text}", sys.stderr)
 
 
 def _one_line(error: Exception) -> str:

@@ -16,7 +16,7 @@ from tornpage.campaigns.campaign import DEFAULT_TARGET, SEED_MAX
 from tornpage.campaigns.night import NightPlan, Team, names_of_campaigns, open_night, run_night
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.runner import load_summary
-from tornpage.cli.console import make_console, print_night, print_verdict
+from tornpage.cli.console import make_console, print_night, print_verdict, told
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     AnnotateOption,
@@ -99,7 +99,7 @@ def nightly(
     )
     console = make_console(stderr=True, quiet=json_output)
     progress = make_progress(json_output)
-    team = Team(paths, jobs, out, progress, lambda line: console.print(line, highlight=False))
+    team = Team(paths, jobs, out, progress, lambda line: console.print(told(line), highlight=False))
     with Store(place_in(out, store_place), create=not resume) as store:
         with progress:
             night = open_night(store, plan, paths, out, resume=resume or go_on, anew=not resume)

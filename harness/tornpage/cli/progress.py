@@ -26,7 +26,7 @@ from rich.progress import (
 
 from tornpage.campaigns.crew import Progress as Watcher
 from tornpage.campaigns.crew import QuietProgress
-from tornpage.cli.console import make_console
+from tornpage.cli.console import make_console, say
 from tornpage.vocabulary.errors import Interrupted
 
 __all__ = ["BarProgress", "LogProgress", "goes_on", "make_progress"]
@@ -100,7 +100,7 @@ class BarProgress:
 
 def _print(line: str) -> None:
     with contextlib.suppress(OSError):  # a log that is gone ends no run
-        print(line, file=sys.stderr, flush=True)
+        say(line, sys.stderr)
 
 
 class LogProgress:

@@ -1,6 +1,6 @@
 """Results for a CI system: a JUnit file, annotations of a GitHub workflow.
 
-May import: annotations, junit, options, summary.
+May import: annotations, console, junit, options, summary.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tornpage.cli.console import say
 from tornpage.cli.options import Annotate, FailOn
 from tornpage.reports.annotations import github_lines
 from tornpage.reports.junit import render_junit
@@ -32,4 +33,4 @@ def publish(
         annotate = Annotate.GITHUB if inside else Annotate.NONE
     if annotate is Annotate.GITHUB:
         for line in github_lines(summaries, only_news=only_news):
-            print(line, file=sys.stderr, flush=True)
+            say(line, sys.stderr)

@@ -17,7 +17,7 @@ import typer
 from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.replay import replay_trial
 from tornpage.campaigns.undisturbed import row_named
-from tornpage.cli.console import make_console, print_trial, print_verdict
+from tornpage.cli.console import make_console, print_trial, print_verdict, say
 from tornpage.cli.options import (
     JsonOption,
     OutOption,
@@ -67,7 +67,7 @@ def replay(
     else:
         line = command_line(f"tornpage replay {trial}", place_in(out, store_place).options)
         print_trial(make_console(), trial, row.spec, done.result, line)
-        print(f"{done.answer}: {done.note}" if done.note else done.answer)
+        say(f"{done.answer}: {done.note}" if done.note else done.answer)
         if row.result is not None:
             print("the same verdict" if done.same else "NOT the same verdict as in the store")
         print_verdict(verdict)

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tornpage.cli.console import make_console
+from tornpage.cli.console import make_console, told
 from tornpage.cli.options import JsonOption, OutOption, StoreOption
 from tornpage.store.memory import RunFacts
 from tornpage.store.place import place_in
@@ -53,7 +53,13 @@ def _table(found: list[RunFacts]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for one in found:
         table.add_row(
-            *(str(one.id), (one.started or "")[:16], one.campaign, one.target, str(one.seed)),
+            *(
+                str(one.id),
+                (one.started or "")[:16],
+                told(one.campaign),
+                told(one.target),
+                str(one.seed),
+            ),
             one.verdict if one.state == "finished" else f"{one.verdict} ({one.state})".strip(),
             *(str(one.crashes), str(one.broken), str(one.bugs), str(one.news)),
             str(one.night or ""),

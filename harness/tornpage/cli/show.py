@@ -47,9 +47,7 @@ def show(
     else:
         line = command_line(f"tornpage replay {trial}", place_in(out, store_place).options)
         if _is_untold(row.spec, row.result):
-            line = (
-                f"no image was kept; this plays it again and tells the way of its crash:\n  {line}"
-            )
+            line = f"no image was kept; this plays it again and tells the way of its crash:\n{line}"
         print_trial(make_console(), trial, row.spec, row.result, line, row.bugs)
     return 0
 

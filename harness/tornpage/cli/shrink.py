@@ -1,6 +1,7 @@
 """`tornpage shrink`: a smaller script and a smaller crash for a finding.
 
-May import: codec, console, options, paths, place, shrink, store, undisturbed.
+May import: codec, console, options, paths, place, shown, shrink, store,
+undisturbed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.codec import to_json
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
+from tornpage.vocabulary.shown import visible
 
 __all__ = ["EPILOG", "shrink"]
 
@@ -48,7 +50,7 @@ def shrink(
     ):
         result = shrink_trial(store, row, find_paths(), out, seconds, status.update)
     if json_output:
-        print(to_json(result))
+        print(visible(to_json(result)))
     else:
         print_shrunk(make_console(), result)
     return 0

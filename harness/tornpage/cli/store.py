@@ -1,6 +1,6 @@
 """`tornpage store`: what is done to a store as a whole.
 
-May import: copy, errors, options, place, store.
+May import: console, copy, errors, options, place, store.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from tornpage.cli.console import say
 from tornpage.cli.options import JsonOption
 from tornpage.store.copy import Copied, copy_runs
 from tornpage.store.place import place_of
@@ -45,7 +46,7 @@ def copy(
 
 
 def _print(copied: Copied, name: str) -> None:
-    print(f"{len(copied.runs)} runs copied to {name}, {len(copied.there)} were there")
+    say(f"{len(copied.runs)} runs copied to {name}, {len(copied.there)} were there")
     for old, new in copied.runs.items():
         if old != new:
             print(f"run {old} is run {new} there")

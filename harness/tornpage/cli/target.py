@@ -15,7 +15,7 @@ import typer
 
 from tornpage.campaigns.admission import Admission
 from tornpage.campaigns.attempt import check_target
-from tornpage.cli.console import make_console
+from tornpage.cli.console import say
 from tornpage.cli.options import JsonOption, pairs_of
 from tornpage.lab.fetch import fetch
 from tornpage.targets.command.skeleton import Language, write_skeleton
@@ -82,7 +82,7 @@ def check(
         text += f"; {counter} {count}"
     if not seen.repeatable:
         text += "; two runs come to different states, so that a kill is judged by what its own run has told"
-    make_console().print(text, highlight=False, soft_wrap=True, markup=False)
+    say(text)
     return 0
 
 

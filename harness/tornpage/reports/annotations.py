@@ -2,7 +2,7 @@
 
 Escapes are those of the workflow commands: https://docs.github.com/actions/reference/workflow-commands.
 
-May import: bugs, summary.
+May import: bugs, shown, summary.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from tornpage.reports.summary import Summary
 from tornpage.store.bugs import BugStatus
+from tornpage.vocabulary.shown import one_line, visible
 
 __all__ = ["github_lines"]
 
@@ -27,7 +28,8 @@ def github_lines(summaries: Sequence[Summary], *, only_news: bool = False) -> li
         name = f"{summary.run.campaign} on {summary.run.target}"
         for seen in summary.bugs:
             if seen.bug.status is not BugStatus.IGNORED:
-                text = f"{seen.findings[0].what}\n{seen.bug.fingerprint}\n{seen.findings[0].replay}"
+                first = seen.findings[0]
+                text = "\n".join(map(one_line, (first.what, seen.bug.fingerprint, first.replay)))
                 kind = errors if seen.fails(only_news) else warnings
                 kind.append((f"{name}: {seen.headline}", text))
         errors += [(name, text) for text in summary.errors]
@@ -48,7 +50,7 @@ def _lines(kind: str, items: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

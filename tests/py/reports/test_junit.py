@@ -230,7 +230,7 @@ def test_annotations_are_one_line_each() -> None:
     assert all(line.startswith(("::error title=", "::warning title=")) for line in lines)
     (error,) = [line for line in lines if line.startswith("::error")]
     _, properties, message = error.split("::", 2)
-    assert "50%25 torn,%0Athen: ::error::%0D gone%0A" in message
+    assert "50%25 torn,\\nthen: ::error::\\r gone%0A" in message
     assert message.endswith("%0Atornpage replay 1.0")
     title = properties.removeprefix("error title=")
     assert title.startswith("smoke on engine%3A bug 1%2C new%3A ")
