@@ -92,7 +92,7 @@ def night() -> NightSummary:
 
 def tried() -> list[str]:
     """Of `tornpage try`."""
-    seen = Examined(Admission(1, 1, 1, 1, 1, True, {}), 1, 1)
+    seen = Examined(Admission(1, 1, 1, 1, 1, True, {}, ""), 1, 1)
     return _lines(seen, [summary_of()], [Path(NAME)])  # type: ignore[list-item]
 
 

@@ -123,3 +123,18 @@ def test_a_bug_outlives_its_runs(tmp_path: Path) -> None:
         assert prune_runs(store, find_paths(), tmp_path, 0) == runs[:1]
         assert store.bug(1).runs == 3
         assert begin(store) == runs[-1] + 1
+
+
+def test_one_bug_is_marked(tmp_path: Path) -> None:
+    """And no other; there must be one."""
+    with Store(tmp_path / "s.db") as store:
+        run = begin(store)
+        add(store, run, broken(0, TORN))
+        add(store, run, broken(1, LOST))
+        store.mark_bug(2, BugStatus.IGNORED, "by design")
+        assert [(bug.status, bug.reason) for bug in store.bugs()] == [
+            ("new", ""),
+            ("ignored", "by design"),
+        ]
+        with pytest.raises(ConfigError, match="no bug 3"):
+            store.mark_bug(3, BugStatus.IGNORED, "")
