@@ -27,6 +27,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 HARNESS = {
     "vocabulary": [
         {"documented", "errors", "evidence", "model", "seeds", "shown"},
+        {"named"},
         {"codec", "invariants", "paths"},
     ],
     "faults": [

@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 COMMAND = "tornpage"
+PART_BYTES = 1 << 20
+"""A program may be larger than memory."""
 PASSWORD = re.compile(r"((?<=://)[^/:@]*):[^/@]*(?=@)|([?&](?:ssl)?password=)[^&]*")
 """In a URL, before its host or among its parameters."""
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -98,7 +100,9 @@ def _hash(paths: Iterable[Path]) -> str:
     digest = xxhash.xxh3_64()
     for path in paths:
         try:
-            digest.update(path.read_bytes())
+            with path.open("rb") as file:
+                while part := file.read(PART_BYTES):
+                    digest.update(part)
         except OSError as error:
             raise TargetError(f"{path}: {error.strerror}") from error
     return digest.hexdigest()

@@ -14,7 +14,7 @@
 
 What is not understood, or what the fault layer cannot do, is refused with the line of the key.
 
-May import: codec, errors, model.
+May import: codec, errors, model, named.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from tornpage.vocabulary.codec import first_error
-from tornpage.vocabulary.errors import PlanError
+from tornpage.vocabulary.errors import ConfigError, PlanError
 from tornpage.vocabulary.model import Action, Fault, FaultKind, FaultPlan
+from tornpage.vocabulary.named import parse_toml, read_toml_text
 
 __all__ = ["KeyLines", "compile_plan", "format_plan", "load_plan", "parse_plan", "resolve_mask"]
 
@@ -142,16 +143,16 @@ class KeyLines:
 def load_plan(path: Path) -> FaultPlan:
     """Reads a plan file. Raises PlanError."""
     try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path}: {error}") from error
+        text = read_toml_text(path, "plan")
+    except ConfigError as error:
+        raise PlanError(str(error)) from error
     return parse_plan(text, str(path))
 
 
 def parse_plan(text: str, source: str = "plan") -> FaultPlan:
     """Parses and checks a plan; source names it in messages. Raises PlanError with a line number."""
     try:
-        data = tomllib.loads(text)
+        data = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{source}: {error}") from error
     lines = KeyLines(text)

@@ -13,6 +13,7 @@ May import: paths, process.
 from __future__ import annotations
 
 import fcntl
+import glob
 import multiprocessing
 import os
 import shutil
@@ -85,7 +86,7 @@ def _remove_if_left(folder: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not folder.is_symlink():
-            for semaphore in SEMAPHORES.glob(f"sem.{folder.name}-*"):
+            for semaphore in SEMAPHORES.glob(f"sem.{glob.escape(folder.name)}-*"):
                 semaphore.unlink(missing_ok=True)
             shutil.rmtree(folder, ignore_errors=True)
     except OSError:

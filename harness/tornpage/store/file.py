@@ -60,6 +60,7 @@ class StoreFile:
         try:
             if write:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                self._require_one_name()
             return self._open(write)
         except OSError as error:
             raise ConfigError(f"{error.filename or path}: {error.strerror}") from error
@@ -79,7 +80,8 @@ class StoreFile:
     def lock(self, db: Connection, what: str) -> Callable[[], None]:  # noqa: ARG002
         """Takes the lock of "run 3" or "night 1"; the returned call lets go of it. ConfigError naming its
         owner if somebody has it."""
-        return RunLock(self._path.with_name(f"{what.replace(' ', '-')}.lock"), what).release
+        own = self._path.resolve()  # a link is another name, not another store
+        return RunLock(own.with_name(f"{what.replace(' ', '-')}.lock"), what).release
 
     def lock_again(self, db: Connection, what: str) -> Callable[[], None]:
         """The same; a file does not go away."""
@@ -109,6 +111,14 @@ class StoreFile:
             return engine
         engine.dispose()
         return self._engine("mode=ro")
+
+    def _require_one_name(self) -> None:
+        """SQLite's log and our locks lie beside a name: under a second one there is a second of both."""
+        if self._path.exists() and self._path.stat().st_nlink > 1:
+            raise ConfigError(
+                f"{self._path}: the file has another name (a hard link), under which it may have another "
+                "owner; copy it, or use a symbolic link"
+            )
 
     def _prepare(self, engine: Engine) -> None:
         """In one transaction, which excludes all others. The log that the file gets lets others read."""

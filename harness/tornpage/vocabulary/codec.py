@@ -4,13 +4,12 @@ files that people write, as typed objects.
 Reading is strict: an unknown key or a value of another type is an error, so that what another version wrote
 is noticed instead of misread; a missing key takes its default. Bytes are base64.
 
-May import: errors.
+May import: errors, named.
 """
 
 from __future__ import annotations
 
 import functools
-import tomllib
 import typing
 from collections.abc import Hashable
 from pathlib import Path
@@ -22,10 +21,9 @@ from pydantic_core import to_json as write
 from pydantic_core import to_jsonable_python as plain
 
 from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.named import parse_toml, read_toml_text
 
 __all__ = ["first_error", "from_json", "read_toml", "to_json", "to_plain"]
-
-TOML_MAX_BYTES = 1 << 20
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -59,17 +57,14 @@ def from_json(cls: type[T], text: str | bytes) -> T:
 def read_toml(cls: type[M], path: Path, what: str, **given: Any) -> M:
     """The file as a `cls`. what: it is meant to be, as "campaign"; given: keys that it may leave out. Raises
     ConfigError naming file and key."""
+    text = read_toml_text(path, what)
     try:
-        if path.stat().st_size > TOML_MAX_BYTES:
-            raise ConfigError(f"{path}: larger than {TOML_MAX_BYTES >> 20} MiB, no {what}")
-        return cls.model_validate({**given, **tomllib.loads(path.read_text(encoding="utf-8"))})
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
+        return cls.model_validate({**given, **parse_toml(text)})
     except RecursionError as error:
         raise ConfigError(f"{path}: nested too deeply") from error
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_error(error)}") from error
-    except ValueError as error:  # no UTF-8, or no TOML
+    except ValueError as error:  # no TOML
         raise ConfigError(f"{path}: {error}") from error
 
 

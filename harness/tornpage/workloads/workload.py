@@ -8,7 +8,7 @@ A campaign names a workload, and its parameters if they are not the workload's o
 
 The generators ask the oracle's model nothing; they keep a small book of what exists (book.py).
 
-May import: backups, churn, codec, errors, linkbench, mix, parse, script, seeds, smoke, tpcc.
+May import: backups, churn, codec, errors, linkbench, mix, named, parse, script, seeds, smoke, tpcc.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import xxhash
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tornpage.vocabulary.codec import first_error
-from tornpage.vocabulary.errors import WorkloadError
+from tornpage.vocabulary.errors import ConfigError, WorkloadError
+from tornpage.vocabulary.named import read_named
 from tornpage.vocabulary.seeds import make_rng
 from tornpage.workloads.backups import BackupParams, generate_backup
 from tornpage.workloads.churn import ChurnParams, generate_churn
@@ -55,6 +56,9 @@ PAGE_SIZE = "4096"
 """Of a target that is not told another."""
 
 
+SCRIPT_MAX_BYTES = 16_000_000
+
+
 class FileParams(BaseModel):
     """A script in a file, run as it is; the seed changes nothing."""
 
@@ -72,7 +76,7 @@ class InlineParams(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    script: str = Field(max_length=16_000_000)
+    script: str = Field(max_length=SCRIPT_MAX_BYTES)
     """The text."""
 
 
@@ -93,10 +97,11 @@ def _read_pinned(path: Path, known: str) -> str:
 
 def _read_script(path: Path) -> str:
     try:
-        data = path.read_bytes()
+        data = read_named(path, SCRIPT_MAX_BYTES, "script")
+    except ConfigError as error:
+        raise WorkloadError(str(error)) from error
+    try:
         return data.decode("ascii")
-    except OSError as error:
-        raise WorkloadError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise WorkloadError(f"{path}: script line {line}: not ASCII") from error
@@ -126,7 +131,7 @@ class LinesParams(BaseModel):
     """The file."""
     hash: str = ""
     """As of `file`."""
-    script: str = Field(default="", max_length=16_000_000)
+    script: str = Field(default="", max_length=SCRIPT_MAX_BYTES)
     """Without a path: the text."""
 
 

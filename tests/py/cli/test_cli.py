@@ -128,3 +128,25 @@ def test_a_group_without_a_command_says_so() -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (2, "tornpage: a command is missing\n")
     assert "doublewrite" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "error",
+    ["ImportError('libx.so: failed to map\\nsegment')", "MemoryError()", "OSError(12, 'no')"],
+)
+def test_what_cannot_be_loaded_is_a_failure_of_the_harness(error: str) -> None:
+    """No finding (exit code 1), and no traceback: one line and exit code 2."""
+    code = f"""
+import sys
+class Broken:
+    def find_spec(self, name, path=None, target=None):
+        if name == "tornpage.cli.main":
+            raise {error}
+sys.meta_path.insert(0, Broken())
+from tornpage.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, check=False)
+    assert done.returncode == 2
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith(f"tornpage: could not be loaded: {error.partition('(')[0]}")

@@ -101,3 +101,16 @@ def test_a_signal_at_the_end_leaves_nothing(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], check=False, env=dict(os.environ))
     assert done.returncode == 7
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_name_of_a_folder_is_no_pattern(tmp_path: Path) -> None:
+    """One that is called `tornpage-*` and whose owner is gone takes nobody's semaphores along."""
+    with scratch_folder() as folder:
+        lock = multiprocessing.get_context("spawn").Lock()
+        odd = tmp_path / "tornpage-*"
+        odd.mkdir()
+        (odd / LOCK).touch()
+        with scratch_folder():
+            assert not odd.exists()
+        assert len(list(SEMAPHORES.glob(f"sem.{folder.name}-*"))) == 1
+        del lock

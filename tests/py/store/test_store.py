@@ -138,6 +138,23 @@ def test_a_run_has_one_owner(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.glob("*.lock")] == []
 
 
+def test_a_link_is_another_name_and_no_other_store(tmp_path: Path) -> None:
+    """A run has one owner under whatever name; with a hard link there would be two logs: refused."""
+    (tmp_path / "other").mkdir()
+    path, link = tmp_path / "s.db", tmp_path / "other" / "link.db"
+    link.symlink_to(path)
+    with Store(path) as first:
+        run = begin(first)
+        with Store(link) as second, pytest.raises(ConfigError, match="has an owner that lives"):
+            second.own_run(run)
+    assert [one.name for one in (tmp_path / "other").iterdir()] == ["link.db"]
+    os.link(path, tmp_path / "other" / "hard.db")
+    with pytest.raises(ConfigError, match="another name"):
+        Store(tmp_path / "other" / "hard.db")
+    with Store(path, write=False) as reader:
+        assert reader.run(run).id == run
+
+
 def test_another_census_is_refused(tmp_path: Path) -> None:
     """The verdicts of a run belong to the censuses with which it began."""
     census = CensusRow("a", True, "h1", 10, 5, (Violation(3, "x"),), {"reads": 1})
