@@ -7,18 +7,20 @@ May import: errors, place, sql.
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import time
 from collections.abc import Callable
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Self, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
+from sqlalchemy.exc import DatabaseError, DBAPIError, InternalError, OperationalError
 
 from tornpage.store.place import Place, place_of
 from tornpage.store.sql import line_of
-from tornpage.vocabulary.errors import MachineError
+from tornpage.vocabulary.errors import DamagedError, MachineError
 
 __all__ = ["Database"]
 
@@ -26,6 +28,10 @@ AWAY_S = 120.0
 """How long a server may be away: it is restarted, or the network is."""
 AGAIN_S = 0.5
 T = TypeVar("T")
+
+
+_SPOILT = re.compile(r"malformed|decode to UTF-8")
+"""What SQLite says of bytes that are not what they were, where it does not say DatabaseError."""
 
 
 class Database:
@@ -61,7 +67,8 @@ class Database:
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """All or nothing. `work` is done again where the server went away: twice is the same as once.
-        MachineError where the disk is full, or the server stays away."""
+        MachineError where the disk is full, or the server stays away; DamagedError where what is stored
+        cannot be read."""
         return self._transact(work, True)
 
     def _apart(self, work: Callable[[Connection], None]) -> None:
@@ -85,10 +92,20 @@ class Database:
             except DBAPIError as error:
                 if error.connection_invalidated:
                     self._await(error)
+                elif type(error) is DatabaseError or _SPOILT.search(line_of(error)):
+                    raise self._damaged(line_of(error)) from error
                 elif isinstance(error, OperationalError | InternalError):
                     raise MachineError(f"{self.name}: {line_of(error)}") from error
                 else:
                     raise
+            except (DamagedError, UnicodeDecodeError, JSONDecodeError) as error:
+                raise self._damaged(str(error)) from error
+
+    def _damaged(self, what: str) -> DamagedError:
+        return DamagedError(
+            f"{self.name}: the store is damaged: {what}; put a whole copy in its place, where --resume can "
+            "go on, or choose another"
+        )
 
     def _await(self, lost: DBAPIError) -> None:
         """Comes back when the server does, with all locks."""

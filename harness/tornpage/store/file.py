@@ -67,7 +67,11 @@ class StoreFile:
         except OperationalError as error:
             raise ConfigError(f"{path}: {error.orig}") from error
         except DatabaseError as error:
-            raise ConfigError(f"{path}: not a result store of Tornpage ({error.orig})") from error
+            raise ConfigError(
+                f"{path}: not a result store of Tornpage, or a damaged one ({error.orig})"
+            ) from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path}: a damaged result store ({error})") from error
 
     def begin(self, db: Connection, write: bool) -> None:
         """A writing transaction waits for its turn at once, so that it never fails in its middle."""

@@ -190,7 +190,7 @@ class MemoryStore(Database):
         """The newest first."""
         nights = schema.night
         query = select(nights).where(nights.c.state == "running").order_by(nights.c.id.desc())
-        return [_night(row) for row in self.read(lambda db: db.execute(query).all())]
+        return self.read(lambda db: [_night(row) for row in db.execute(query)])
 
     def own_night(self, night: int) -> Night:
         """A night, owned by this store from now on. ConfigError if its owner lives."""
@@ -214,10 +214,10 @@ class MemoryStore(Database):
     def night(self, night: int) -> Night:
         """ConfigError if there is no such night."""
         query = select(schema.night).where(schema.night.c.id == night)
-        row = self.read(lambda db: db.execute(query).one_or_none())
-        if row is None:
+        found = self.read(lambda db: [_night(row) for row in db.execute(query)])
+        if not found:
             raise ConfigError(f"{self.name}: no night {night}")
-        return _night(row)
+        return found[0]
 
 
 def _night(row: Row[Any]) -> Night:

@@ -191,7 +191,7 @@ class Store(MemoryStore):
 
     def _runs(self, *where: ColumnElement[bool]) -> list[Run]:
         query = select(_RUNS).where(*where).order_by(_RUNS.c.id)
-        return [_run(row) for row in self.read(lambda db: db.execute(query).all())]
+        return self.read(lambda db: [_run(row) for row in db.execute(query)])
 
     def _change(self, run: int, values: Mapping[str, object], *where: ColumnElement[bool]) -> None:
         """The same twice is the same as once."""
@@ -256,7 +256,12 @@ class Store(MemoryStore):
         rows, violations = schema.census, schema.census_violation
         query = select(rows).where(rows.c.run == run)
         of = select(violations).where(violations.c.run == run).order_by(violations.c.position)
-        found, told = self.read(lambda db: (db.execute(query).all(), db.execute(of).all()))
+        found, told = self.read(
+            lambda db: (
+                [(row, json.loads(row.counters)) for row in db.execute(query)],
+                db.execute(of).all(),
+            )
+        )
         broken: dict[str, list[Row[Any]]] = {}
         for row in told:
             broken.setdefault(row.config, []).append(row)
@@ -268,10 +273,10 @@ class Store(MemoryStore):
                 events=row.events,
                 writes=row.writes,
                 violations=tuple(_violation(one) for one in broken.get(row.config, ())),
-                counters=json.loads(row.counters),
+                counters=counters,
                 bugs=tuple(one.bug for one in broken.get(row.config, ())),
             )
-            for row in sorted(found, key=lambda row: row.config)
+            for row, counters in sorted(found, key=lambda pair: pair[0].config)
         ]
 
     def put_exploration(self, run: int, config: str, summary: Mapping[str, Any]) -> None:
@@ -289,8 +294,9 @@ class Store(MemoryStore):
         """What the explorer said of each explored configuration of a run."""
         rows = schema.exploration
         query = select(rows.c.config, rows.c.summary).where(rows.c.run == run)
-        found = self.read(lambda db: db.execute(query).all())
-        return {config: json.loads(summary) for config, summary in sorted(map(tuple, found))}
+        return self.read(
+            lambda db: {of: json.loads(text) for of, text in sorted(map(tuple, db.execute(query)))}
+        )
 
     # -- trials ---------------------------------------------------------------------------------
 

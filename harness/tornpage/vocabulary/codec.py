@@ -20,7 +20,7 @@ from pydantic_core import PydanticSerializationError
 from pydantic_core import to_json as write
 from pydantic_core import to_jsonable_python as plain
 
-from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.errors import ConfigError, DamagedError
 from tornpage.vocabulary.named import parse_toml, read_toml_text
 
 __all__ = ["first_error", "from_json", "read_toml", "to_json", "to_plain"]
@@ -46,12 +46,12 @@ def to_plain(value: Any) -> Any:
 
 
 def from_json(cls: type[T], text: str | bytes) -> T:
-    """Builds a `cls` from what to_json() made of one. Raises ConfigError naming the field that is unknown,
+    """Builds a `cls` from what to_json() made of one. Raises DamagedError naming the field that is unknown,
     missing, or of another type."""
     try:
         return typing.cast(T, _adapter(typing.cast(Hashable, cls)).validate_json(text, strict=True))
     except ValidationError as error:
-        raise ConfigError(first_error(error, getattr(cls, "__name__", str(cls)))) from error
+        raise DamagedError(first_error(error, getattr(cls, "__name__", str(cls)))) from error
 
 
 def read_toml(cls: type[M], path: Path, what: str, **given: Any) -> M:

@@ -3,6 +3,7 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
 
     TornpageError
     ├── ConfigError          a file or an argument of the user is wrong (exit code 2)
+    │   ├── DamagedError     what the harness has written itself is not what it was
     │   ├── PlanError        fault plan
     │   └── WorkloadError    workload definition or script
     ├── TargetError          the target cannot be run at all: program or preload missing
@@ -25,6 +26,7 @@ __all__ = [
     "CensusError",
     "ChildError",
     "ConfigError",
+    "DamagedError",
     "FailedRunError",
     "Interrupted",
     "MachineError",
@@ -43,6 +45,10 @@ class TornpageError(Exception):
 
 class ConfigError(TornpageError):
     """Something that a user wrote is wrong; the message names the place (file, line, key)."""
+
+
+class DamagedError(ConfigError):
+    """What this or another version of the harness has written is not, or no more, as it is read here."""
 
 
 class PlanError(ConfigError):

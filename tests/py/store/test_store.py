@@ -17,7 +17,7 @@ from sqlalchemy import event
 
 from tornpage.store.rows import CensusRow
 from tornpage.store.store import Store
-from tornpage.vocabulary.errors import ConfigError, MachineError
+from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
 from tornpage.vocabulary.model import Outcome, Violation
 
 
@@ -258,3 +258,46 @@ def test_settings_keep_their_order(tmp_path: Path) -> None:
     with Store(tmp_path / "tornpage.db") as store:
         run = store.begin_run("x", "engine", 1, 1, settings)
         assert json.dumps(store.run(run.id).settings) == json.dumps(settings)
+
+
+DAMAGE = {
+    "settings": ("update run set settings = '{'", lambda store: store.run(1)),
+    "a result": ("update trial set result = '{\"nimber\": 1}'", lambda store: store.trial(1, 0)),
+    "a summary": (
+        "insert into exploration values (1, 'a', '[')",
+        lambda store: store.explorations(1),
+    ),
+    "counters": ("update census set counters = '{,}'", lambda store: store.censuses(1)),
+    "a bug": ("update bug set invariants = '[5'", lambda store: store.bugs()),
+    "text": ("update run set campaign = cast(x'ff31' as text)", lambda store: store.runs()),
+    "pages": ("", lambda store: list(store.trials(1))),
+}
+
+
+@pytest.mark.parametrize("where", DAMAGE)
+def test_damage_is_told_with_the_name_of_the_store(where: str, tmp_path: Path) -> None:
+    """Whatever cannot be read any more: the cause, the file, and what to do."""
+    path = tmp_path / "s.db"
+    with Store(path) as store:
+        run = begin(store)
+        store.put_census(run, CensusRow("a", True, "h1", 10, 5, (Violation(3, "x"),), {"reads": 1}))
+        store.start_trial(run, make_spec(0), "page0", "none")
+        store.finish_trial(run, make_result(0, broken=5))
+    sql, read = DAMAGE[where]
+    with sqlite3.connect(path) as db:
+        if sql:
+            db.execute(sql)
+        else:
+            (root,) = db.execute(
+                "select rootpage from sqlite_master where name = 'trial'"
+            ).fetchone()
+            (size,) = db.execute("pragma page_size").fetchone()
+            db.execute("pragma wal_checkpoint(truncate)")
+    db.close()
+    if not sql:
+        data = bytearray(path.read_bytes())
+        data[(root - 1) * size : root * size] = b"\xff" * size
+        path.write_bytes(data)
+    with Store(path, write=False) as store, pytest.raises(TornpageError) as told:
+        read(store)
+    assert str(path) in str(told.value) and "damaged" in str(told.value)
