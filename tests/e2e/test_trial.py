@@ -263,6 +263,13 @@ def test_a_kill_while_the_database_is_made_is_told_apart(
     assert result.outcome is Outcome.CLEAN, result
 
 
+def test_a_stale_block_needs_a_log(target: EngineTarget, scratch: Path, tmp_path: Path) -> None:
+    """A plan that asks for one where the crash comes before the log is made is refused in words."""
+    fault = Fault(FaultKind.WRITE, 1, Action.KILL, sectors="all")
+    with pytest.raises(PlanError, match=r"stale_log: .*before the log is made"):
+        run(FaultPlan(run=(fault,), stale_log=True), target, scratch, tmp_path)
+
+
 def test_an_io_error_is_judged_too(target: EngineTarget, scratch: Path, tmp_path: Path) -> None:
     """A failed fsync stops the engine (I23); what it had acknowledged is there after recovery."""
     fault = Fault(FaultKind.FSYNC, 40, Action.ERROR, file="ib_logfile0", error="EIO")
