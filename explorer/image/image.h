@@ -98,7 +98,7 @@ uint64_t image_hash(image_t *image);
 typedef struct image_watch {
     /** Each change and sync, after it. It may complete the event (its site) before it is kept. */
     void (*event)(void *ctx, fs_event_t *event, const char *path);
-    /** Each write, before it. */
+    /** Each write, before it; with length 0 each new size. */
     void (*before)(void *ctx, uint32_t inode, const char *path, uint64_t offset, uint64_t len);
     /** Each read of as many bytes as were asked for. */
     void (*read)(void *ctx, uint32_t inode, const char *path, uint64_t offset, uint64_t len);

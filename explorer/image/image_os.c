@@ -160,12 +160,17 @@ static dberr_t io_too_large(os_t *os)
     return DB_IO_ERROR;
 }
 
-static dberr_t io_write(os_file_t *file, uint64_t offset, const void *buf, size_t len)
+static void tell_before(os_file_t *file, uint64_t offset, uint64_t len)
 {
     const image_watch_t *watch = os_of(file->os)->watch;
     if (watch != NULL && watch->before != NULL) {
         watch->before(watch->ctx, file_of(file)->inode, file_path(file), offset, len);
     }
+}
+
+static dberr_t io_write(os_file_t *file, uint64_t offset, const void *buf, size_t len)
+{
+    tell_before(file, offset, len);
     image_t *image = os_of(file->os)->image;
     fs_event_t event = {.kind = FS_WRITE,
                         .offset = offset,
@@ -191,6 +196,7 @@ static dberr_t io_truncate(os_file_t *file, uint64_t size_bytes)
     fs_event_t event = {.kind = FS_TRUNCATE,
                         .offset = size_bytes,
                         .old_size = image_size(image, file_of(file)->inode)};
+    tell_before(file, 0, 0);
     if (!image_truncate(image, file_of(file)->inode, size_bytes)) {
         return io_too_large(file->os);
     }

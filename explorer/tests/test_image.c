@@ -368,6 +368,49 @@ static void test_os(void **state)
     image_destroy(image);
 }
 
+typedef struct heard {
+    const image_t *image;
+    uint64_t sizes[4]; /**< of the file, when that was heard */
+    uint32_t n;
+} heard_t;
+
+static void hear_before(void *ctx, uint32_t inode, const char *path, uint64_t offset, uint64_t len)
+{
+    heard_t *heard = ctx;
+    (void)path;
+    (void)offset;
+    (void)len;
+    heard->sizes[heard->n++] = image_size(heard->image, inode);
+}
+
+static void hear_event(void *ctx, fs_event_t *event, const char *path)
+{
+    (void)ctx;
+    (void)event;
+    (void)path;
+}
+
+/** A new size is heard of while the old content is there, as a write is: it may tell whose file it was. */
+static void test_watch_before(void **state)
+{
+    image_t *image = image_create();
+    os_t *os = image_os(image);
+    heard_t heard = {.image = image};
+    const image_watch_t watch = {.event = hear_event, .before = hear_before, .ctx = &heard};
+    os_file_t *file = NULL;
+    (void)state;
+    image_os_watch(image, &watch);
+    assert_int_equal(os->vt->open(os, "f", OS_CREATE_NEW, &file), DB_SUCCESS);
+    memcpy(file->path, "f", 2);
+    assert_int_equal(os->vt->write(file, 2, "abc", 3), DB_SUCCESS);
+    assert_int_equal(os->vt->truncate(file, 0), DB_SUCCESS);
+    os->vt->close(file);
+    assert_int_equal(heard.n, 2);
+    assert_int_equal(heard.sizes[0], 0);
+    assert_int_equal(heard.sizes[1], 5);
+    image_destroy(image);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_version_of_what_is_kept),
         cmocka_unit_test(test_sparse_file),
         cmocka_unit_test(test_os),
+        cmocka_unit_test(test_watch_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
