@@ -68,9 +68,11 @@ const char ARGUMENTS_HELP[] =
     "  --in-full N        of N images one is scanned anew as well, to the same report; default 64\n"
     "  --batch N          states per process; --deadline SECONDS until a state hangs (default 20;\n"
     "                     behind the first one that did, a tenth and a second)\n"
+    "  --canaries         at last states that must be condemned: where one is not, there is no "
+    "verdict\n"
     "  --json             JSON lines: violations, last a summary\n"
     "exit codes: 0 right, 1 violations, 2 usage, 3 no state was run, 10 no verdict: the machine "
-    "failed\n";
+    "failed, 11 no verdict: the judge is deaf\n";
 
 int arguments_usage(const char *what, const char *value)
 {
@@ -195,6 +197,7 @@ enum {
     OPT_WRITE_SITES,
     OPT_PROMISE,
     OPT_FS,
+    OPT_CANARIES,
     OPT_JSON,
     OPT_HELP
 };
@@ -241,6 +244,7 @@ static const struct option LONG_OPTIONS[] = {
     {"write-sites", required_argument, NULL, OPT_WRITE_SITES},
     {"promise", required_argument, NULL, OPT_PROMISE},
     {"fs", required_argument, NULL, OPT_FS},
+    {"canaries", no_argument, NULL, OPT_CANARIES},
     {"json", no_argument, NULL, OPT_JSON},
     {"help", no_argument, NULL, OPT_HELP},
     {NULL, 0, NULL, 0},
@@ -409,6 +413,8 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_SCRATCH:
         args->scratch = value;
         return true;
+    case OPT_CANARIES:
+        return args->canaries = true;
     case OPT_JSON:
         return args->json = true;
     case OPT_HELP:

@@ -9,6 +9,8 @@
 
 enum { EXIT_CLEAN, EXIT_VIOLATION, EXIT_USAGE, EXIT_NOTHING };
 
+#define EXIT_DEAF 11 /**< a canary was not condemned: no verdict */
+
 #define AT_MAX 1024U
 
 /** What is asked for. It must stay where it is: parts point to others. */
@@ -32,6 +34,7 @@ typedef struct arguments {
     path_set_t ignored;         /**< files that are no part of an image */
     site_map_t sites;           /**< of writes, if any is said */
     const char *write_sites;    /**< file with those of single writes; NULL: there is none */
+    bool canaries;              /**< make them as well, and judge them */
     bool json;
     bool help;
     bool list_models;

@@ -3,7 +3,7 @@
 Place: top of the explorer.
 
 Exit codes: 0 all states right, 1 violations, 2 usage or unusable input, 3 no state was run, 10 the machine
-failed: no verdict. */
+failed: no verdict, 11 a canary was not condemned: no verdict. */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -54,13 +54,27 @@ static int exit_code(uint32_t printed, const counts_t *counts)
                                                : EXIT_CLEAN;
 }
 
+/** code, unless the judge is deaf. */
+static int heard(const summary_t *summary, int code)
+{
+    const canary_t *canary = canaries_deaf(&summary->canaries);
+    if (canary == NULL) {
+        return code;
+    }
+    (void)fprintf(stderr,
+                  "tornpage-explore: the judge is deaf: %s (I%" PRIu32 ") is condemned by %s\n",
+                  canary->name, canary->invariant, canary->by);
+    return EXIT_DEAF;
+}
+
 /** Prints what was found. */
 static int tell(const arguments_t *args, shared_t *shared, summary_t *summary)
 {
     uint64_t n = shared_records(shared, &summary->records_lost);
     n = report_reduce(shared->records, n);
-    return exit_code(report_print(&shared->counts, shared->records, n, summary, args->json),
-                     &shared->counts);
+    int code = exit_code(report_print(&shared->counts, shared->records, n, summary, args->json),
+                         &shared->counts);
+    return heard(summary, code);
 }
 
 /** Writes what a slice has found. */
@@ -74,7 +88,7 @@ static int hand_over(const arguments_t *args, shared_t *shared, const summary_t 
                       args->slice_file);
         return EXIT_MACHINE;
     }
-    return EXIT_CLEAN;
+    return heard(summary, EXIT_CLEAN);
 }
 
 /** Prints what all slices have found. */
@@ -129,6 +143,9 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
         summary.complete = runner_run(&explorer, &plan, &args->run, &summary.seconds);
     } else if (!runner_run_only(&explorer, &args->run, &summary.seconds)) {
         code = arguments_usage("--only: there is no such state", "");
+    }
+    if (args->canaries && !one && atomic_load(&shared->machine_failures) == 0) {
+        runner_run_canaries(&explorer, &args->run, args->plan.from_seq, &summary.canaries);
     }
     if (atomic_load(&shared->machine_failures) > 0) {
         code = EXIT_MACHINE;

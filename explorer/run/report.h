@@ -2,6 +2,7 @@
 #ifndef EXPLORER_REPORT_H
 #define EXPLORER_REPORT_H
 
+#include "explorer/run/canary.h"
 #include "explorer/run/shared.h"
 #include "explorer/targets/target.h"
 
@@ -16,6 +17,7 @@ typedef struct summary {
     const site_map_t *sites; /**< of writes; NULL: those of the engine, or of SQLite */
     double seconds;
     uint64_t records_lost; /**< for want of room */
+    canaries_t canaries;   /**< n = 0: nobody asked for them */
 } summary_t;
 
 /** Findings by kind of their state (site and findings). Keeps of each kind and image the smallest state, and returns

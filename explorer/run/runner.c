@@ -497,6 +497,72 @@ bool runner_run(explorer_t *explorer, const state_plan_t *plan, const run_limits
     return all;
 }
 
+/* ---- canaries ---- */
+
+static _Noreturn void canary_child(const runner_t *runner, uint32_t i, uint32_t from_point,
+                                   canary_t *canary)
+{
+    canary_try(runner->explorer, i, from_point, canary);
+    target_close(&runner->explorer->target);
+    child_exit(EXIT_SUCCESS);
+}
+
+/** One after the other, along the trace. told: shared memory. */
+static _Noreturn void canary_worker(const runner_t *runner, uint64_t from_seq, canaries_t *told)
+{
+    explorer_t *explorer = runner->explorer;
+    uint32_t from_point = told->n > 0 ? canary_point(explorer, 0, from_seq) : 0;
+    for (uint32_t i = 0; i < told->n; i++) {
+        watch_t how;
+        canary_t *canary = &told->list[i];
+        persist_advance(&explorer->persist, canary_point(explorer, i, from_seq));
+        pid_t pid = fork_quiet(runner);
+        if (pid == 0) {
+            canary_child(runner, i, from_point, canary);
+        }
+        int status = watch_child(runner, pid, &how);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS) {
+            continue;
+        }
+        char words[160];
+        last_words(runner, words, sizeof(words));
+        if (machine_failed(runner, status, how == WATCH_HUNG)) {
+            break;
+        }
+        canary->fate = canary->fate == CANARY_JUDGED ? CANARY_CONDEMNED : CANARY_DEAF;
+        (void)snprintf(canary->by, sizeof(canary->by), "recovery, which %s: %s",
+                       how == WATCH_HUNG ? "hung" : "died", words);
+    }
+    child_exit(EXIT_SUCCESS);
+}
+
+void runner_run_canaries(explorer_t *explorer, const run_limits_t *limits, uint64_t from_seq,
+                         canaries_t *out)
+{
+    run_limits_t patient = *limits;
+    patient.budget_s = 0;
+    patient.progress_fd = 0;
+    runner_t runner = {.explorer = explorer, .limits = &patient, .log_fd = -1};
+    canaries_t *told =
+        mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(told != MAP_FAILED);
+    canaries_list(explorer->campaign, told);
+    pid_t pid = fork_child();
+    if (pid == 0) {
+        runner.log_fd = log_create();
+        explorer->progress = &explorer->shared->progress[0];
+        canary_worker(&runner, from_seq, told);
+    }
+    int status = wait_worker(&runner, pid);
+    if (ended_from_outside(status)) {
+        machine_failure(&runner, "a worker was ended from outside");
+    } else {
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS);
+    }
+    *out = *told;
+    (void)munmap(told, sizeof(*told));
+}
+
 bool runner_run_only(explorer_t *explorer, const run_limits_t *limits, double *seconds)
 {
     const fs_list_t *list = &explorer->trace->list;

@@ -2,9 +2,10 @@
 
 Place: beside report.c, below main.c.
 
-A file has JSON lines: first what is said of the slice, then its findings, then per image what it added to the counters.
+A file has JSON lines: first what is said of the slice, then its canaries and findings, then per image what it added to the counters.
 
     {"slice": 2, "of": 3, "depth": 1, "crash_points": 4, "events": 5, "complete": true, "lost": 0, "seconds": 0.5}
+    {"canaries": [{"name": "torn_page", "invariant": 5, "condemned": true, "by": "scan, I5"}]}
     {"key": 7, "state": "17.subset.3", "invariant": 5, "source": 1, "what": "...", "low": 0, "high": 1, "site": 2}
     {"image": 7, "add": [0, 1, 12, 3]}
 
@@ -102,6 +103,7 @@ bool slice_write(const char *path, shared_t *shared, const summary_t *summary, u
                                integer(summary->crash_points), "events", integer(summary->events),
                                "complete", (int)summary->complete, "lost", integer(lost), "seconds",
                                summary->seconds));
+    print_line(file, json_pack("{s:o}", "canaries", canaries_object(&summary->canaries)));
     for (uint64_t i = 0; i < n; i++) {
         write_record(file, &shared->records[i]);
     }
@@ -165,6 +167,7 @@ static bool read_slice(merge_t *merge, json_t *line)
                                .crash_points = said.crash_points,
                                .complete = true,
                                .events = said.events,
+                               .target = summary->target,
                                .engine = summary->engine,
                                .sites = summary->sites};
     }
@@ -247,6 +250,12 @@ static bool read_image(merge_t *merge, json_t *line)
     return true;
 }
 
+/** They are the same in each slice, since the recording is. */
+static bool read_canaries(merge_t *merge, const json_t *line)
+{
+    return canaries_read(json_object_get(line, "canaries"), &merge->summary->canaries);
+}
+
 static bool read_line(merge_t *merge, const char *text, size_t length)
 {
     json_t *line = json_loadb(text, length, 0, NULL);
@@ -255,6 +264,8 @@ static bool read_line(merge_t *merge, const char *text, size_t length)
         good = read_slice(merge, line);
     } else if (merge->slices != NULL && json_object_get(line, "state") != NULL) {
         good = read_record(merge, line);
+    } else if (merge->slices != NULL && json_object_get(line, "canaries") != NULL) {
+        good = read_canaries(merge, line);
     } else if (merge->slices != NULL && json_object_get(line, "image") != NULL) {
         good = read_image(merge, line);
     }

@@ -28,6 +28,17 @@ static inline bool target_case_is_twice(const target_case_t *c)
     return c->sample % TARGET_TWICE_EVERY == 0;
 }
 
+/** A state that must be condemned (run/canary.h), made of the end of a run. */
+typedef struct target_canary {
+    const char *name;
+    uint32_t invariant; /**< that it breaks */
+    uint64_t shows_as;  /**< bit per invariant that the same damage may show as */
+    bool twice;         /**< it shows when the image is recovered once more */
+    bool is_judged; /**< what make() has found is the outcome; else the target judges the image */
+    /** Makes it, of a target that is used for nothing else afterwards. @return why it cannot be made; NULL: it is made */
+    const char *(*make)(void *self, outcome_t *outcome);
+} target_canary_t;
+
 /** A kind of target, and with what it is asked: the same in all processes. */
 typedef struct target_kind {
     const char *name;
@@ -36,6 +47,9 @@ typedef struct target_kind {
     uint32_t n_counters;         /**< at most OUTCOME_COUNTERS_MAX */
     bool
         keeps_all; /**< its recovery takes nothing away that is durable, also where commits need not be so */
+    bool any_state; /**< no state is promised, only that recovery comes to an end */
+    const target_canary_t *canaries;
+    uint32_t n_canaries;
     bool has_deadline; /**< it ends a recovery that takes too long by itself */
 
     /** For the states of one process, on its image. history: what the rules know of the run that the images come from, or

@@ -131,6 +131,32 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
+    def test_every_canary_is_condemned(self) -> None:
+        """Each by its own invariant, or one that the same damage may show as; and the slices tell the same."""
+        (summary,) = self.explore("--states", "40", "--canaries")
+        canaries = summary["canaries"]
+        assert isinstance(canaries, list)
+        self.assertEqual([canary["name"] for canary in canaries if not canary["condemned"]], [])
+        by = {canary["name"]: canary["by"] for canary in canaries}
+        self.assertEqual(by["lost_commit"], "oracle, I1")
+        self.assertEqual(by["never_issued"], "oracle, I3")
+        self.assertEqual(by["foreign_page"], "scan, I5")
+        self.assertEqual(by["torn_page"], "scan, I5")
+        self.assertEqual(by["future_page"], "scan, I4")
+        self.assertEqual(by["unlogged_page"], "write_ahead, I4")
+        self.assertEqual(len(by), 8)
+        (without,) = self.explore("--states", "40")
+        self.assertNotIn("canaries", without)
+        parts = b""
+        with tempfile.TemporaryDirectory() as name:
+            file = Path(name) / "slice"
+            for part in ("1/2", "2/2"):
+                self.explore("--states", "40", "--canaries", "--slice", part, "--slice-file", str(file))
+                parts += file.read_bytes()
+            file.write_bytes(parts)
+            (merged,) = self.explore("--merge", str(file))
+        self.assertEqual(merged["canaries"], canaries)
+
     def test_clean_engine_has_no_violation(self) -> None:
         """All states of all models, and recovery paths that really ran."""
         (summary,) = self.explore("--jobs", "2")

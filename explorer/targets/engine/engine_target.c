@@ -7,6 +7,7 @@ the number. */
 #include <stdlib.h>
 
 #include "explorer/model/models.h"
+#include "explorer/targets/engine/engine_canary.h"
 
 #define BATCHES_EVERY 16U
 #define PURGE_EVERY 4U
@@ -70,6 +71,56 @@ static dberr_t engine_close_images(void *of, err_sink_t *err)
     return DB_SUCCESS;
 }
 
+/* ---- canaries ---- */
+
+static const char *foreign_page(void *of, outcome_t *outcome)
+{
+    engine_self_t *self = of;
+    (void)outcome;
+    return canary_foreign_page(&self->judge);
+}
+
+static const char *torn_page(void *of, outcome_t *outcome)
+{
+    engine_self_t *self = of;
+    (void)outcome;
+    return canary_torn_page(&self->judge);
+}
+
+static const char *future_page(void *of, outcome_t *outcome)
+{
+    engine_self_t *self = of;
+    (void)outcome;
+    return canary_future_page(&self->judge);
+}
+
+static const char *swapped_name(void *of, outcome_t *outcome)
+{
+    engine_self_t *self = of;
+    (void)outcome;
+    return canary_swapped_name(&self->judge);
+}
+
+static const char *unlogged_page(void *of, outcome_t *outcome)
+{
+    engine_self_t *self = of;
+    return canary_unlogged_page(&self->judge, outcome);
+}
+
+#define BIT(invariant) ((uint64_t)1 << (invariant))
+
+static const target_canary_t CANARIES[] = {
+    {.name = "foreign_page", .invariant = 5, .shows_as = BIT(5), .make = foreign_page},
+    {.name = "torn_page", .invariant = 5, .shows_as = BIT(5), .make = torn_page},
+    {.name = "future_page", .invariant = 4, .shows_as = BIT(4), .make = future_page},
+    {.name = "swapped_name", .invariant = 12, .shows_as = BIT(12) | BIT(30), .make = swapped_name},
+    {.name = "unlogged_page",
+     .invariant = 4,
+     .shows_as = BIT(4),
+     .is_judged = true,
+     .make = unlogged_page},
+};
+
 target_kind_t engine_target(const engine_config_t *config)
 {
     return (target_kind_t){.name = "engine",
@@ -77,6 +128,8 @@ target_kind_t engine_target(const engine_config_t *config)
                            .counters = COUNTERS,
                            .n_counters = ENGINE_COUNTERS,
                            .keeps_all = true,
+                           .canaries = CANARIES,
+                           .n_canaries = sizeof(CANARIES) / sizeof(CANARIES[0]),
                            .open = engine_open_images,
                            .judge = engine_judge,
                            .close = engine_close_images};

@@ -40,6 +40,7 @@ from tornpage.vocabulary.errors import (
 from tornpage.vocabulary.paths import Paths
 
 __all__ = [
+    "canary_places",
     "check_parts",
     "forget_slices",
     "give_up",
@@ -91,6 +92,7 @@ def run_losses(
     """
     done = store.explorations(run.id)
     parts = loss_parts(campaign)
+    heard = canary_places([config for config, _ in parts])
     left = [place for place, (config, _) in enumerate(parts) if config.label not in done]
     alone = crew.cluster is None and not _side_by_side(campaign, run.target, len(left), crew)
     jobs = crew.jobs if alone else 1
@@ -102,7 +104,7 @@ def run_losses(
             config, depth = parts[position]
             part = Part(
                 spec=undisturbed_spec(campaign, run.target, config),
-                limits=loss_limits(campaign, depth, jobs),
+                limits=replace(loss_limits(campaign, depth, jobs), canaries=position in heard),
                 first=position * STATES_MAX,
                 known=frozenset(store.finished_numbers(run.id)),
                 paths=crew.paths,
@@ -113,6 +115,14 @@ def run_losses(
         losses.end()
     forget_slices(crew.out, run.id)
     return len(parts) - losses.failed
+
+
+def canary_places(configs: Sequence[Config]) -> set[int]:
+    """Of what is crossed the first exploration each: there the judge is tried by canaries."""
+    first: dict[str, int] = {}
+    for place, config in enumerate(configs):
+        first.setdefault(config.label.partition(" ")[0], place)
+    return set(first.values())
 
 
 def _side_by_side(campaign: Campaign, target: str, left: int, crew: Crew) -> bool:

@@ -25,7 +25,7 @@ from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.state import plain_tables
 from tornpage.targets.target import Capability, Command, Target, last_object
-from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
+from tornpage.vocabulary.errors import ChildError, DeafError, MachineError, TargetError
 from tornpage.vocabulary.model import (
     FaultPlan,
     Outcome,
@@ -61,6 +61,7 @@ EXIT_CLEAN = 0
 EXIT_VIOLATIONS = 1
 EXIT_NOTHING = 3
 EXIT_MACHINE = 10
+EXIT_DEAF = 11
 BEFORE_ALL = 0
 """The crash point before a run: none behind `ready`."""
 JOBS = "jobs"
@@ -78,6 +79,7 @@ class Limits:
     = all of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again,
     3 that one too; events: only crash points after events of these numbers, both included, None = all;
     aim: only crash points after events by which the run broke a rule on bytes; else a quarter of the states;
+    canaries: also judge states that must be condemned;
     ignored_fsyncs: patterns of files whose fsync is a lie. Whoever looks for crash states has these limits;
     how long a state may take is the target's to say, and nobody else's."""
 
@@ -89,6 +91,7 @@ class Limits:
     events: tuple[int, int] | None = None
     ignored_fsyncs: tuple[str, ...] = ()
     aim: bool = False
+    canaries: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +196,8 @@ def explore(
     limits: Limits,
     tell: Callable[[str], None] | None = None,
 ) -> Exploration:
-    """Enumerates crash states. tell: hears how far it is. Raises ChildError when the explorer fails."""
+    """Enumerates crash states. tell: hears how far it is. Raises ChildError when the explorer fails,
+    DeafError where a canary is not condemned."""
     arguments = _arguments(spec, recording, limits)
     deadline = limits.budget_s * 2 + EXPLORER_DEADLINE_S if limits.budget_s else WHOLE_DEADLINE_S
     if tell is None:
@@ -245,6 +249,8 @@ def _arguments(spec: TrialSpec, recording: Recording, limits: Limits) -> list[st
     option = "--at-seq" if limits.aim else "--suspect"
     for seq in recording.suspect or ((BEFORE_ALL,) if limits.aim else ()):
         arguments += [option, str(seq)]
+    if limits.canaries:
+        arguments += ["--canaries"]
     for pattern in limits.ignored_fsyncs:
         arguments += ["--ignore-fsync", pattern]
     return arguments
@@ -383,8 +389,10 @@ def _explorer(
 def _run(
     command: Command, deadline_s: float, watch: Callable[[], None] | None = None
 ) -> ChildResult:
-    """Raises MachineError or ChildError unless the explorer has done its work."""
+    """Raises DeafError, MachineError or ChildError unless the explorer has done its work."""
     child = run_child(command.argv, command.env, deadline_s, watch=watch)
+    if child.exit_code == EXIT_DEAF:
+        raise DeafError(child.last_line.removeprefix("tornpage-explore: "))
     if child.exit_code == EXIT_MACHINE:
         raise MachineError(f"the explorer: {child.last_line}")
     if child.exit_code not in (EXIT_CLEAN, EXIT_VIOLATIONS, EXIT_NOTHING):

@@ -11,6 +11,7 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
     ├── CensusError          the run without a fault cannot be made, so that no trial can be judged
     │   └── FailedRunError   it was made, and the target failed: a verdict on its configuration
     ├── ChildError           a child process could not be started or reaped
+    ├── DeafError            a judge let a state pass that must be condemned: nothing it says counts
     └── MachineError         the machine failed the run (disk or memory full, a process killed): it can go on
         └── UnexploredError  an exploration has no result, others have (exit code 2, --resume makes it)
 
@@ -27,6 +28,7 @@ __all__ = [
     "ChildError",
     "ConfigError",
     "DamagedError",
+    "DeafError",
     "FailedRunError",
     "Interrupted",
     "MachineError",
@@ -77,6 +79,11 @@ class FailedRunError(CensusError):
 
 class ChildError(TornpageError):
     """A child process could not be started or reaped."""
+
+
+class DeafError(TornpageError):
+    """A canary, a state that must be condemned, was not: the message names it. Nothing that this judge called
+    right is known to be."""
 
 
 class MachineError(TornpageError):

@@ -18,7 +18,7 @@ from tornpage.campaigns.campaign import (
     undisturbed_spec,
 )
 from tornpage.campaigns.changes import Changes
-from tornpage.campaigns.lossrunner import loss_parts
+from tornpage.campaigns.lossrunner import canary_places, loss_parts
 from tornpage.faults.aim import RecoveryAim
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Action, Site, config_of
@@ -241,6 +241,15 @@ def test_the_million_campaign_explores_what_it_must() -> None:
             assert {config.options[name] for config, d in parts if d == depth} == values
     assert chosen.explore is not None
     assert chosen.explore.states * len(parts) * 0.79 > 1_100_000
+
+
+def test_the_judge_is_tried_once_for_each_configuration() -> None:
+    """In its first exploration, whatever else is drawn for that one."""
+    chosen = load_campaign("powerloss", data_folder("workloads"))
+    configs = [config for config, _ in loss_parts(chosen)]
+    tried = canary_places(configs)
+    assert len(configs) > len(tried) == len(chosen.configs())
+    assert tried == set(range(len(tried)))
 
 
 @pytest.mark.parametrize("name", ["powerloss", "churn", "mix", "backup", "storm", "linkbench"])

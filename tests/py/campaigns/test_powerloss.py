@@ -9,11 +9,18 @@ import pytest
 from builders import make_spec
 
 from tornpage.campaigns import powerloss
-from tornpage.campaigns.powerloss import Recording, lay_out_state, merge_slices
+from tornpage.campaigns.powerloss import (
+    Limits,
+    Recording,
+    explore,
+    lay_out_state,
+    merge_slices,
+)
 from tornpage.faults.process import ChildResult
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Command
+from tornpage.vocabulary.errors import DeafError
 from tornpage.vocabulary.model import Source
 
 SLOW_S = 500.0
@@ -98,3 +105,24 @@ def test_a_target_file_says_how_long_a_recovery_may_take(tmp_path: Path) -> None
     command = target.explore_command(tmp_path / "trace", tmp_path / "allowed", {})
     asked = float(command.argv[command.argv.index("--deadline") + 1])
     assert command.deadline_s == target.recover_command(tmp_path, {}).deadline_s == asked
+
+
+def test_a_judge_that_lets_a_canary_pass_is_deaf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its summary is not read, whatever it says; without the canaries nobody asks."""
+    target = EngineTarget(tmp_path, tmp_path)
+    monkeypatch.setattr(target, "explore_command", lambda *_: Command(("explore",)))
+    file = tmp_path / "file"
+    recording = Recording(file, file, file, None, tmp_path, 0, "", 1, (), {})
+    deaf = b"tornpage-explore: the judge is deaf: torn_page (I5) is condemned by nobody\n"
+
+    def run(argv: tuple[str, ...], _env: object, _deadline_s: float, **_: object) -> ChildResult:
+        asked = "--canaries" in argv
+        code, words = (11, deaf) if asked else (0, b"")
+        return ChildResult(code, 0, False, 0.0, 0, 0, SUMMARY, words)
+
+    monkeypatch.setattr(powerloss, "run_child", run)
+    assert explore(make_spec(0), target, recording, Limits()).summary == {"states": 1}
+    with pytest.raises(DeafError, match=r"^the judge is deaf: torn_page \(I5\) is condemned by"):
+        explore(make_spec(0), target, recording, Limits(canaries=True))

@@ -1,0 +1,119 @@
+/* Canaries: each is condemned by an honest judge, a deaf one is told, and what cannot be made is said to be so.
+The trace is the creation of a database, recorded in memory. */
+#include "runner_fixture.h"
+
+static const run_limits_t LIMITS = {.jobs = 1, .deadline_s = 5};
+
+static const canary_t *find(const canaries_t *canaries, const char *name)
+{
+    for (uint32_t i = 0; i < canaries->n; i++) {
+        if (strcmp(canaries->list[i].name, name) == 0) {
+            return &canaries->list[i];
+        }
+    }
+    fail_msg("no canary %s", name);
+    return NULL;
+}
+
+static canaries_t run(fixture_t *f)
+{
+    canaries_t canaries;
+    uint64_t hash = image_hash(f->image);
+    runner_run_canaries(&f->explorer, &LIMITS, 0, &canaries);
+    assert_int_equal(atomic_load(&f->shared->machine_failures), 0);
+    assert_int_equal(image_hash(f->image), hash);
+    return canaries;
+}
+
+/** Without tables and commits few can be made, and those are condemned. */
+static void test_an_honest_judge_hears(void **state)
+{
+    static const char *const CONDEMNED[] = {"no_prefix", "unlogged_page"};
+    static const char *const UNTRIED[] = {"lost_commit", "never_issued", "foreign_page",
+                                          "torn_page",   "future_page",  "swapped_name"};
+    canaries_t canaries = run(*state);
+    assert_null(canaries_deaf(&canaries));
+    assert_int_equal(canaries.n, 8);
+    for (size_t i = 0; i < sizeof(CONDEMNED) / sizeof(CONDEMNED[0]); i++) {
+        assert_int_equal(find(&canaries, CONDEMNED[i])->fate, CANARY_CONDEMNED);
+    }
+    for (size_t i = 0; i < sizeof(UNTRIED) / sizeof(UNTRIED[0]); i++) {
+        assert_int_equal(find(&canaries, UNTRIED[i])->fate, CANARY_UNTRIED);
+    }
+}
+
+/** Rules that tell nobody. */
+static void test_a_deaf_judge_is_told(void **state)
+{
+    fixture_t *f = *state;
+    const rules_config_t deaf = {.doublewrite = true};
+    judge_t *judge = engine_target_judge(&f->explorer.target);
+    rules_destroy(judge->rules);
+    judge->watch.ctx = judge->rules = rules_create(&deaf);
+    canaries_t canaries = run(f);
+    assert_non_null(canaries_deaf(&canaries));
+    assert_string_equal(canaries_deaf(&canaries)->name, "unlogged_page");
+    assert_string_equal(canaries_deaf(&canaries)->by, "nobody");
+    assert_string_equal(find(&canaries, "no_prefix")->by, "oracle, I3");
+}
+
+/** Where two ranges may hold the same state, nothing must be condemned. */
+static void test_a_range_of_equal_states_is_no_canary(void **state)
+{
+    fixture_t *f = *state;
+    allowed_prefix_t prefixes[3] = {f->prefix, f->prefix, f->prefix};
+    allowed_t allowed = {.prefixes = prefixes, .n = 3};
+    f->explorer.allowed = &allowed;
+    prefixes[1].digest = ~f->prefix.digest;
+    for (uint32_t line = 0; line < 3; line++) {
+        prefixes[line].line = line;
+    }
+    fs_event_t *last = &f->trace.list.events[f->trace.list.n - 1];
+    last->acked_line = last->issued_line = 1;
+    canaries_t canaries = run(f);
+    /* The run shows an empty database where a commit is acknowledged: the judge finds that one missing, whatever was
+    recorded, and an empty database where nothing is issued is right. */
+    assert_int_equal(find(&canaries, "lost_commit")->fate, CANARY_CONDEMNED);
+    assert_string_equal(find(&canaries, "lost_commit")->by, "oracle, I1");
+    last->acked_line = last->issued_line = 2;
+    canaries = run(f);
+    assert_int_equal(find(&canaries, "lost_commit")->fate, CANARY_UNTRIED);
+    assert_int_equal(find(&canaries, "never_issued")->fate, CANARY_UNTRIED);
+    last->acked_line = last->issued_line = 0;
+    f->explorer.allowed = &f->allowed;
+}
+
+/** What is told can be read back. */
+static void test_canaries_are_told(void **state)
+{
+    canaries_t told = {.n = 3,
+                       .list = {{"one", 5, CANARY_CONDEMNED, "scan, I5"},
+                                {"two", 12, CANARY_UNTRIED, "no table"},
+                                {"three", 1, CANARY_DEAF, "nobody"}}};
+    canaries_t read;
+    json_t *object = canaries_object(&told);
+    (void)state;
+    assert_true(canaries_read(object, &read));
+    assert_int_equal(read.n, told.n);
+    for (uint32_t i = 0; i < told.n; i++) {
+        assert_string_equal(read.list[i].name, told.list[i].name);
+        assert_string_equal(read.list[i].by, told.list[i].by);
+        assert_int_equal(read.list[i].invariant, told.list[i].invariant);
+        assert_int_equal(read.list[i].fate, told.list[i].fate);
+    }
+    assert_ptr_equal(canaries_deaf(&read), &read.list[2]);
+    assert_int_equal(json_object_set_new(json_array_get(object, 0), "name", json_integer(1)), 0);
+    assert_false(canaries_read(object, &read));
+    json_decref(object);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_an_honest_judge_hears, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_deaf_judge_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_range_of_equal_states_is_no_canary, setup, teardown),
+        cmocka_unit_test(test_canaries_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
