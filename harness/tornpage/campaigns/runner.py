@@ -7,8 +7,8 @@ number and the order in which they finish change nothing in the store. At most W
 runs, per worker are under way. A fault that is drawn only when its crashed image is there comes back with the
 verdict, and goes into the row before it.
 
-May import: admission, campaign, census, crew, errors, evidence, images, lossrunner, model, origin, paths,
-registry, rows, scratch, store, summary, target, undisturbed, workers.
+May import: admission, campaign, canaries, census, crew, errors, evidence, images, lossrunner, model, origin,
+paths, registry, rows, scratch, store, summary, target, undisturbed, workers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -24,11 +24,18 @@ from pathlib import Path
 
 from tornpage.campaigns.admission import audit_runs
 from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
+from tornpage.campaigns.canaries import play_canaries, require_hearing
 from tornpage.campaigns.census import failed_run
 from tornpage.campaigns.crew import Crew, Hands, Pending, Progress
 from tornpage.campaigns.evidence import keep_evidence
 from tornpage.campaigns.images import KeptImages
-from tornpage.campaigns.lossrunner import check_parts, give_up, loss_parts, run_losses
+from tornpage.campaigns.lossrunner import (
+    canary_places,
+    check_parts,
+    give_up,
+    loss_parts,
+    run_losses,
+)
 from tornpage.campaigns.origin import command_line, difference
 from tornpage.campaigns.undisturbed import censuses_by_script
 from tornpage.campaigns.workers import (
@@ -194,6 +201,7 @@ def _kill(
     with hands_of(crew) as hands:
         job = _job(campaign, target, crew, scratch)
         rows, censuses = _take_censuses(campaign, target, job, hands, crew.progress)
+        _try_judge(campaign, target, job, hands, censuses)
         cells = cells_of(campaign, censuses) if censuses else []
         run = begin()
         with _ended(store, run, crew.out):
@@ -294,6 +302,17 @@ def _take_censuses(
         rows.append(_row_of(script.label, census))
         progress.advance(bool(census.violations))
     return rows, censuses
+
+
+def _try_judge(
+    campaign: Campaign, target: str, job: Job, hands: Hands, censuses: Mapping[str, Census]
+) -> None:
+    """Once for each configuration, by the first of its scripts that the target does not fail. DeafError."""
+    scripts = [script for script in campaign.scripted() if script.label in censuses]
+    tried = [scripts[place] for place in sorted(canary_places(scripts))]
+    jobs = [replace(job, spec=undisturbed_spec(campaign, target, script)) for script in tried]
+    for answer in [hands.hand(play_canaries, one) for one in jobs]:
+        require_hearing(answer.result())
 
 
 def _row_of(label: str, census: Census) -> CensusRow:

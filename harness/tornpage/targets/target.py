@@ -196,6 +196,10 @@ class Target(Protocol):
         """Puts into a crashed image what recovery must not see (I21), in one of two variants; None:
         this image, or this target, has no place for it. PlanError: the crash comes before there can be."""
 
+    def damage_pages(self, data: Path, page_size: int) -> bool:
+        """Damages pages in the files of a closed database: whoever judges them must see it (I5). False: there
+        are none, or we do not know the files."""
+
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """Reads the output of a run command that was not killed."""
 

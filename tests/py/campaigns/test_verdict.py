@@ -8,17 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from tornpage.campaigns import verdict
+from tornpage.campaigns.canaries import Canary, require_hearing, value_canaries
 from tornpage.campaigns.crash import RunVerdict
 from tornpage.campaigns.recovered import NOTHING_TO_HIT, Recovered, Recovery
 from tornpage.campaigns.verdict import Judged, judge_trial
 from tornpage.faults.process import ChildResult
-from tornpage.oracle.allowed import allowed_after
+from tornpage.oracle.allowed import Allowed, StateVerdict, allowed_after
 from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.state import State
 from tornpage.targets.engine.stale_log import PlantedBlock
 from tornpage.targets.target import RecoveryAnswer
+from tornpage.vocabulary.errors import DeafError
 from tornpage.vocabulary.model import (
     Action,
     Fault,
@@ -233,3 +236,42 @@ def test_what_a_failure_of_the_harness_leaves_is_judged() -> None:
     one = recovery(DIED, KILL, rules=(RULE,), killed=True)
     assert broken(judged(Recovered(FaultPlan(), disturbed=(one,)))) == [22]
     assert Path(PlantedBlock(0, b"").file).name == "ib_logfile0"
+
+
+def test_every_canary_is_condemned() -> None:
+    """Each that the promise condemns; one that is not makes the judge deaf, by its name."""
+    crash = run()
+    names = {name: {c.name for c in tried_with(promise)} for name, promise in PROMISES.items()}
+    assert names["durable"] == {"never_issued", "lost_commit", "second_answer", "refusal"}
+    assert names["start"] == {"second_answer", "refusal"}
+    canaries = tuple(value_canaries(crash.allowed, recovered()))
+    assert all(canary.condemned for canary in canaries)
+    require_hearing(canaries)
+    deaf = replace(canaries[0], condemned=False)
+    with pytest.raises(
+        DeafError, match=r"^the judge is deaf: never_issued \(I3\) is not condemned"
+    ):
+        require_hearing((*canaries[1:], deaf))
+
+
+def tried_with(promise: Promise) -> tuple[Canary, ...]:
+    """Under this promise, of recoveries that came to the last state."""
+    return tuple(value_canaries(run(promise).allowed, recovered()))
+
+
+def test_a_run_that_changes_nothing_has_few_canaries() -> None:
+    """Its first state is right at its end."""
+    same = ObservedOracle({0: state(2), 1: state(2)}, [1])
+    allowed = allowed_after(same, 1, 1, Promise())
+    assert [canary.name for canary in value_canaries(allowed, recovered())] == ["refusal"]
+
+
+@pytest.mark.parametrize("name", ["lost_commit", "second_answer"])
+def test_a_deaf_judge_of_kills_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that takes any state for right, and one that has no memory of the first recovery."""
+    if name == "lost_commit":
+        monkeypatch.setattr(Allowed, "judge", lambda *_: StateVerdict())
+    else:
+        monkeypatch.setattr(verdict, "_judge_shown", lambda *_, **__: ())
+    found = {c.name: c.condemned for c in value_canaries(run().allowed, recovered())}
+    assert not found[name] and found["refusal"]

@@ -281,6 +281,10 @@ class CommandTarget:
         """As the file says."""
         return Promise(self.file.promise.durable, self.file.promise.consistent)
 
+    def damage_pages(self, data: Path, page_size: int) -> bool:  # noqa: ARG002
+        """None are known."""
+        return False
+
     def plant_stale_log(self, data: Path, variant: int) -> None:
         """Nothing: nobody knows its log."""
 

@@ -1,7 +1,7 @@
 """The bundled engine as a target.
 
-May import: aim, errors, filesystems, judgement, model, option, preload, process, promise, rules, stale_log,
-state, target, workload.
+May import: aim, damage, errors, filesystems, judgement, model, option, preload, process, promise, rules,
+stale_log, state, target, workload.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import read_tables
+from tornpage.targets.engine.damage import damage_tables
 from tornpage.targets.engine.stale_log import LOG_FILE, PlantedBlock, plant_stale_block
 from tornpage.targets.filesystems import fs_arguments, fs_option, without_fs
 from tornpage.targets.option import FS, TargetOption
@@ -202,6 +203,10 @@ class EngineTarget:
     def promise(self, options: Mapping[str, str]) -> Promise:
         """Durable, but where the log is only written from time to time."""
         return Promise(durable=options.get("flush_log_at_trx_commit", "1") != "0")
+
+    def damage_pages(self, data: Path, page_size: int) -> bool:
+        """Of the first table."""
+        return damage_tables(data, page_size)
 
     def plant_stale_log(self, data: Path, variant: int) -> PlantedBlock | None:
         """A stale block behind the end of the log. PlanError: there is no log yet."""

@@ -161,6 +161,10 @@ class SqliteTarget:
         against PROMISES."""
         return Promise()
 
+    def damage_pages(self, data: Path, page_size: int) -> bool:  # noqa: ARG002
+        """None are known."""
+        return False
+
     def plant_stale_log(self, data: Path, variant: int) -> None:
         """Nothing: its log is not decoded."""
 
