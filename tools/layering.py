@@ -95,7 +95,7 @@ HARNESS = {
         {"report"},
     ],
     "campaigns": [
-        {"audited", "contents"},
+        {"audited", "contents", "stopped"},
         {"campaign", "journal"},
         {"census"},
         {"hit", "kept", "killed"},

@@ -11,7 +11,9 @@ import pytest
 from e2e_support import Tornpage, call
 from test_target_file import changed, make
 
+from tornpage.campaigns.admission import own_work
 from tornpage.campaigns.attempt import check_target
+from tornpage.campaigns.stopped import check_at_acknowledgements
 from tornpage.faults.audit import AUDITOR, Audit
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import CensusError
@@ -162,3 +164,13 @@ def test_every_run_is_audited_once(campaign: str, store: Path, tornpage: Tornpag
     run = ("run", campaign, "--target", str(store), "--set")
     answer = tornpage(*run, "way=inline")
     assert answer.code == 2 and "not in the recording: pwrite of header by store" in answer.text
+
+
+def test_files_are_compared_at_acknowledgements(store: Path, build: Path, tmp_path: Path) -> None:
+    """Before the last bytes are the first ones again: a run that is stopped there shows what it was."""
+    target = make_target(str(store), build)
+    assert check_at_acknowledgements(own_work(target), target, tmp_path / "w", COMMITS) == 3
+    inline = own_work(target, {"way": "inline"})
+    told = "acknowledgement 1 of a run: .* header differs in bytes 0-1535"
+    with pytest.raises(CensusError, match=told):
+        check_at_acknowledgements(inline, target, tmp_path / "w", COMMITS)

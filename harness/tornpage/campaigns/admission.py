@@ -1,9 +1,10 @@
 """The admission test of a target file: one undisturbed run, recorded, replayed in memory, compared with
-the files, recovered; and the same run once more under audit, so that nothing is changed unseen.
+the files, recovered; the same run once more under audit, so that nothing is changed unseen; and runs that are
+stopped at an acknowledgement.
 
 What a crash state says is worth as much as this: a write that the recording does not show is in no state.
 
-May import: census, errors, image, model, target, trace, workload.
+May import: census, errors, image, model, stopped, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tornpage.campaigns.census import census_key, run_undisturbed
+from tornpage.campaigns.stopped import check_at_acknowledgements
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Op
 from tornpage.targets.target import Target
@@ -77,6 +79,7 @@ def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = Non
         if wrong:  # what the rules say of its bytes is a verdict, which campaigns tell
             raise CensusError(f"without any crash: {wrong[0].what}")
         again = run_undisturbed(spec, target, work, audit=True)
+        check_at_acknowledgements(spec, target, work, len(run.oracle.states) - 1)
     finally:
         remove_image(work)
     kinds = Counter(event.kind for event in run.trace.events() if event.result >= 0)
