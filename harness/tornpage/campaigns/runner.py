@@ -180,8 +180,9 @@ def _audit(campaign: Campaign, target: str, crew: Crew, scratch: Path) -> None:
     crew.progress.phase("audit", 1)
     specs = [undisturbed_spec(campaign, target, config) for config in campaign.configs()]
     missing = audit_runs(made, specs, scratch)
-    crew.progress.note(f"not audited: {missing}" if missing else "")
     crew.progress.advance(False)
+    if missing:
+        crew.progress.phase(f"not audited: {missing}", 1)
 
 
 def _job(campaign: Campaign, target: str, crew: Crew, scratch: Path) -> Job:
