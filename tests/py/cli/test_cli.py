@@ -8,11 +8,14 @@ import os
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tornpage.campaigns.admission import Admission
 from tornpage.cli.options import seconds_of
+from tornpage.cli.target import audit_text
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 
@@ -150,3 +153,10 @@ main()
     assert done.returncode == 2
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith(f"tornpage: could not be loaded: {error.partition('(')[0]}")
+
+
+def test_an_admission_without_an_audit_says_why() -> None:
+    """Never silently: the reason stands in the line of `check` and `try`."""
+    seen = Admission(1, 1, 1, 1, 1, True, {}, "Operation not permitted")
+    assert audit_text(seen).startswith("not audited: Operation not permitted")
+    assert "not audited" not in audit_text(replace(seen, not_audited=""))
