@@ -142,6 +142,8 @@ def run_harness(
             rows[name] = row
     left = [mutant for mutant in mutants if mutant.name not in rows]
     _require_right(left, sources, jobs, kept, progress, folder)
+    # What is built is built for those in C first, and then once for all others.
+    left.sort(key=lambda mutant: mutant.killers[0].runner)
     tasks = [_task(m.name, m.diff, m.killers, sources, folder) for m in left]
     progress.phase("slips in the harness", len(tasks))
     for row in _each_done(tasks, jobs):

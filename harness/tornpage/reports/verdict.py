@@ -48,6 +48,8 @@ _STATES = {
 """Of a run whose verdicts are not all there."""
 _MODELS = "by_model"
 """Of what the explorer says of one exploration: the states of each model of what a crash keeps."""
+_FS = "fs"
+"""As well: the file system whose promises it went by."""
 
 
 class Word(StrEnum):
@@ -147,7 +149,7 @@ def looked_at(summary: Summary) -> LookedAt:
     return LookedAt(
         target=summary.run.target,
         build=summary.run.origin.build,
-        fs=str(settings.get("fs") or ""),
+        fs=", ".join(sorted({str(part[_FS]) for part in parts if _FS in part})),
         crash_model=crash_model,
         models=tuple(sorted(models)),
         crashes=summary.exercised,

@@ -27,12 +27,13 @@ from tornpage.vocabulary.model import Outcome, TrialResult
 
 ORIGIN = Origin(programs={"engine": "0123abcdef", "harness": "99", "preload": "88"})
 KILLS = Run(2, "smoke", "engine", 1, 9, {"crash_model": "kill"}, "finished", 2.0, ORIGIN)
-LOSSES = replace(KILLS, campaign="powerloss", settings={"crash_model": "power_loss", "fs": "posix"})
+LOSSES = replace(KILLS, campaign="powerloss", settings={"crash_model": "power_loss"})
 EXPLORED = {
     "log=on seed=1": {
         "states": 1200,
         "distinct": 900,
         "depth": 1,
+        "fs": "posix",
         "by_model": {
             "one-torn": {"states": 1000},
             "subset": {"states": 200},
