@@ -77,6 +77,24 @@ def test_a_failing_assertion_kills_and_nothing_else_does(root: Path) -> None:
     assert before == {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
+@pytest.mark.parametrize(("code", "killed", "exit_code"), [(0, 0, 1), (1, 1, 0), (2, 0, 2)])
+def test_a_hunt_that_finds_no_more_kills(
+    root: Path, code: int, killed: int, exit_code: int
+) -> None:
+    """The command line of the copy hunts for a planted bug: found, not found, could not hunt."""
+    main = root / "harness" / "tornpage" / "__main__.py"
+    main.write_text(
+        "import sys\n\nfrom tornpage.judged import ANSWER\n\n"
+        'assert sys.argv[1:4] == ["mutants", "--only", "dblwr_off"]\n'
+        "sys.exit(ANSWER - 1)\n",
+        "utf-8",
+    )
+    diff = change("ANSWER = 1", f"ANSWER = {code + 1}  # still", MODULE)
+    score = run(root, slip("any", diff, Killer(runner="campaign", arguments=("dblwr_off",))))
+    assert (score.killed, score.exit_code()) == (killed, exit_code)
+    assert score.rows[0].test == ("dblwr_off is not caught" if killed else "")
+
+
 def test_what_cannot_be_run_is_no_kill(root: Path) -> None:
     """A patch that does not fit, compile or parse, and tests that cannot be collected: exit code 2."""
     stale = slip("stale", change("return 7;", "return 3;"), CTEST)

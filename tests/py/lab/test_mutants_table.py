@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.lab.harness_mutants import HEADING
+from tornpage.lab.harness_mutants import HARNESS_TABLE, HEADING
+from tornpage.lab.harness_table import load_harness_mutants
 from tornpage.lab.mutant_table import Mutant, load_mutants
 from tornpage.lab.mutants import TABLE
 from tornpage.vocabulary.paths import ROOT
@@ -42,6 +43,22 @@ def test_bugs_has_a_row_of_each() -> None:
     ]
     header = re.search(r"\*\*\d+ of (\d+)", text)
     assert header is not None and int(header[1]) == len(lines)
+
+
+def test_bugs_has_a_row_of_each_slip_in_the_harness() -> None:
+    """Name, slip and verdict of its second table are those of the patches, and tests of each header have
+    killed it."""
+    text = (ROOT / "docs" / "BUGS.md").read_text(encoding="utf-8").partition(HEADING)[2]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    slips = load_harness_mutants(HARNESS_TABLE)
+    assert len(slips) >= 60
+    assert [row[:3] for row in rows] == [
+        [f"`{m.name}`", *(text.replace("|", "\\|") for text in (m.slip, m.verdict))] for m in slips
+    ]
+    for row, slip in zip(rows, slips, strict=True):
+        told = [killer.text.replace("|", "\\|") for killer in slip.killers]
+        assert row[3].endswith(tuple(f"({killer})" for killer in told)), row
+    assert f"**{len(slips)} of {len(slips)} are killed**" in text
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=NAMES)
