@@ -91,12 +91,19 @@ static int hand_over(const arguments_t *args, shared_t *shared, const summary_t 
     return heard(summary, EXIT_CLEAN);
 }
 
+static const char *fs_name(const arguments_t *args)
+{
+    const fs_profile_t *fs = args->campaign.disk.fs;
+    return (fs != NULL ? fs : fs_profile_default())->name;
+}
+
 /** Prints what all slices have found. */
 static int merge(const arguments_t *args)
 {
     merged_t merged;
     err_sink_t err = {.msg = ""};
     summary_t summary = {.target = &args->campaign.target,
+                         .fs = fs_name(args),
                          .engine = args->external.verifier == NULL,
                          .sites = site_map(args)};
     int code;
@@ -134,6 +141,7 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
         .crash_points = one ? 1 : plan.n_crash_points,
         .events = trace->list.n,
         .target = &args->campaign.target,
+        .fs = fs_name(args),
         .engine = args->external.verifier == NULL,
         .sites = site_map(args),
     };

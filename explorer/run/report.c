@@ -284,6 +284,7 @@ static void print_summary(const counts_t *counts, const summary_t *summary, cons
     set(object, "unvisited", number(load(&counts->unvisited)));
     set(object, "records_lost", number(summary->records_lost));
     set(object, "jobs", number(summary->jobs));
+    set(object, "fs", json_string(summary->fs));
     if (summary->canaries.n > 0) {
         set(object, "canaries", canaries_object(&summary->canaries));
     }

@@ -13,6 +13,7 @@ typedef struct summary {
     bool complete; /**< all states that were selected were run */
     uint64_t events;
     const target_kind_t *target;
+    const char *fs;          /**< whose promises the crashes went by */
     bool engine;             /**< the bundled engine's crash states, not another target's */
     const site_map_t *sites; /**< of writes; NULL: those of the engine, or of SQLite */
     double seconds;

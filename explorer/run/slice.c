@@ -162,14 +162,13 @@ static bool read_slice(merge_t *merge, json_t *line)
         merge->n_slices = (uint32_t)of;
         merge->slices = mem_alloc((size_t)of * sizeof(*merge->slices));
         memset(merge->slices, 0, (size_t)of * sizeof(*merge->slices));
-        *summary = (summary_t){.depth = said.depth,
-                               .jobs = 1,
-                               .crash_points = said.crash_points,
-                               .complete = true,
-                               .events = said.events,
-                               .target = summary->target,
-                               .engine = summary->engine,
-                               .sites = summary->sites};
+        summary->depth = said.depth;
+        summary->jobs = 1;
+        summary->crash_points = said.crash_points;
+        summary->complete = true;
+        summary->events = said.events;
+        summary->seconds = 0;
+        summary->records_lost = 0;
     }
     if (!same_exploration(merge, (uint32_t)of, &said) || merge->slices[slice - 1]) {
         return false;

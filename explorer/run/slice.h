@@ -21,7 +21,7 @@ typedef struct merged {
 } merged_t;
 
 /** Reads a file that has, one behind the other in any order, those of all slices of one exploration. Sets of summary what
-they say: all but engine and sites. DB_ERROR and a message: one is missing, there twice, damaged, or another
+they say: all but target, fs, engine and sites. DB_ERROR and a message: one is missing, there twice, damaged, or another
 exploration's. Caller: merged_free(), in any case. */
 WARN_UNUSED dberr_t slice_merge(const char *path, merged_t *merged, summary_t *summary,
                                 err_sink_t *err);
