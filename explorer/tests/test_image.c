@@ -213,6 +213,34 @@ static void test_view_of_what_lies_together(void **state)
     fs_list_free(&list);
 }
 
+/** A version is never given twice: not after an undo, and not to two files. */
+static void test_versions_are_never_given_again(void **state)
+{
+    (void)state;
+    image_t *image = image_create();
+    uint64_t seen[9];
+    uint32_t n = 0;
+    for (uint32_t inode = 0; inode < 2; inode++) {
+        (void)image_inode_create(image);
+        assert_true(image_truncate(image, inode, 4096));
+        assert_true(image_write(image, inode, 0, "a", 1));
+        seen[n++] = image_version(image, inode, 0, 4096);
+        for (uint32_t round = 0; round < 3; round++) {
+            image_mark(image);
+            assert_true(image_write(image, inode, round, "b", 1));
+            seen[n++] = image_version(image, inode, 0, 4096);
+            image_undo(image);
+            assert_int_equal(image_version(image, inode, 0, 4096), seen[inode * 4]);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t other = 0; other < i; other++) {
+            assert_int_not_equal(seen[i], seen[other]);
+        }
+    }
+    image_destroy(image);
+}
+
 /** A page that a state keeps of a recorded write has one version in all states; written once more it has another. */
 static void test_version_of_what_is_kept(void **state)
 {
@@ -418,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_hash),
         cmocka_unit_test(test_view_of_what_lies_together),
         cmocka_unit_test(test_version_of_what_is_kept),
+        cmocka_unit_test(test_versions_are_never_given_again),
         cmocka_unit_test(test_sparse_file),
         cmocka_unit_test(test_os),
         cmocka_unit_test(test_watch_before),

@@ -441,9 +441,23 @@ static void test_rename_into_new_dir(void **state)
     image_undo(f->image);
 }
 
+/** A pattern means whole paths: what is below a folder of that name is not in the set, nor what is longer. */
+static void test_path_set(void **state)
+{
+    (void)state;
+    path_set_t set = {.n = 0};
+    assert_true(path_set_add(&set, "lock"));
+    assert_true(path_set_add(&set, "*.tmp"));
+    assert_true(path_set_has(&set, "lock") && path_set_has(&set, "dir/x.tmp"));
+    assert_false(path_set_has(&set, "lock/x") || path_set_has(&set, "x.tmp/y"));
+    assert_false(path_set_has(&set, "locks") || path_set_has(&set, "dir/lock"));
+    assert_false(path_set_has(NULL, "lock"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_path_set),
         cmocka_unit_test_setup_teardown(test_file_and_name, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_other_file, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_rename, setup, persist_teardown),
