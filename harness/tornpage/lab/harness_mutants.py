@@ -131,8 +131,8 @@ def run_harness(
     progress: Progress,
     folder: Path = ROOT / "build" / "mutants",
 ) -> HarnessScore:
-    """Plants each slip and runs its tests, which must pass without it. jobs: how many at a time; out: where
-    results are kept; folder: of the copies. Raises ConfigError naming the tests that fail without a patch."""
+    """Plants each slip and runs its tests, which must pass without it: else there is no answer. jobs: how
+    many at a time; out: where results are kept; folder: of the copies."""
     kept = KeptRows(out / "harness", HarnessRow, FORMAT)
     keys = {mutant.name: sources.key(mutant.diff, mutant.killers) for mutant in mutants}
     rows: dict[str, HarnessRow] = {}
@@ -141,7 +141,12 @@ def run_harness(
         if row is not None and row.killer:
             rows[name] = row
     left = [mutant for mutant in mutants if mutant.name not in rows]
-    _require_right(left, sources, jobs, kept, progress, folder)
+    wrong = _wrong_tests(left, sources, jobs, kept, progress, folder)
+    for mutant in left:
+        errors = [wrong[one.text] for one in mutant.killers if one.text in wrong]
+        if errors:
+            rows[mutant.name] = HarnessRow(mutant.name, error=errors[0])
+    left = [mutant for mutant in left if mutant.name not in rows]
     # What is built is built for those in C first, and then once for all others.
     left.sort(key=lambda mutant: mutant.killers[0].runner)
     tasks = [_task(m.name, m.diff, m.killers, sources, folder) for m in left]
@@ -154,28 +159,28 @@ def run_harness(
     return HarnessScore(tuple(rows[mutant.name] for mutant in mutants))
 
 
-def _require_right(
+def _wrong_tests(
     mutants: list[HarnessMutant],
     sources: HarnessSources,
     jobs: int,
     kept: KeptRows[HarnessRow],
     progress: Progress,
     folder: Path,
-) -> None:
-    """The tests of these pass without any patch."""
+) -> dict[str, str]:
+    """Lines of tests of these that do not pass without any patch, each with what is wrong."""
     tests = {f"tests-{sources.key('', [one])}": one for m in mutants for one in m.killers}
     todo = {name: one for name, one in tests.items() if kept.load(name, name) is None}
     tasks = [_task(name, "", (one,), sources, folder) for name, one in sorted(todo.items())]
     progress.phase("tests without a slip", len(tasks))
-    wrong = []
+    wrong = {}
     for row in _each_done(tasks, jobs):
         if row.killer or row.error:
-            wrong.append(f"{todo[row.name].text}: {row.test or row.error}")
+            text = todo[row.name].text
+            wrong[text] = f"without the slip too: {text}: {row.test or row.error}"
         else:
             kept.keep(row.name, row.name, row)
         progress.advance(bool(row.killer or row.error))
-    if wrong:
-        raise ConfigError("\n".join([f"{len(wrong)} tests fail without a slip:", *sorted(wrong)]))
+    return wrong
 
 
 def check_harness(
@@ -298,7 +303,9 @@ def harness_page(mutants: list[HarnessMutant], score: HarnessScore) -> str:
     ]
     for mutant in mutants:
         row = rows[mutant.name]
-        killed = f"`{row.test}` ({row.killer})" if row.killer else "*not killed*"
+        killed = (
+            f"`{row.test}` ({row.killer})" if row.killer else "*no answer*" if row.error else "*no*"
+        )
         cells = (f"`{mutant.name}`", mutant.slip, mutant.verdict, killed)
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines) + "\n"

@@ -46,8 +46,8 @@ def test_bugs_has_a_row_of_each() -> None:
 
 
 def test_bugs_has_a_row_of_each_slip_in_the_harness() -> None:
-    """Name, slip and verdict of its second table are those of the patches, and tests of each header have
-    killed it."""
+    """Name, slip and verdict of its second table are those of the patches; what has killed one stands in its
+    header, and the count is that of the rows."""
     text = (ROOT / "docs" / "BUGS.md").read_text(encoding="utf-8").partition(HEADING)[2]
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
     slips = load_harness_mutants(HARNESS_TABLE)
@@ -55,10 +55,13 @@ def test_bugs_has_a_row_of_each_slip_in_the_harness() -> None:
     assert [row[:3] for row in rows] == [
         [f"`{m.name}`", *(text.replace("|", "\\|") for text in (m.slip, m.verdict))] for m in slips
     ]
+    killed = 0
     for row, slip in zip(rows, slips, strict=True):
         told = [killer.text.replace("|", "\\|") for killer in slip.killers]
-        assert row[3].endswith(tuple(f"({killer})" for killer in told)), row
-    assert f"**{len(slips)} of {len(slips)} are killed**" in text
+        by_tests = row[3].endswith(tuple(f"({killer})" for killer in told))
+        assert by_tests or row[3] in ("*no*", "*no answer*"), row
+        killed += by_tests
+    assert f"**{killed} of {len(slips)} are killed**" in text
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=NAMES)
