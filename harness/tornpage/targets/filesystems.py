@@ -50,10 +50,11 @@ def fs_option(explorer: Path, default: str = DEFAULT_FS) -> TargetOption:
 def fs_arguments(
     explorer: Path, options: Mapping[str, str], default: str = DEFAULT_FS
 ) -> list[str]:
-    """What tornpage-explore is told. Raises ConfigError, TargetError."""
-    name = options.get(FS, default)
-    require_fs(explorer, [name])
-    return ["--fs", name]
+    """What tornpage-explore is told. The default needs no question: it is of the table, or check_ready() has
+    asked. Raises ConfigError for a file system that there is not, TargetError."""
+    if FS in options:
+        require_fs(explorer, [options[FS]])
+    return ["--fs", options.get(FS, default)]
 
 
 def without_fs(explorer: Path, options: Mapping[str, str]) -> dict[str, str]:
