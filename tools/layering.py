@@ -96,7 +96,7 @@ HARNESS = {
     ],
     "campaigns": [
         {"audited", "contents", "stopped"},
-        {"campaign", "journal"},
+        {"campaign", "journal", "recoveries"},
         {"census"},
         {"hit", "kept", "killed"},
         {"stage"},

@@ -11,7 +11,7 @@ import pytest
 from e2e_support import Tornpage, call
 from test_target_file import changed, make
 
-from tornpage.campaigns.admission import own_work
+from tornpage.campaigns.admission import audit_runs, own_work
 from tornpage.campaigns.attempt import check_target
 from tornpage.campaigns.stopped import check_at_acknowledgements
 from tornpage.faults.audit import AUDITOR, Audit
@@ -122,6 +122,46 @@ def test_what_no_crash_needs_may_be_written_unseen(tmp_path: Path, build: Path) 
     text = file.read_text("utf-8").replace("ignore = []", 'ignore = ["note"]')
     file.write_text(text, "utf-8")
     assert check_target(make_target(str(file), build)).not_audited == ""
+
+
+CHILD = """    shell = ["sh", "-c", f"echo a > {folder}/note; rm {folder}/note"]
+    os.waitpid(os.posix_spawnp("sh", shell, ENVIRONMENT), 0)
+    rows = {}
+    for line"""
+
+
+def test_a_recovery_is_audited_too(tmp_path: Path, build: Path) -> None:
+    """No crash inside a recovery shows what it does past the recorder: by check and by every run of a target
+    file it is refused, unless no crash needs the file."""
+    recover = "    rows = {}\n    for line"
+    file = changed(make(tmp_path), "seen", (recover, CHILD.replace("ENVIRONMENT", "os.environ")))
+    assert check_target(make_target(str(file), build)).not_audited == ""
+    (tmp_path / "b").mkdir()
+    file = changed(make(tmp_path / "b"), "unseen", (recover, CHILD.replace("ENVIRONMENT", "{}")))
+    target = make_target(str(file), build)
+    told = "audited recovery of default: not in the recording: .* of note by sh, into which"
+    with pytest.raises(CensusError, match=told):
+        check_target(target)
+    with pytest.raises(CensusError, match=told):
+        audit_runs(target, [own_work(target)], tmp_path)
+    text = file.read_text("utf-8").replace("ignore = []", 'ignore = ["note"]')
+    file.write_text(text, "utf-8")
+    assert check_target(make_target(str(file), build)).not_audited == ""
+
+
+def test_a_recovery_that_nothing_records_is_refused(store: Path, build: Path) -> None:
+    """A program that is linked statically: its recovery has no recording at all. One that changes nothing
+    needs none."""
+    text = store.read_text("utf-8").replace("./store recover", "./store_static recover")
+    file = store.with_name("static.toml")
+    file.write_text(text, "utf-8")
+    assert check_target(make_target(str(file), build)).not_audited == ""
+    command = "sh -c 'read f; echo > $f/new; rm $f/new; echo $f | env -i ./store recover'"
+    file.write_text(text.replace("./store_static recover", f"env -i {command}"), "utf-8")
+    with pytest.raises(
+        CensusError, match=r"audited recovery of default: .* of new by sh, into which"
+    ):
+        check_target(make_target(str(file), build))
 
 
 @pytest.mark.parametrize("target", ["engine", "sqlite"])

@@ -1,10 +1,10 @@
 """The admission test of a target file: one undisturbed run, recorded, replayed in memory, compared with
-the files, recovered; the same run once more under audit, so that nothing is changed unseen; and runs that are
-stopped at an acknowledgement.
+the files, recovered; the same run once more under audit, so that nothing is changed unseen; runs that are
+stopped at an acknowledgement; and recoveries of killed ones, under audit too.
 
 What a crash state says is worth as much as this: a write that the recording does not show is in no state.
 
-May import: census, errors, image, model, stopped, target, trace, workload.
+May import: census, errors, image, model, recoveries, stopped, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tornpage.campaigns.census import census_key, run_undisturbed
+from tornpage.campaigns.census import UndisturbedRun, census_key, run_undisturbed
+from tornpage.campaigns.recoveries import audit_recoveries
 from tornpage.campaigns.stopped import check_at_acknowledgements
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Op
@@ -30,7 +31,7 @@ __all__ = ["Admission", "admit", "audit_runs", "own_work", "work_of"]
 class Admission:
     """What the undisturbed run showed. commits: acknowledged statements; repeatable: a second run came to the
     same states, so that kills can be judged; counters: what the judge of its bytes saw; not_audited: why
-    the second run was not, "" if it was."""
+    the second run, or a recovery, was not; "" if they were."""
 
     commits: int
     events: int
@@ -57,13 +58,15 @@ def work_of(target: Target) -> tuple[str, dict[str, int | str]]:
 
 
 def audit_runs(target: Target, specs: Iterable[TrialSpec], scratch: Path) -> str:
-    """Audits one undisturbed run for each set of options that these trials have. Why one could not be
-    audited, "" if all were. Raises CensusError naming the first call that the recording lacks."""
+    """Audits one undisturbed run, and recoveries of it, for each set of options that these trials have. Why
+    one could not be audited, "" if all were. Raises CensusError with the first call that is not recorded."""
     missing = ""
     for spec in {tuple(sorted(spec.options.items())): spec for spec in specs}.values():
         work = scratch / f"audit-{census_key(spec)}"
         try:
-            missing = missing or run_undisturbed(spec, target, work, audit=True).not_audited
+            run = run_undisturbed(spec, target, work, audit=True)
+            missing = missing or run.not_audited
+            missing = missing or audit_recoveries(spec, target, work, _writes(run))
         finally:
             remove_image(work)
     return missing
@@ -80,6 +83,7 @@ def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = Non
             raise CensusError(f"without any crash: {wrong[0].what}")
         again = run_undisturbed(spec, target, work, audit=True)
         check_at_acknowledgements(spec, target, work, len(run.oracle.states) - 1)
+        missing = again.not_audited or audit_recoveries(spec, target, work, _writes(run))
     finally:
         remove_image(work)
     kinds = Counter(event.kind for event in run.trace.events() if event.result >= 0)
@@ -87,10 +91,14 @@ def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = Non
     return Admission(
         commits=len(run.oracle.states) - 1,
         events=run.trace.events_declared,
-        writes=kinds[Op.WRITE],
+        writes=_writes(run),
         syncs=sum(kinds[op] for op in (Op.FSYNC, Op.FDATASYNC, Op.SYNC_DIR, Op.SYNC_ALL)),
         files=len(files),
         repeatable=again.oracle.states == run.oracle.states,
         counters=dict(run.answer.status),
-        not_audited=again.not_audited,
+        not_audited=missing,
     )
+
+
+def _writes(run: UndisturbedRun) -> int:
+    return sum(event.kind == Op.WRITE and event.result >= 0 for event in run.trace.events())

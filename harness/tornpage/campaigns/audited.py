@@ -26,9 +26,10 @@ def under_audit(command: Command, work: Path) -> Command:
     return replace(command, argv=argv, deadline_s=SLOWER * command.deadline_s, fork=None)
 
 
-def check_audit(trace: Trace, work: Path, ignored: Sequence[str], what: str) -> str:
+def check_audit(trace: Trace | None, work: Path, ignored: Sequence[str], what: str) -> str:
     """Why there was no audit, "" if there was. CensusError naming the first call that changed something and
-    is not in the recording. ignored: patterns of files of which nothing is wanted."""
+    is not in the recording (None: nothing was recorded). ignored: patterns of files of which nothing is
+    wanted."""
     audit = Audit.load(work / "audit")
     call = unrecorded_call(trace, audit, ignored)
     if call is not None:

@@ -20,7 +20,7 @@ from tornpage.vocabulary.errors import CensusError
 from tornpage.vocabulary.model import Action, Fault, FaultKind, TrialSpec
 from tornpage.workloads.workload import generate
 
-__all__ = ["check_at_acknowledgements"]
+__all__ = ["check_at_acknowledgements", "run_stopped"]
 
 ACK = "ack "
 
@@ -34,7 +34,9 @@ def check_at_acknowledgements(spec: TrialSpec, target: Target, work: Path, count
     )
 
 
-def _check(spec: TrialSpec, target: Target, work: Path, number: int) -> bool:
+def run_stopped(spec: TrialSpec, target: Target, work: Path, fault: Fault) -> Trace:
+    """Runs the workload of `spec` in the new folder `work` until this fault kills it, if it does. Returns the
+    recording; the crashed files are in work/data, those that were there before the run in work/found."""
     remove_image(work)
     data, found = work / "data", work / "found"
     found.mkdir(parents=True)
@@ -43,15 +45,18 @@ def _check(spec: TrialSpec, target: Target, work: Path, number: int) -> bool:
     copy_image(found, data)
     script = generate(spec.workload, spec.params, spec.workload_seed)
     (work / "script").write_text(script.text, "ascii")
-    fault = Fault(FaultKind.MARK, number, Action.KILL, text=ACK)
     (work / "plan").write_text(compile_plan((fault,)), "ascii")
     command = target.run_command(data, work / "script", spec.options)
     env = target.preload_env(data, work / "trace", work / "plan")
     command.run({**env, **WHOLE}, may_be_killed=True)
-    trace = Trace.load(work / "trace")
+    return Trace.load(work / "trace")
+
+
+def _check(spec: TrialSpec, target: Target, work: Path, number: int) -> bool:
+    trace = run_stopped(spec, target, work, Fault(FaultKind.MARK, number, Action.KILL, text=ACK))
     if not trace.fired:
         return False
-    difference = stream_difference(trace, data, target.unrecorded, found)
+    difference = stream_difference(trace, work / "data", target.unrecorded, work / "found")
     if difference:
         raise CensusError(
             f"stopped at acknowledgement {number} of a run: the recorded stream is not what happened: "

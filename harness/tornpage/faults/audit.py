@@ -119,10 +119,14 @@ def audited_argv(argv: Sequence[str], data: Path, trace: Path, log: Path) -> tup
     return (str(auditor), str(data.resolve()), str(trace), str(log), *argv)
 
 
-def unrecorded_call(trace: Trace, audit: Audit, ignored: Sequence[str]) -> AuditedCall | None:
-    """The first call that changed something and is not in the recording of the same run. ignored: patterns of
-    files of which nothing is wanted."""
+def unrecorded_call(
+    trace: Trace | None, audit: Audit, ignored: Sequence[str]
+) -> AuditedCall | None:
+    """The first call that changed something and is not in the recording of the same run (None: there is
+    none). ignored: patterns of files of which nothing is wanted."""
     left = [call for call in audit.calls if not _of_ignored(call, ignored)]
+    if trace is None:
+        return min(left, key=lambda call: call.began, default=None)
     records = list(_records(trace))
     # Closest first: what is not recorded must not take the place of what is.
     for key in (_key, _key_anywhere):
