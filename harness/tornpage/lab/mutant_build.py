@@ -3,7 +3,7 @@
 build/mutants/src is the copy. build/mutants/bin/NAME is laid out like a build folder (TORNPAGE_BUILD) and
 counts as long as sources and patch are the same: whatever a campaign starts is there.
 
-May import: errors, mutant_table, paths, process, registry, source_copy.
+May import: audit, errors, mutant_table, paths, process, registry, source_copy.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import xxhash
 
+from tornpage.faults.audit import AUDITOR
 from tornpage.faults.process import LAUNCHER
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.source_copy import BuildFailed, SourceCopy, sources_digest
@@ -31,7 +32,7 @@ _SUBDIRECTORY = re.compile(r"^add_subdirectory\((\S+)\)", re.MULTILINE)
 
 def wanted_programs() -> tuple[Path, ...]:
     """All that a campaign starts, below a build folder."""
-    return (*TARGETS["engine"](Path()).programs().values(), LAUNCHER)
+    return (*TARGETS["engine"](Path()).programs().values(), LAUNCHER, AUDITOR)
 
 
 class MutantBuilder:
