@@ -165,7 +165,7 @@ def _not_exercised(summary: Summary, crash_model: str, depth: int) -> Iterable[s
         yield "what the time was up for"
     for outcome in (Outcome.NOT_EXERCISED, Outcome.VACUOUS):
         if summary.outcomes[outcome]:
-            yield _several(summary.outcomes[outcome], f"{outcome} trial")
+            yield _several(summary.outcomes[outcome], f"{outcome.replace('_', ' ')} trial")
     yield from (f"site {site}" for site in summary.uncovered_sites)
     missed = (*summary.claims_missed, *summary.run_claims_missed)
     yield from missed

@@ -137,11 +137,11 @@ def test_what_a_run_did_not_come_to_is_named() -> None:
     """Its own trials, sites and claims, that its time was up, and what it is not about; --json names all."""
     run = replace(KILLS, state="stopped", settings={"crash_model": "io_error"})
     claims = Claims(("batches",), (), ("page0", "undo_page"))
-    summary = kills(make_result(0), make_result(1, Outcome.VACUOUS), run=run, claims=claims)
+    summary = kills(make_result(0), make_result(1, Outcome.NOT_EXERCISED), run=run, claims=claims)
     about = looked_at(summary)
     assert about.not_exercised == (
         "what the time was up for",
-        "1 vacuous trial",
+        "1 not exercised trial",
         "site undo_page",
         "batches",
         "kills",
