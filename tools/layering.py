@@ -116,7 +116,7 @@ HARNESS = {
             "timeline",
             "trial",
         },
-        {"catalogue", "evidence", "fitting", "workers"},
+        {"catalogue", "control", "evidence", "fitting", "workers"},
         {"canaries", "parts"},
         {"slices"},
         {"lossrunner", "publish"},

@@ -137,7 +137,8 @@ class TortureItem(pytest.Item):
             raise TornpageError("; ".join([*summary.errors, summary.missing]).strip("; "))
         if code:
             missed = ", ".join([*summary.claims_missed, *summary.run_claims_missed])
-            pytest.skip(f"never happened: {missed}" if missed else "no crash was exercised")
+            never = f"never happened: {missed}" if missed else "no crash was exercised"
+            pytest.skip(summary.unproved or never)
 
     def known_bugs(self, store: Store) -> set[int]:
         """Numbers of the bugs that earlier runs of this item have seen."""

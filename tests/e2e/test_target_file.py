@@ -89,6 +89,7 @@ def test_run_takes_a_target_file(tmp_path: Path, tornpage: Tornpage) -> None:
     """Both campaigns, by the file's path from anywhere."""
     file = make(tmp_path, Language.C)
     kills = tornpage("run", "smoke", "--target", str(file), "--trials", "12", "--jobs", "1")
+    assert kills.data["control"]["kinds"] > 0
     assert kills.code == 0 and kills.data["exercised"] == 12, kills.text
     assert set(kills.data["by_site"]) == {"redo"}
     loss = tornpage("run", "powerloss", "--target", str(file), "--states", "60", "--jobs", "1")
@@ -157,7 +158,8 @@ def test_a_recovery_that_cannot_be_crashed_is_found_at_depth_2(
 
 
 def test_a_promise_of_nothing_is_vacuous(tmp_path: Path, tornpage: Tornpage) -> None:
-    """Where no state can break the promise the set-up says so, with an exit code of its own."""
+    """Where no state can break the promise the set-up says so, with an exit code of its own: whoever runs it,
+    by power loss or kills, and the verdict of a stored run too."""
     file = changed(
         make(tmp_path), "loose", ("durable = true", "durable = false"),
         ("consistent = true", "consistent = false"),
@@ -165,6 +167,16 @@ def test_a_promise_of_nothing_is_vacuous(tmp_path: Path, tornpage: Tornpage) -> 
     )  # fmt: skip
     answer = tornpage("try", str(file), *FEW)
     assert (answer.code, answer.data["vacuous"]) == (3, True), answer.text
+    (tmp_path / "short.toml").write_text(SHORT, "utf-8")
+    short = str(tmp_path / "short.toml")
+    of_file = ("--target", str(file), "--jobs", "1")
+    for words in (("run", "smoke", "--trials", "4"), ("run", short)):
+        answer = tornpage(*words, *of_file)
+        assert (answer.code, answer.data["verdict"]) == (3, "nothing exercised"), answer.text
+        control = answer.data["looked_at"]["control"]
+        assert control["states"] > 0 and control["kinds"] == 0
+    told = call(tmp_path, "nightly", short, *of_file).stdout.splitlines()[-1]
+    assert told.startswith("NOTHING EXERCISED (exit 3): vacuous: on a disk whose every fsync"), told
 
 
 def test_a_store_may_lose_what_it_does_not_promise(tmp_path: Path, tornpage: Tornpage) -> None:

@@ -1,49 +1,29 @@
 """Everything that is done to a target file, one after the other: the admission test, the control, power
 loss, kills.
 
-The control is a disk whose every fsync is a lie. If no state of it breaks the promise, the set-up cannot find
-anything, and what it does not find on an honest disk says nothing.
-
-May import: admission, changes, crew, fitting, paths, powerloss, runner, scratch, store, summary, target.
+May import: admission, changes, control, crew, fitting, origin, paths, runner, scratch, store, summary,
+target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
-from tornpage.campaigns.admission import Admission, admit, own_work
+from tornpage.campaigns.admission import Admission, admit
 from tornpage.campaigns.changes import Changes
+from tornpage.campaigns.control import examine_runs, works_of
 from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.fitting import Opened, open_campaign
-from tornpage.campaigns.powerloss import Exploration, Limits, explore, recorded_run
 from tornpage.campaigns.runner import run_campaign
 from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.summary import Summary
+from tornpage.store.origin import Examined
 from tornpage.store.store import Store
 from tornpage.targets.target import Target
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["Examined", "campaigns_of", "check_target", "examine", "torture"]
-
-CONTROL_STATES = 400
-LIE = "*"
-
-
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """What comes before any verdict. control_states: of the lying disk; control_kinds: how many kinds
-    of them broke the promise."""
-
-    admission: Admission
-    control_states: int
-    control_kinds: int
-
-    @property
-    def vacuous(self) -> bool:
-        """The set-up finds nothing where there must be something."""
-        return self.control_kinds == 0
+__all__ = ["campaigns_of", "check_target", "examine", "torture"]
 
 
 def check_target(target: Target, options: Mapping[str, str] | None = None) -> Admission:
@@ -66,29 +46,20 @@ def campaigns_of(target: str, changes: Changes, paths: Paths) -> list[Opened]:
     ]
 
 
-def examine(target: Target, crew: Crew) -> Examined:
+def examine(opened: Opened, crew: Crew) -> tuple[Admission, Examined]:
     """Admission test and control. Raises CensusError; nothing stays."""
     with scratch_folder() as scratch:
         crew.progress.phase("admission", 1)
-        admission = admit(target, scratch)
+        admission = admit(opened.target, scratch)
         crew.progress.advance(False)
-        crew.progress.phase("control", 1)
-        control = _control(target, scratch, crew)
-        crew.progress.advance(False)
-    return Examined(admission, int(control.summary["states"]), len(control.broken))
+        works = works_of(opened.campaign, opened.name)
+        return admission, examine_runs(opened.target, works, scratch, crew, admission.not_audited)
 
 
-def torture(store: Store, campaigns: list[Opened], crew: Crew) -> list[Summary]:
+def torture(store: Store, campaigns: list[Opened], examined: Examined, crew: Crew) -> list[Summary]:
     """Runs the campaigns, of a target that was examined."""
-    ours = replace(crew, audited=True)
+    ours = replace(crew, examined=examined)
     return [
         run_campaign(store, opened.campaign, opened.name, replace(ours, origin=opened.origin()))
         for opened in campaigns
     ]
-
-
-def _control(target: Target, scratch: Path, crew: Crew) -> Exploration:
-    spec = own_work(target)
-    limits = Limits(states=CONTROL_STATES, jobs=crew.jobs, ignored_fsyncs=(LIE,))
-    with recorded_run(spec, target, scratch) as recording:
-        return explore(spec, target, recording, limits, crew.progress.note)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from tornpage.store.origin import Origin
+from tornpage.store.origin import Examined, Origin
 from tornpage.vocabulary.paths import Paths
 
 __all__ = [
@@ -108,8 +108,8 @@ class QuietProgress:
 class Crew:
     """What a run is made with. jobs: worker processes; out: where crashed images are kept; origin: of the
     programs as they are now; night: that it is a part of; stop_at: on time.monotonic(), no crash or
-    undisturbed run begins after it; cluster: does the work in place of worker processes; audited: the runs
-    of a target file are known to change nothing unseen."""
+    undisturbed run begins after it; cluster: does the work in place of worker processes; examined: what
+    has come before it already."""
 
     paths: Paths
     jobs: int
@@ -119,7 +119,7 @@ class Crew:
     night: int | None = None
     stop_at: float = math.inf
     cluster: ClusterHands | None = None
-    audited: bool = False
+    examined: Examined | None = None
 
     def is_late(self) -> bool:
         """The time is up."""

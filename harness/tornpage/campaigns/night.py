@@ -268,6 +268,7 @@ def _without_seed(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _load_night(store: Store, night: Night, campaigns: Mapping[str, Set[int]]) -> NightSummary:
     """What the store holds of a night of these campaigns, by their labels, and runs."""
     runs = [facts for facts in store.overview() if facts.night == night.id]
+    before = [one.origin.examined for one in store.runs() if one.night == night.id]
     return NightSummary(
         night=night,
         campaigns=campaigns,
@@ -279,6 +280,7 @@ def _load_night(store: Store, night: Night, campaigns: Mapping[str, Set[int]]) -
             if facts.unsure
             for error in load_summary(store, store.run(facts.id)).errors
         ],
+        examined=list(dict.fromkeys(one for one in before if one is not None)),
     )
 
 

@@ -7,7 +7,7 @@ number and the order in which they finish change nothing in the store. At most W
 runs, per worker are under way. A fault that is drawn only when its crashed image is there comes back with the
 verdict, and goes into the row before it.
 
-May import: admission, campaign, canaries, census, crew, errors, evidence, images, lossrunner, model, origin,
+May import: campaign, canaries, census, control, crew, errors, evidence, images, lossrunner, model, origin,
 paths, registry, rows, scratch, store, summary, target, undisturbed, workers.
 """
 
@@ -22,10 +22,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tornpage.campaigns.admission import audit_runs
 from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
 from tornpage.campaigns.canaries import play_canaries, require_hearing
 from tornpage.campaigns.census import failed_run
+from tornpage.campaigns.control import examine_runs, work_key, works_of
 from tornpage.campaigns.crew import Crew, Hands, Pending, Progress
 from tornpage.campaigns.evidence import keep_evidence
 from tornpage.campaigns.images import KeptImages
@@ -50,7 +50,7 @@ from tornpage.campaigns.workers import (
 )
 from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.summary import Claims, Finding, Summary, summarise
-from tornpage.store.origin import Origin
+from tornpage.store.origin import Examined, Origin
 from tornpage.store.rows import CensusRow, Run
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
@@ -73,6 +73,8 @@ __all__ = [
     "run_campaign",
 ]
 
+Begin = Callable[[Origin], Run]
+"""Makes or finds the row of a run, once it is known that it can be run."""
 WINDOW = 4
 """Trials or undisturbed runs handed to the pool ahead of time, per worker."""
 
@@ -81,11 +83,11 @@ def run_campaign(store: Store, campaign: Campaign, target: str, crew: Crew) -> S
     """Runs a campaign from its first trial. Its row is written when its undisturbed runs have shown that it
     can be run."""
 
-    def begin() -> Run:
+    def begin(origin: Origin) -> Run:
         settings = campaign.model_dump(mode="json")
         trials = 0 if campaign.explore else campaign.trials
         return store.begin_run(
-            campaign.name, target, campaign.seed, trials, settings, crew.origin, crew.night
+            campaign.name, target, campaign.seed, trials, settings, origin, crew.night
         )
 
     return _run(store, begin, campaign, target, crew)
@@ -106,7 +108,8 @@ def go_on(store: Store, run: Run, crew: Crew) -> Summary:
             "start a new run"
         )
     campaign = Campaign.model_validate(run.settings)
-    return _run(store, lambda: run, campaign, run.target, crew)
+    crew = replace(crew, examined=run.origin.examined)
+    return _run(store, lambda _origin: run, campaign, run.target, crew)
 
 
 def resumable(store: Store, origin: Origin) -> Callable[[Origin], bool]:
@@ -154,13 +157,12 @@ def _whole_torn(store: Store, finding: Finding) -> TornWrite | None:
     return result.torn if result is not None else None
 
 
-def _run(
-    store: Store, begin: Callable[[], Run], campaign: Campaign, target: str, crew: Crew
-) -> Summary:
+def _run(store: Store, begin: Begin, campaign: Campaign, target: str, crew: Crew) -> Summary:
     crew.out.mkdir(parents=True, exist_ok=True)
     require_room(crew.out, "free some, or choose another --out; `tornpage prune` deletes old runs")
     with scratch_folder() as scratch, machine_errors():
-        _audit(campaign, target, crew, scratch)
+        examined = crew.examined or _examine(store, campaign, target, crew, scratch)
+        crew = replace(crew, origin=replace(crew.origin, examined=examined))
         if campaign.explore:
             run = _lose(store, begin, campaign, target, crew, scratch)
         else:
@@ -172,17 +174,21 @@ def _run(
     return summary
 
 
-def _audit(campaign: Campaign, target: str, crew: Crew, scratch: Path) -> None:
-    """CensusError if a target file's run changes what its recording does not show."""
+def _examine(
+    store: Store, campaign: Campaign, target: str, crew: Crew, scratch: Path
+) -> Examined | None:
+    """Audit and control of a target file, once in a night. CensusError if one of its runs changes what its
+    recording does not show."""
     made = make_target(target, crew.paths.build)
-    if crew.audited or Capability.OBSERVED not in made.capabilities:
-        return
-    crew.progress.phase("audit", 1)
-    specs = [undisturbed_spec(campaign, target, config) for config in campaign.configs()]
-    missing = audit_runs(made, specs, scratch)
-    crew.progress.advance(False)
-    if missing:
-        crew.progress.phase(f"not audited: {missing}", 1)
+    if Capability.OBSERVED not in made.capabilities:
+        return None
+    works = works_of(campaign, target)
+    of_night = [run for run in store.runs() if crew.night is not None and run.night == crew.night]
+    known = [run.origin.examined for run in of_night if run.origin.examined is not None]
+    key = work_key(made, works)
+    return next((one for one in known if one.work == key), None) or examine_runs(
+        made, works, scratch, crew
+    )
 
 
 def _job(campaign: Campaign, target: str, crew: Crew, scratch: Path) -> Job:
@@ -193,7 +199,7 @@ def _job(campaign: Campaign, target: str, crew: Crew, scratch: Path) -> Job:
 
 def _kill(
     store: Store,
-    begin: Callable[[], Run],
+    begin: Begin,
     campaign: Campaign,
     target: str,
     crew: Crew,
@@ -204,7 +210,7 @@ def _kill(
         rows, censuses = _take_censuses(campaign, target, job, hands, crew.progress)
         _try_judge(campaign, target, job, hands, censuses)
         cells = cells_of(campaign, censuses) if censuses else []
-        run = begin()
+        run = begin(crew.origin)
         with _ended(store, run, crew.out):
             for row in rows:
                 store.put_census(run.id, row)
@@ -221,7 +227,7 @@ def _kill(
 
 def _lose(
     store: Store,
-    begin: Callable[[], Run],
+    begin: Begin,
     campaign: Campaign,
     target: str,
     crew: Crew,
@@ -229,7 +235,7 @@ def _lose(
 ) -> Run:
     parts = loss_parts(campaign)
     check_parts(campaign, target, crew.paths, scratch)
-    run = begin()
+    run = begin(crew.origin)
     with _ended(store, run, crew.out), hands_of(crew) as hands:
         job = _job(campaign, target, crew, scratch)
         _run_undisturbed(store, run, campaign, job, hands, crew)

@@ -1,7 +1,7 @@
 """`tornpage try`: everything that is done to a target file, and what came of it in words.
 
-May import: attempt, campaign, changes, console, crew, options, paths, place, progress, publish, store,
-summary, target, verdict.
+May import: admission, attempt, campaign, changes, console, crew, options, origin, paths, place, progress,
+publish, store, summary, target, verdict.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tornpage.campaigns.attempt import Examined, campaigns_of, examine, torture
+from tornpage.campaigns.admission import Admission
+from tornpage.campaigns.attempt import campaigns_of, examine, torture
 from tornpage.campaigns.campaign import SEED_MAX, STATES_MAX, TRIALS_MAX
 from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.crew import Crew
@@ -31,6 +32,7 @@ from tornpage.cli.progress import make_progress
 from tornpage.cli.target import audit_text, target_file
 from tornpage.reports.summary import Summary
 from tornpage.reports.verdict import looked_at, verdict_of_runs
+from tornpage.store.origin import Examined
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -43,7 +45,6 @@ EPILOG = (
 )
 STATES = 1000
 """Power-loss states per depth, unless it is said how far to go."""
-VACUOUS = "the control found nothing, so that no state that is right says anything"
 
 
 def try_target(
@@ -85,31 +86,35 @@ def try_target(
     progress = make_progress(json_output)
     crew = Crew(paths, jobs, out, progress, campaigns[0].origin())
     with progress:
-        seen = examine(campaigns[0].target, crew)
+        admission, seen = examine(campaigns[0], crew)
         with Store(place) as store:
-            summaries = torture(store, campaigns, crew)
+            summaries = torture(store, campaigns, seen, crew)
             reports = [write_report(store, summary, paths, out) for summary in summaries]
-    verdict = verdict_of_runs(summaries, vacuous=VACUOUS if seen.vacuous else "")
+    verdict = verdict_of_runs(summaries)
     if json_output:
         about = {"looked_at": [looked_at(summary).to_json() for summary in summaries]}
-        data = _to_json(seen, summaries, place.name, reports)
+        data = _to_json(admission, seen, summaries, place.name, reports)
         print(json.dumps({**data, **about, **verdict.to_json()}))
     else:
-        for line in _lines(seen, summaries, reports):
+        for line in _lines(admission, seen, summaries, reports):
             make_console().print(line, highlight=False, soft_wrap=True)
     print_verdict(verdict, json_output)
     return verdict.exit_code
 
 
 def _to_json(
-    seen: Examined, summaries: list[Summary], store: str, reports: list[Path]
+    admission: Admission,
+    seen: Examined,
+    summaries: list[Summary],
+    store: str,
+    reports: list[Path],
 ) -> dict[str, Any]:
     return {
-        "commits": seen.admission.commits,
-        "repeatable": seen.admission.repeatable,
-        "not_audited": seen.admission.not_audited,
-        "control": {"states": seen.control_states, "kinds": seen.control_kinds},
-        "vacuous": seen.vacuous,
+        "commits": admission.commits,
+        "repeatable": admission.repeatable,
+        "not_audited": admission.not_audited,
+        "control": seen.control,
+        "vacuous": bool(seen.vacuous),
         "runs": [
             summary.to_json(store, report)
             for summary, report in zip(summaries, reports, strict=True)
@@ -117,9 +122,10 @@ def _to_json(
     }
 
 
-def _lines(seen: Examined, summaries: list[Summary], reports: list[Path]) -> list[str]:
+def _lines(
+    run: Admission, seen: Examined, summaries: list[Summary], reports: list[Path]
+) -> list[str]:
     """In rich's markup."""
-    run = seen.admission
     lines = [
         f"admitted: {run.commits} commits, {run.writes} writes to {run.files} files, {run.syncs} syncs; "
         f"the recording equals the files, {audit_text(run)}",
@@ -144,12 +150,8 @@ def _lines(seen: Examined, summaries: list[Summary], reports: list[Path]) -> lis
 
 def _control_line(seen: Examined) -> str:
     if seen.vacuous:
-        return (
-            f"[red]vacuous:[/] on a disk whose every fsync is a lie none of {seen.control_states} "
-            "states broke the promise, so that this set-up cannot find anything: does the run change "
-            "enough between its syncs, and does recover read what is there?"
-        )
+        return f"[red]{seen.vacuous}[/]"
     return (
-        f"control: on a disk whose every fsync is a lie, {seen.control_kinds} kinds of "
-        f"{seen.control_states} states broke the promise, as they must"
+        f"control: on a disk whose every fsync is a lie, {seen.kinds} kinds of "
+        f"{seen.states} states broke the promise, as they must"
     )

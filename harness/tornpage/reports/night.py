@@ -1,6 +1,6 @@
 """What a night came to, as finished data.
 
-May import: bugs, memory.
+May import: bugs, memory, origin.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from tornpage.store.bugs import Bug, BugStatus
 from tornpage.store.memory import Night, RunFacts
+from tornpage.store.origin import Examined
 
 __all__ = ["NightBug", "NightSummary", "Standing"]
 
@@ -73,13 +74,19 @@ class NightBug:
 @dataclass(frozen=True, slots=True)
 class NightSummary:
     """A night in numbers: which runs each campaign had, by its label, all its runs, and what it says of the
-    bugs of its targets."""
+    bugs of its targets. examined: what came before its runs of target files."""
 
     night: Night
     campaigns: Mapping[str, Set[int]]
     runs: Sequence[RunFacts]
     bugs: Sequence[NightBug]
     errors: Sequence[str]
+    examined: Sequence[Examined] = ()
+
+    @property
+    def unproved(self) -> list[str]:
+        """Why what it did not find proves nothing, each target whose control found nothing."""
+        return [one.vacuous for one in self.examined if one.vacuous]
 
     @property
     def crashes(self) -> int:
@@ -104,7 +111,12 @@ class NightSummary:
             return 2
         idle = [one for one in self.runs if (one.state, one.verdict) == ("finished", "nothing")]
         unknown = any(one.is_unknown for one in self.bugs)
-        if idle or unknown or not any(_has_exercised(facts) for facts in self.runs):
+        if (
+            self.unproved
+            or idle
+            or unknown
+            or not any(_has_exercised(facts) for facts in self.runs)
+        ):
             return 3
         return 0
 

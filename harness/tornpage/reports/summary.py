@@ -167,6 +167,11 @@ class Summary:
         return self.run.state in ("finished", "stopped")
 
     @property
+    def unproved(self) -> str:
+        """Why this run proves nothing unless it finds something: its control did not. "" if it does."""
+        return self.run.origin.examined.vacuous if self.run.origin.examined else ""
+
+    @property
     def missing(self) -> str:
         """Says so if verdicts are missing, else ""."""
         return "" if self.complete else f"the run is {self.run.state}: not all verdicts are there"
@@ -200,7 +205,7 @@ class Summary:
         unsure = self.outcomes[Outcome.HARNESS_ERROR] or self.outcomes[Outcome.UNSTABLE]
         if unsure or not self.complete:
             return 2
-        if not self.exercised:
+        if not self.exercised or self.unproved:
             return 3
         # A run whose time was up cannot be held to what its campaign claims.
         if self.run.state == "finished" and (self.claims_missed or self.run_claims_missed):
@@ -243,6 +248,8 @@ class Summary:
             "run_claims_missed": self.run_claims_missed,
             "uncovered_sites": self.uncovered_sites,
         }
+        if self.run.origin.examined is not None:
+            data["control"] = self.run.origin.examined.control
         if self.explored:
             data |= {
                 "states": self.states,

@@ -5,9 +5,10 @@ that runs something, the head of its report, a property in JUnit, and keys of --
     CLEAN (exit 0): engine 0123abcd, fs posix, 12 models, 239,984 states; not exercised: kills, I/O errors
     CLAIMS MISSED (exit 3): rowlog_overflows never happened
     NOTHING EXERCISED (exit 3): none of 20 trials was exercised
+    NOTHING EXERCISED (exit 3): vacuous: on a disk whose every fsync is a lie none of 400 states broke ...
     NO VERDICT (exit 2): the run failed before its end
 
-May import: memory, model, night, summary.
+May import: memory, model, night, origin, summary.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 from tornpage.reports.night import NightSummary
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.memory import Answer
+from tornpage.store.origin import Examined
 from tornpage.vocabulary.model import Outcome, TrialResult
 
 __all__ = [
@@ -71,7 +73,8 @@ class Word(StrEnum):
 class LookedAt:
     """What a run is a statement about. build: hash of the target's own programs, "" where they have none; fs:
     file-system profile of power losses, "" for live crashes; models: of crash states that were judged;
-    crashes: trials or states judged; undisturbed: runs without a crash; not_exercised: in words."""
+    crashes: trials or states judged; undisturbed: runs without a crash; not_exercised: in words;
+    examined: what came before the run of a target file."""
 
     target: str
     build: str
@@ -82,6 +85,7 @@ class LookedAt:
     depth: int
     undisturbed: int
     not_exercised: tuple[str, ...]
+    examined: Examined | None = None
 
     @property
     def text(self) -> str:
@@ -92,11 +96,11 @@ class LookedAt:
             parts.append(_several(len(self.models), "model"))
         unit = "state" if self.crash_model == "power_loss" else "trial"
         parts.append(_several(self.crashes, unit))
-        return ", ".join(parts) + _missed(self.not_exercised)
+        return ", ".join(parts) + _missed(self.not_exercised) + _not_audited([self.examined])
 
     def to_json(self) -> dict[str, Any]:
         """The value of `looked_at`."""
-        return {
+        data: dict[str, Any] = {
             "target": self.target,
             "build": self.build,
             "fs": self.fs,
@@ -107,6 +111,12 @@ class LookedAt:
             "undisturbed": self.undisturbed,
             "not_exercised": list(self.not_exercised),
         }
+        if self.examined is not None:
+            data |= {
+                "control": self.examined.control,
+                "not_audited": self.examined.not_audited,
+            }
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +166,7 @@ def looked_at(summary: Summary) -> LookedAt:
         depth=depth,
         undisturbed=summary.scripts + summary.undisturbed,
         not_exercised=tuple(_not_exercised(summary, crash_model, depth)),
+        examined=summary.run.origin.examined,
     )
 
 
@@ -163,6 +174,10 @@ def _not_exercised(summary: Summary, crash_model: str, depth: int) -> Iterable[s
     """The nearest first: what the run itself was about to do, then what it is not about."""
     if summary.run.state == "stopped":
         yield "what the time was up for"
+    if summary.run.origin.examined is not None:
+        yield from (f"control of {config}" for config in summary.run.origin.examined.blind)
+        if not summary.run.origin.examined.states:
+            yield "control"
     for outcome in (Outcome.NOT_EXERCISED, Outcome.VACUOUS):
         if summary.outcomes[outcome]:
             yield _several(summary.outcomes[outcome], f"{outcome.replace('_', ' ')} trial")
@@ -186,6 +201,8 @@ def verdict_of(summary: Summary, *, only_news: bool = False) -> Verdict:
     if code == 2:
         return Verdict(Word.NONE, code, _why_none(summary))
     if code == 3:
+        if summary.unproved:
+            return Verdict(Word.NOTHING, code, summary.unproved)
         missed = (*summary.claims_missed, *summary.run_claims_missed)
         if summary.exercised and missed:
             return Verdict(Word.CLAIMS, code, f"{', '.join(missed)} never happened")
@@ -196,18 +213,13 @@ def verdict_of(summary: Summary, *, only_news: bool = False) -> Verdict:
     return Verdict(Word.CLEAN, code, about)
 
 
-def verdict_of_runs(
-    summaries: Sequence[Summary], *, only_news: bool = False, vacuous: str = ""
-) -> Verdict:
-    """Of several runs, at least one, that are one question: the worst of theirs; bugs before everything.
-    vacuous: why a run that is clean proves nothing, "" if it does not."""
+def verdict_of_runs(summaries: Sequence[Summary], *, only_news: bool = False) -> Verdict:
+    """Of several runs, at least one, that are one question: the worst of theirs; bugs before everything."""
     verdicts = [verdict_of(summary, only_news=only_news) for summary in summaries]
     by_code = {verdict.exit_code: verdict for verdict in reversed(verdicts)}
     if 1 in by_code:
         bugs = {s.bug.id: s for one in summaries for s in one.bugs if s.fails(only_news)}
         return Verdict(Word.VIOLATIONS, 1, _bugs(list(bugs.values())))
-    if vacuous:
-        return Verdict(Word.NOTHING, 3, vacuous)
     worst = max(by_code)
     if worst:
         return by_code[worst]
@@ -231,6 +243,8 @@ def verdict_of_night(night: NightSummary, *, only_news: bool = False) -> Verdict
         return Verdict(Word.NONE, code, text or f"the night is {night.night.state}")
     if code == 3:
         unknown = [one for one in night.bugs if one.is_unknown]
+        if night.unproved:
+            return Verdict(Word.NOTHING, code, night.unproved[0])
         idle = [one for one in night.runs if (one.state, one.verdict) == ("finished", "nothing")]
         if unknown:
             return Verdict(Word.NOTHING, code, f"bug {unknown[0].bug.id} could not be played again")
@@ -241,7 +255,7 @@ def verdict_of_night(night: NightSummary, *, only_news: bool = False) -> Verdict
     text = (
         f"{targets}, {_several(len(night.runs), 'run')}, {_several(night.crashes, 'crash', 'es')}"
     )
-    text += _missed(night.not_reached)
+    text += _missed(night.not_reached) + _not_audited(night.examined)
     known = any(one.count for one in night.bugs)
     return Verdict(Word.KNOWN if known else Word.CLEAN, code, text)
 
@@ -295,6 +309,12 @@ def _missed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:NAMED_MAX])
     more = len(names) - NAMED_MAX
     return f"; not exercised: {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+def _not_audited(examined: Sequence[Examined | None]) -> str:
+    """As an end of a line: a change that no recording has may have been there unseen."""
+    reasons = [one.not_audited for one in examined if one is not None and one.not_audited]
+    return "".join(f"; not audited: {reason}" for reason in dict.fromkeys(reasons))
 
 
 def _several(count: int, what: str, ending: str = "s") -> str:

@@ -8,17 +8,46 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Origin"]
+__all__ = ["Examined", "Origin"]
 
 OURS = frozenset({"campaign", "explorer", "harness", "judge", "launcher", "preload", "python"})
 """Programs of a run that are not the target's own."""
 
 
 @dataclass(frozen=True, slots=True)
+class Examined:
+    """What comes before any verdict on a target file. work: hash of target, options and workload; states: of
+    the control, a disk whose every fsync is a lie, 0 where that cannot be made; kinds: how many kinds of them
+    broke the promise; blind: configurations of which none did; not_audited: why one was not."""
+
+    work: str
+    states: int = 0
+    kinds: int = 0
+    blind: tuple[str, ...] = ()
+    not_audited: str = ""
+
+    @property
+    def vacuous(self) -> str:
+        """Why a verdict without a bug proves nothing, "" if it does not."""
+        if self.kinds or not self.states:
+            return ""
+        return (
+            f"vacuous: on a disk whose every fsync is a lie none of {self.states} states broke the "
+            "promise, so that this set-up cannot find anything: does the run change enough between its "
+            "syncs, and does recover read what is there?"
+        )
+
+    @property
+    def control(self) -> dict[str, int]:
+        """The value of `control` in --json."""
+        return {"states": self.states, "kinds": self.kinds}
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """Where a run comes from. programs: name -> hash of what makes its verdicts (engine, preload, harness,
     ...); a run goes on with the same ones only. target: which one it is, in every checkout; "" in a run of an
-    older version."""
+    older version; examined: what came before the run, None where that is no target file's."""
 
     started: str = ""
     host: str = ""
@@ -26,6 +55,7 @@ class Origin:
     command: str = ""
     programs: Mapping[str, str] = field(default_factory=dict)
     target: str = ""
+    examined: Examined | None = None
 
     @property
     def build(self) -> str:

@@ -13,7 +13,6 @@ from builders import make_result, make_spec, make_summary
 from rich.table import Table
 
 from tornpage.campaigns.admission import Admission
-from tornpage.campaigns.attempt import Examined
 from tornpage.cli.attempt import _lines
 from tornpage.cli.bugs import bugs
 from tornpage.cli.console import make_console, print_night, print_summary, print_trial, say
@@ -25,7 +24,7 @@ from tornpage.reports.annotations import github_lines
 from tornpage.reports.night import NightBug, NightSummary, Standing
 from tornpage.store.bugs import BugStatus
 from tornpage.store.memory import Night
-from tornpage.store.origin import Origin
+from tornpage.store.origin import Examined, Origin
 from tornpage.store.rows import Run, TrialRow
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import TornpageError
@@ -92,8 +91,8 @@ def night() -> NightSummary:
 
 def tried() -> list[str]:
     """Of `tornpage try`."""
-    seen = Examined(Admission(1, 1, 1, 1, 1, True, {}, ""), 1, 1)
-    return _lines(seen, [summary_of()], [Path(NAME)])  # type: ignore[list-item]
+    admission, seen = Admission(1, 1, 1, 1, 1, True, {}, ""), Examined("", 1, 1)
+    return _lines(admission, seen, [summary_of()], [Path(NAME)])  # type: ignore[list-item]
 
 
 def annotated() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from builders import make_bug, make_result, make_spec, make_summary
@@ -21,7 +22,7 @@ from tornpage.reports.verdict import (
 )
 from tornpage.store.bugs import BugStatus, Novelty
 from tornpage.store.memory import Answer, Night, RunFacts
-from tornpage.store.origin import Origin
+from tornpage.store.origin import Examined, Origin
 from tornpage.store.rows import Run, TrialRow
 from tornpage.vocabulary.model import Outcome, TrialResult
 
@@ -154,17 +155,62 @@ def test_what_a_run_did_not_come_to_is_named() -> None:
     assert (data["models"], data["crashes"]) == (["one-torn", "subset"], 1200)
 
 
+VACUOUS = Examined("w", states=400)
+UNSEEN = Examined("w", states=25, kinds=2, blind=("sync=off",), not_audited="no ptrace")
+
+
+def of_target_file(examined: Examined) -> Run:
+    """A run of kills that came after this."""
+    return replace(KILLS, origin=replace(KILLS.origin, examined=examined))
+
+
+def test_what_came_before_a_run_stands_in_its_verdict() -> None:
+    """A control that found nothing makes it vacuous, unless it found a bug; an audit that was not, and a
+    configuration in which the control found nothing, are named; --json has the figures."""
+    vacuous = kills(make_result(0), run=of_target_file(VACUOUS))
+    verdict = verdict_of(vacuous)
+    assert verdict.exit_code == vacuous.exit_code() == 3
+    assert verdict.line.startswith(
+        "NOTHING EXERCISED (exit 3): vacuous: on a disk whose every fsync is a lie none of 400 states"
+    )
+    assert vacuous.verdict == "nothing"
+    broken = kills(make_result(0), make_result(5, broken=5), run=of_target_file(VACUOUS))
+    assert verdict_of(broken).exit_code == 1
+    unseen = kills(make_result(0), run=of_target_file(UNSEEN))
+    assert verdict_of(unseen).line == (
+        "CLEAN (exit 0): engine 0123abcd, 1 trial; not exercised: control of sync=off, power loss, "
+        "I/O errors; not audited: no ptrace"
+    )
+    data = looked_at(unseen).to_json()
+    assert (data["control"], data["not_audited"]) == ({"states": 25, "kinds": 2}, "no ptrace")
+    assert unseen.to_json("", Path())["control"] == {"states": 25, "kinds": 2}
+    without = kills(make_result(0), run=of_target_file(Examined("w")))
+    assert looked_at(without).not_exercised[0] == "control"
+
+
+def test_a_night_has_the_controls_of_its_targets() -> None:
+    """One that found nothing makes it vacuous, whichever run came after it; the last line tells audits."""
+    told = replace(night(CLEAN), examined=[UNSEEN, VACUOUS])
+    verdict = verdict_of_night(told)
+    assert (verdict.exit_code, told.exit_code()) == (3, 3)
+    assert verdict.text == VACUOUS.vacuous
+    told = replace(night(CLEAN), examined=[UNSEEN, UNSEEN])
+    assert verdict_of_night(told).line == (
+        "CLEAN (exit 0): engine, 1 run, 24 crashes; not exercised: mix; not audited: no ptrace"
+    )
+
+
 def test_several_runs_are_as_bad_as_the_worst() -> None:
-    """A bug comes first, then a control that found nothing, then what is missing; a clean one names all."""
+    """A bug comes first, then what proves nothing, then what is missing; a clean one names all."""
     clean, broken = losses(), kills(make_result(3, broken=5))
     unsure = kills(make_result(0), run=replace(KILLS, state="running"))
     nothing = kills()
-    vacuous = "the control found nothing"
-    assert verdict_of_runs([clean, unsure, broken], vacuous=vacuous).line == (
+    vacuous = kills(make_result(0), run=of_target_file(VACUOUS))
+    assert verdict_of_runs([clean, vacuous, unsure, broken]).line == (
         "VIOLATIONS (exit 1): 1 new bug, next: tornpage show 2.3"
     )
-    assert verdict_of_runs([clean, unsure], vacuous=vacuous).line == (
-        f"NOTHING EXERCISED (exit 3): {vacuous}"
+    assert verdict_of_runs([clean, vacuous, unsure]).line == (
+        f"NOTHING EXERCISED (exit 3): {VACUOUS.vacuous}"
     )
     assert verdict_of_runs([clean, unsure]).exit_code == 2
     assert verdict_of_runs([clean, nothing]).exit_code == 3
