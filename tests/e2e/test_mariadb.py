@@ -23,6 +23,8 @@ pytestmark = pytest.mark.skipif(
 JOBS = ("--jobs", "2")
 REPEATED = ("--set", "fsync=repeated")
 """Without what docs/FINDS.md tells of checkpoints, which is there or not by chance."""
+FOLDERS = ("--set", "fsync=folders")
+"""Nor of names: which statement was the last one acknowledged is a matter of the states."""
 
 
 @pytest.fixture
@@ -69,10 +71,20 @@ def test_power_losses_find_nothing(scratch: Path, tornpage: Tornpage) -> None:
     """Depth 2 too: the power fails again while the server recovers."""
     answer = tornpage(
         "run", "powerloss", "--target", "mariadb-10.11", "--states", "150", *JOBS,
-        *REPEATED, TORNPAGE_TMP=str(scratch),
+        *FOLDERS, TORNPAGE_TMP=str(scratch),
     )  # fmt: skip
     assert answer.code == 0, answer.text
     assert answer.data["counters"]["second_crash"] > 0
+
+
+def test_a_rename_without_its_folder_is_found(scratch: Path, tornpage: Tornpage) -> None:
+    """What FOLDERS hides: an acknowledged ALTER or RENAME TABLE is not there, or its table cannot be read."""
+    answer = tornpage(
+        "run", "powerloss", "--target", "mariadb-10.11", "--states", "60", "--scripts", "1", "--depth", "1",
+        "--model", "none-persisted", *JOBS, *REPEATED, TORNPAGE_TMP=str(scratch),
+    )  # fmt: skip
+    assert answer.code == 1, answer.text
+    assert {n for bug in answer.data["bugs"] for n in bug["invariants"]} <= {1, 2, 3, 30}
 
 
 def test_undo_tablespaces_are_truncated(scratch: Path, tornpage: Tornpage) -> None:
@@ -89,7 +101,7 @@ def test_undo_tablespaces_are_truncated(scratch: Path, tornpage: Tornpage) -> No
     assert all(file.stat().st_size <= BOUND for file in files)
     answer = tornpage(
         "run", "powerloss", "--target", "mariadb-10.11", "--states", "50", "--depth", "1", *JOBS,
-        *REPEATED, "--set", "undo=truncated", TORNPAGE_TMP=str(scratch),
+        *FOLDERS, "--set", "undo=truncated", TORNPAGE_TMP=str(scratch),
     )  # fmt: skip
     assert answer.code == 0, answer.text
     assert answer.data["exercised"] == 50
@@ -99,7 +111,7 @@ def test_without_doublewrite_torn_pages_are_found(scratch: Path, tornpage: Tornp
     """The control: the same server does not start again."""
     answer = tornpage(
         "run", "powerloss", "--target", "mariadb-10.11", "--states", "80", "--depth", "1", *JOBS,
-        "--set", "doublewrite=off", TORNPAGE_TMP=str(scratch),
+        *FOLDERS, "--set", "doublewrite=off", TORNPAGE_TMP=str(scratch),
     )  # fmt: skip
     assert answer.code == 1, answer.text
     assert any(30 in bug["invariants"] for bug in answer.data["bugs"]), answer.text

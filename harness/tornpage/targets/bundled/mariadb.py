@@ -65,8 +65,9 @@ DELETE_MARKED = "info_bits=32"
 PURGE_S = 10.0
 """So long it may take to come, after a start."""
 PURGE_POLL_S = 0.1
-FSYNCS = ("once", "repeated")
-"""What becomes of the fsyncs of a run: nothing; one that a write overlaps is repeated."""
+FSYNCS = ("once", "repeated", "folders")
+"""What becomes of the fsyncs of a run: nothing; one that a write overlaps is repeated; and a rename has
+one of its folders too."""
 UNDO = {
     "system": (("innodb-undo-tablespaces=0",), ("innodb-undo-tablespaces=0",)),
     "truncated": (
@@ -319,12 +320,13 @@ def setting_of(given: argparse.Namespace) -> Setting:
     return Setting(tuple(shlex.split(given.program)), (*undo, *given.set), given.libraries)
 
 
-def _repeat_fsync(folder: Path) -> Path:
-    """The library that repeats fsyncs, built in this folder."""
+def _repeat_fsync(folder: Path, fsync: str) -> Path:
+    """The library that repeats fsyncs, built in this folder for one of FSYNCS."""
     library = folder / "repeat_fsync.so"
     source = Path(__file__).with_name("repeat_fsync.c")
+    folders = ["-DFOLDERS"] if fsync == "folders" else []
     subprocess.run(
-        ["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"],
+        ["cc", "-shared", "-fPIC", "-O1", *folders, "-o", library, source, "-ldl"],
         check=True,
         env={"PATH": os.environ.get("PATH", os.defpath)},
     )
@@ -336,8 +338,8 @@ def _repeat_fsync(folder: Path) -> Path:
 def with_fsyncs(setting: Setting, fsync: str) -> Iterator[Setting]:
     """The same server, with one of FSYNCS."""
     with tempfile.TemporaryDirectory() as folder:
-        if fsync == "repeated":
-            setting = replace(setting, before=str(_repeat_fsync(Path(folder))))
+        if fsync != "once":
+            setting = replace(setting, before=str(_repeat_fsync(Path(folder), fsync)))
         yield setting
 
 
