@@ -95,6 +95,30 @@ def test_links_and_streams_are_in_it(build: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("rename", "told"),
+    [
+        (
+            "rename ../made f",
+            "a rename of a file from outside into f in the folder is not followed",
+        ),
+        ("rename f ../gone", "a rename of f out of the folder is not followed"),
+        ("renameat2 e f", "an exchange of e and f is not followed"),
+    ],
+)
+def test_a_rename_that_is_not_followed_is_refused(
+    build: Path, tmp_path: Path, rename: str, told: str
+) -> None:
+    """Also over a file with the same bytes: what was written outside is not in the stream. Unless nothing is
+    wanted of the file."""
+    (tmp_path / "made").write_bytes(b"a" * 512)
+    trace = _record(
+        build, tmp_path, "open 0 f wc", "write 0 512 a", "open 1 e wc", "write 1 512 a", rename
+    )
+    assert stream_difference(trace, tmp_path / "data", ()) == told
+    assert stream_difference(trace, tmp_path / "data", ("[ef]",)) == ""
+
+
+@pytest.mark.parametrize(
     ("change", "told"),
     [
         (lambda data: _overwrite(data / "f", 4097, b"xy"), "f differs in bytes 4097-4098"),

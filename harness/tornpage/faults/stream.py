@@ -24,6 +24,7 @@ PLAYED = frozenset((Op.OPEN, Op.WRITE, Op.TRUNCATE, Op.FALLOCATE, Op.RENAME, Op.
 """What a file or a name is changed by."""
 KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
 """Modes of fallocate that are followed."""
+RENAME_EXCHANGE = 2
 
 
 def unseen_changes(trace: Trace, ignored: Sequence[str]) -> str:
@@ -45,7 +46,7 @@ def stream_difference(
     """How the files of a directory differ from what the stream gives of those that were `found` before
     it (None: there were none), as "ibdata1 differs in bytes 16384-16391"; "" if they do not. The trace
     must have contents."""
-    disk = _Disk(_files_below(found) if found is not None else {})
+    disk = _Disk(_files_below(found) if found is not None else {}, ignored)
     for event in trace.events(kinds=PLAYED):
         problem = disk.play(trace, event)
         if problem:
@@ -81,7 +82,8 @@ class _Disk:
     """Files by the trace's ids, and the names that lead to them. Those that were there before have ids of
     their own, below 0."""
 
-    def __init__(self, before: Mapping[str, Path]) -> None:
+    def __init__(self, before: Mapping[str, Path], ignored: Sequence[str]) -> None:
+        self._ignored = ignored
         self.files: dict[int, SparseFile] = {}
         self.names: dict[str, int] = {}
         for number, (name, path) in enumerate(before.items(), 1):
@@ -105,7 +107,7 @@ class _Disk:
         elif event.kind == Op.FALLOCATE:
             return self._allocate(event)
         elif event.kind == Op.RENAME:
-            self._rename(*trace.renamed(event))
+            return self._rename(event, *trace.renamed(event))
         elif event.kind == Op.LINK:
             old, new = trace.renamed(event)
             if old in self.names or event.file:
@@ -140,13 +142,20 @@ class _Disk:
             content.zero(event.offset, end)
         return ""
 
-    def _rename(self, old: str, new: str) -> None:
-        """Also of a folder; an empty path is outside."""
+    def _rename(self, event: Event, old: str, new: str) -> str:
+        """Also of a folder; an empty path is outside: what was written there was not recorded."""
+        wanted = any(path and not is_ignored(path, self._ignored) for path in (old, new))
+        if wanted and not (old and new):
+            way = f"of {old} out of" if old else f"of a file from outside into {new} in"
+            return f"a rename {way} the folder is not followed"
+        if wanted and event.flags & RENAME_EXCHANGE:
+            return f"an exchange of {old} and {new} is not followed"
         for path, number in list(self.names.items()):
             if path == old or path.startswith(f"{old}/"):
                 del self.names[path]
                 if new:
                     self.names[new + path[len(old) :]] = number
+        return ""
 
 
 def is_ignored(path: str, ignored: Sequence[str]) -> bool:
