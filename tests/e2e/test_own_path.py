@@ -59,7 +59,7 @@ def target_file(folder: Path) -> Path:
     file.write_text(
         f"""
 name = "attached"
-fs = "ordered"
+fs = "ext4-ordered"
 long_lived = true
 [commands]
 run = "{sys.executable} store.py load {{dir}}"
@@ -78,7 +78,7 @@ def test_what_a_file_says_of_its_folder_holds_in_every_image(
     run = ("run", "powerloss", "--target", str(file), "--states", "400", "--depth")
     once = tornpage(*run, "1", "--jobs", "2")
     assert once.code == 0, once.text
-    twice = tornpage(*run, "2", "--set", "fs=ordered")
+    twice = tornpage(*run, "2", "--set", "fs=ext4-ordered")
     assert twice.code == 0, twice.text
 
 
