@@ -187,10 +187,11 @@ def test_a_worker_is_killed_in_the_middle(build: Path, machines: Machines, tmp_p
     # What the killed one left is removed by the next that asks for a scratch folder.
     left = [path for path in scratch.iterdir() if path.name.startswith("tornpage-")]
     assert len(left) <= 1
+    of_the_killed = [str(workers[0].pid)]  # a launcher's first argument: whom it works for
     assert [
-        child
-        for child in psutil.Process().children(recursive=True)
-        if "tornpage-launch" in child.name()
+        child.pid
+        for child in psutil.process_iter(["cmdline"])
+        if (child.info["cmdline"] or [])[1:2] == of_the_killed
     ] == []
 
 

@@ -27,7 +27,7 @@ from tornpage.faults.image import remove_image
 from tornpage.faults.scratch import scratch_folder
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.model import Outcome, TrialResult
+from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import find_paths
 
 __all__ = ["Delivery", "Order", "changed_results", "describe", "do", "leave", "unpack"]
@@ -81,9 +81,10 @@ def changed_results(answer: Any, change: Callable[[TrialResult], TrialResult]) -
     if isinstance(answer, Explored):
         broken = tuple(replace(one, result=change(one.result)) for one in answer.broken)
         return replace(answer, broken=broken)
-    if isinstance(answer, tuple):
-        played: Played = answer
-        return played[0], change(played[1])
+    match answer:
+        case (TrialSpec() as spec, TrialResult() as result):
+            played: Played = spec, change(result)
+            return played
     return answer
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from builders import make_result, make_spec
 
 from tornpage.campaigns import remote
+from tornpage.campaigns.canaries import Canary
 from tornpage.campaigns.cluster import _Handed
-from tornpage.campaigns.remote import Delivery
+from tornpage.campaigns.remote import Delivery, changed_results
 from tornpage.campaigns.slices import Failed
 from tornpage.vocabulary.errors import (
     ChildError,
@@ -20,6 +22,7 @@ from tornpage.vocabulary.errors import (
     TornpageError,
     UnexploredError,
 )
+from tornpage.vocabulary.model import TrialResult
 
 
 class KilledWorkerError(Exception):
@@ -101,3 +104,18 @@ def test_a_wait_that_is_interrupted_loses_nothing() -> None:
     assert not future.released
     assert handed.result() == "answer"
     assert future.released
+
+
+def test_only_results_of_trials_are_changed() -> None:
+    """On their way: what has none, as what a judge made of its canaries, comes as it is."""
+    seen: list[TrialResult] = []
+
+    def look(result: TrialResult) -> TrialResult:
+        seen.append(result)
+        return result
+
+    played = (make_spec(1), make_result(1))
+    canaries = (Canary("lost_commit", 1, True), Canary("second_answer", 17, False))
+    for answer in (played, canaries, canaries[:1], ()):
+        assert changed_results(answer, look) == answer
+    assert seen == [played[1]]
