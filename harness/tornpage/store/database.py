@@ -103,8 +103,8 @@ class Database:
 
     def _damaged(self, what: str) -> DamagedError:
         return DamagedError(
-            f"{self.name}: the result store is damaged: {what}; put a whole copy in its place, where --resume can "
-            "go on, or choose another"
+            f"{self.name}: the result store is damaged: {what}; put a whole copy in its place, where "
+            "--resume can go on, or choose another"
         )
 
     def _await(self, lost: DBAPIError) -> None:
