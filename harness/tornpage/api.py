@@ -30,7 +30,7 @@ from tornpage.store.memory import RunFacts
 from tornpage.store.place import Place, place_in, place_of
 from tornpage.store.rows import TrialRow
 from tornpage.store.store import Store as ResultStore
-from tornpage.targets.registry import full_name, make_target
+from tornpage.targets.registry import full_name, make_target, target_name
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError, TornpageError
@@ -110,7 +110,7 @@ def powerloss(
     in the store; out, store: as run().
     Raises TornpageError if the run could not be made, or no state could be judged: that is no pass.
     """
-    chosen = full_name(str(target))
+    chosen = target_name(str(target))
     made = make_target(chosen, find_paths().build)
     campaign = Campaign(
         name=name,

@@ -165,3 +165,22 @@ def test_campaign_replay_and_report(installed: Path, tmp_path: Path) -> None:
         few_states = ("--scripts", "1", "--undisturbed", "0", "--states", "60", "--jobs", "1")
         done = call(installed, tmp_path, "run", "powerloss", "--target", target, *few_states)
         assert done.returncode in (0, 3), done.stdout + done.stderr
+
+
+def test_a_store_of_ones_own(installed: Path, tmp_path: Path) -> None:
+    """From the first command to a shrunk bug, in the folder that was made: it fits, it is clean, its fsync
+    is taken out, and the bug is found and shrunk."""
+    few = ("--states", "60", "--trials", "6", "--jobs", "1", "--json")
+    for command in (("target", "new", "mykv"), ("target", "check", "mykv")):
+        done = call(installed, tmp_path, *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    clean = call(installed, tmp_path, "try", "mykv", *few)
+    assert clean.returncode == 0, clean.stdout + clean.stderr
+    store = tmp_path / "mykv" / "store.py"
+    store.write_text(store.read_text("utf-8").replace("        os.fsync(log)\n", ""), "utf-8")
+    broken = call(installed, tmp_path, "try", "mykv", *few)
+    assert broken.returncode == 1, broken.stdout + broken.stderr
+    trial = json.loads(broken.stdout.splitlines()[-1])["runs"][0]["bugs"][0]["trial"]
+    small = call(installed, tmp_path, "shrink", trial, "--budget", "5", "--json")
+    assert small.returncode == 0, small.stdout + small.stderr
+    assert json.loads(small.stdout.splitlines()[-1])["shrunk"]

@@ -16,7 +16,7 @@ from tornpage.campaigns.campaign import DEFAULT_TARGET, Campaign, load_campaign
 from tornpage.campaigns.origin import origin_of
 from tornpage.store.origin import Origin
 from tornpage.store.rows import Run
-from tornpage.targets.registry import full_name, identity_of, is_target_file, make_target
+from tornpage.targets.registry import identity_of, is_target_file, make_target, target_name
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.paths import Paths
 
@@ -54,7 +54,7 @@ class Opened:
 def open_campaign(campaign: str | Campaign, target: str | None, paths: Paths) -> Opened:
     """The campaign of this name or file, or made by a program, with `target`, else with its own. Raises
     ConfigError, TargetError."""
-    name = full_name(_own_target(campaign, paths.workloads) if target is None else target)
+    name = target_name(_own_target(campaign, paths.workloads) if target is None else target)
     return open_with(campaign, make_target(name, paths.build), name, paths)
 
 

@@ -39,7 +39,7 @@ from tornpage.reports.verdict import looked_at, verdict_of_night
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.targets.option import FS
-from tornpage.targets.registry import full_name
+from tornpage.targets.registry import full_name, target_name
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "nightly"]
@@ -92,7 +92,7 @@ def nightly(
     names = campaigns or names_of_campaigns(paths, target or DEFAULT_TARGET)
     plan = NightPlan(
         seed=int(datetime.now(UTC).strftime("%Y%m%d")) if seed is None else seed,
-        target=full_name(target or ""),
+        target=target_name(target) if target else "",
         campaigns=tuple(full_name(name) for name in names),
         settings=tuple({**pairs_of(settings), **({FS: fs} if fs else {})}.items()),
         seconds=seconds_of("--for", time, bare=False) if time else 0.0,

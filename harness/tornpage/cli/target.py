@@ -20,7 +20,7 @@ from tornpage.cli.options import JsonOption, pairs_of
 from tornpage.lab.fetch import fetch
 from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.targets.command.target import CommandTarget
-from tornpage.targets.registry import TARGET_FILE, family_of, full_name, make_target
+from tornpage.targets.registry import TARGET_FILE, family_of, make_target, target_name
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
@@ -109,6 +109,9 @@ def audit_text(seen: Admission) -> str:
 
 def target_file(text: str) -> str:
     """The full name of what must be a target file, or have one. ConfigError."""
-    if family_of(text) != TARGET_FILE:
-        raise ConfigError(f"{text!r}: neither a target file, NAME.toml, nor a target that has one")
-    return full_name(text)
+    name = target_name(text)
+    if family_of(name) != TARGET_FILE:
+        raise ConfigError(
+            f"{text!r}: neither a target file, NAME.toml, nor its folder, nor a target that has one"
+        )
+    return name

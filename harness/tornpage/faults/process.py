@@ -16,6 +16,7 @@ import math
 import os
 import re
 import select
+import shutil
 import signal
 import threading
 import time
@@ -41,10 +42,13 @@ __all__ = [
     "require_loaded",
     "run_child",
     "undivided",
+    "why_not_run",
 ]
 
 LAUNCHER = Path("faults", "tornpage-launch")
 """Inside a build folder."""
+LINE_MAX = 256
+"""Bytes that the kernel reads of a script's first line."""
 SAMPLE_FIRST_MS = 2
 SAMPLE_MAX_MS = 250
 OUTPUT_MAX = 256 << 20
@@ -187,15 +191,35 @@ def launcher_path() -> Path:
     return find_paths().build / LAUNCHER
 
 
+def why_not_run(program: Path, path: str | None = None) -> str:
+    """In words; "" if it can be run. path: where its interpreter is looked for, as PATH, if it is named by
+    env."""
+    if not program.is_file():
+        return "no such program"
+    if not os.access(program, os.X_OK):
+        return f"not executable: chmod +x {program}"
+    with program.open("rb") as file:
+        first = file.readline(LINE_MAX).decode("utf-8", "replace").rstrip("\n")
+    words = first.removeprefix("#!").split(" ") if first.startswith("#!") else []
+    words = [word for word in words if word]
+    if words and not os.access(words[0], os.X_OK):
+        return f"its interpreter {words[0]!r} is not there"
+    is_env = len(words) > 1 and Path(words[0]).name == "env" and not words[1].startswith("-")
+    if is_env and shutil.which(words[1], path=path) is None:
+        return f"its interpreter {words[1]!r} is not on PATH"
+    return ""
+
+
 def launch_argv(argv: Sequence[str | Path], deadline_s: float) -> list[str]:
     """The same program, started so that it ends with this process, with all that it has started, in a process
     group of its own, and not later than some time after its deadline (seconds). ChildError: no such program,
     or tornpage-launch is not built."""
     launcher = launcher_path()
     args = [os.fspath(arg) for arg in argv]
-    for program, remedy in ((launcher, ": run make build"), (Path(args[0]), "")):
-        if not os.access(program, os.X_OK):
-            raise ChildError(f"{program}: no such program{remedy}")
+    if not os.access(launcher, os.X_OK):
+        raise ChildError(f"{launcher}: no such program: run make build")
+    if wrong := why_not_run(Path(args[0])):
+        raise ChildError(f"{args[0]}: {wrong}")
     return [str(launcher), str(os.getpid()), str(_alarm_s(deadline_s)), *args]
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "identity_of",
     "is_target_file",
     "make_target",
+    "target_name",
     "target_names",
 ]
 
@@ -60,6 +61,15 @@ BUNDLED = Path(__file__).resolve().parent / "bundled"
 def is_target_file(name: str) -> bool:
     """Whether a target is named by its file."""
     return name.endswith(FILE_SUFFIX)
+
+
+def target_name(text: str) -> str:
+    """What a user calls a target: as full_name(), or the folder NAME that holds NAME.toml, as
+    `tornpage target new` makes it. A target of that name comes first."""
+    folder = Path(text)
+    file = folder / f"{folder.resolve().name}{FILE_SUFFIX}"
+    is_folder = not is_target_file(text) and file.is_file() and text not in target_names()
+    return full_name(str(file) if is_folder else text)
 
 
 def full_name(name: str) -> str:

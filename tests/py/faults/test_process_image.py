@@ -188,6 +188,26 @@ def test_missing_program_is_a_harness_error(tmp_path: Path) -> None:
         run_child([tmp_path / "nope"], {}, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("first", "mode", "why"),
+    [
+        ("#!/bin/sh", 0o644, r"not executable: chmod \+x /.*prog"),
+        ("#!/no/such -x", 0o755, "its interpreter '/no/such' is not there"),
+        ("#! /bin/sh\r", 0o755, r"its interpreter '/bin/sh\\r' is not there"),
+        ("#!/usr/bin/env nopython", 0o755, "its interpreter 'nopython' is not on PATH"),
+    ],
+)
+def test_a_program_that_cannot_run_says_why(
+    first: str, mode: int, why: str, tmp_path: Path
+) -> None:
+    """Its run bit and its interpreter are told apart from a file that is not there."""
+    program = tmp_path / "prog"
+    program.write_bytes(f"{first}\nexit 0\n".encode())
+    program.chmod(mode)
+    with pytest.raises(ChildError, match=why):
+        run_child([program], {}, 5.0)
+
+
 def test_environment_is_exactly_what_was_given() -> None:
     """Nothing leaks from the harness's own environment."""
     os.environ["TORNPAGE_LEAK"] = "1"

@@ -49,7 +49,9 @@ def write_skeleton(name: str, language: Language, folder: Path) -> Skeleton:
     except OSError as error:
         raise ConfigError(f"{place}: {error.strerror}") from error
     for source in sources:
-        shutil.copy(marking / source, place)
+        copied = Path(shutil.copy(marking / source, place))
+        if copied.name == program:  # an installed package has no run bits
+            copied.chmod(copied.stat().st_mode | 0o111)
     text = (marking / "skeleton" / "target.toml").read_text("utf-8")
     for word, value in (
         ("NAME", name),

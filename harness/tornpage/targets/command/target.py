@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import os
 import shlex
 import shutil
 import sys
@@ -21,7 +20,7 @@ import xxhash
 
 from tornpage.faults.image import fill_image, odd_files
 from tornpage.faults.preload import WHOLE, preload_environment
-from tornpage.faults.process import ChildResult
+from tornpage.faults.process import ChildResult, why_not_run
 from tornpage.oracle.observed import observed_state
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
@@ -149,8 +148,13 @@ class CommandTarget:
         """The program of a command, as the working directory and PATH find it."""
         word = self._words(key, {})[0]
         found = self._find(word)
-        if found is None or not os.access(found, os.X_OK):
-            raise ConfigError(f"{self.path}: commands.{key}: {word}: no such program")
+        wrong = (
+            "no such program"
+            if found is None
+            else why_not_run(found, self._environment({})["PATH"])
+        )
+        if found is None or wrong:
+            raise ConfigError(f"{self.path}: commands.{key}: {word}: {wrong}")
         return found
 
     def _named_files(self, key: str) -> Iterator[tuple[str, Path]]:
