@@ -16,6 +16,7 @@ from tornpage.campaigns.evidence import load_evidence
 from tornpage.store.store import Store
 from tornpage.vocabulary.evidence import Evidence, Fate
 from tornpage.vocabulary.model import TrialResult
+from tornpage.vocabulary.paths import data_folder
 
 CONTROL = ("--set", "doublewrite=off")
 KILLS, CLEAN, LOSSES, NESTED, SHRUNK = 1, 2, 3, 4, 5
@@ -143,7 +144,7 @@ PAGES = ["index.html", *(f"report-{run}.html" for run in (KILLS, CLEAN, LOSSES, 
 def test_a_page_fits_the_window(out: Path, browser: Browser, name: str) -> None:
     """On a desk and on a phone nothing is wider than the window but what scrolls by itself, and the
     console is silent."""
-    for width in (1400, 390):
+    for width in (1400, 800, 390):
         for scheme in ("light", "dark"):
             browser.open(out / name, width, scheme)
             wide = browser.run(
@@ -163,6 +164,22 @@ def test_texts_have_contrast(out: Path, browser: Browser, name: str, scheme: str
     assert browser.run(CONTRAST) == []
     paper = browser.run("return getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_rule_of_the_style_holds(out: Path, browser: Browser, name: str) -> None:
+    """A browser has all that the file says, fonts by their quoted names too."""
+    browser.open(out / name, 1400, "light")
+    fonts = browser.run(
+        "const code = document.body.appendChild(document.createElement('code'));"
+        "return [document.body, code].map(e => getComputedStyle(e).fontFamily)"
+    )
+    assert fonts == [
+        'system-ui, "Liberation Sans", sans-serif',
+        'ui-monospace, "Liberation Mono", monospace',
+    ]
+    own = browser.run("return document.querySelector('style').textContent")
+    assert own.strip() == (data_folder("reports") / "report.css").read_text("utf-8").strip()
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 __all__ = ["render_page", "replace_file"]
 
@@ -23,7 +24,7 @@ def render_page(templates: Path, name: str, **data: object) -> str:
         lstrip_blocks=True,
     )
     environment.filters["grouped"] = _grouped
-    style = (templates / "report.css").read_text(encoding="utf-8")
+    style = Markup((templates / "report.css").read_text(encoding="utf-8"))
     return environment.get_template(name).render(style=style, **data)
 
 
