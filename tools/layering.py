@@ -160,7 +160,8 @@ HARNESS = {
         {"finds"},
     ],
     "cli": [
-        {"console", "options"},
+        {"options", "terminal"},
+        {"console"},
         {"checks", "progress", "publish"},
         {
             "bench",
@@ -232,7 +233,8 @@ def ranks() -> dict[str, int]:
 
 
 def imports(path: Path) -> set[str]:
-    """Modules of the package that a module imports, by their dotted names."""
+    """Modules of the package that a module imports, by their dotted names; those, too, that it names in a
+    text, to be imported when they are needed."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
@@ -243,6 +245,8 @@ def imports(path: Path) -> set[str]:
             }
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Constant) and str(node.value).startswith("tornpage."):
+            names.add(str(node.value))
     return {name for name in names if name.startswith(("tornpage.", "."))}
 
 

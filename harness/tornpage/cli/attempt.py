@@ -1,7 +1,7 @@
 """`tornpage try`: everything that is done to a target file, and what came of it in words.
 
 May import: admission, attempt, campaign, changes, console, crew, options, origin, paths, place, progress,
-publish, store, summary, target, verdict.
+publish, store, summary, target, terminal, verdict.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tornpage.campaigns.campaign import SEED_MAX, STATES_MAX, TRIALS_MAX
 from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.publish import write_report
-from tornpage.cli.console import bug_lines, make_console, print_verdict, told
+from tornpage.cli.console import bug_lines, print_verdict
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     FsOption,
@@ -30,6 +30,7 @@ from tornpage.cli.options import (
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.target import audit_text, target_file
+from tornpage.cli.terminal import make_console, told
 from tornpage.reports.summary import Summary
 from tornpage.reports.verdict import looked_at, verdict_of_runs
 from tornpage.store.origin import Examined

@@ -1,7 +1,7 @@
 """`tornpage bench`: measurements, beside figures that others have published and of Tornpage itself.
 
-May import: compared, console, errors, finds, measured, mutant_build, mutant_table, mutants, options, page,
-paths, progress, seeds, speed, statements.
+May import: compared, errors, finds, measured, mutant_build, mutant_table, mutants, options, page, paths,
+progress, seeds, speed, statements, terminal.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tornpage.cli.console import make_console
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     USAGE_ERROR,
@@ -24,6 +23,7 @@ from tornpage.cli.options import (
     seconds_of,
 )
 from tornpage.cli.progress import goes_on, make_progress
+from tornpage.cli.terminal import make_console
 from tornpage.lab.finds import measure_finds, sample
 from tornpage.lab.measured import Effort
 from tornpage.lab.mutant_build import MutantBuilder

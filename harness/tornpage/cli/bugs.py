@@ -1,6 +1,6 @@
 """`tornpage bugs`: all bugs of the store, one of them, and what is thought of it.
 
-May import: bugs, console, errors, options, paths, place, recheck, store.
+May import: bugs, console, errors, options, paths, place, recheck, store, terminal.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from tornpage.campaigns.recheck import replay_line
-from tornpage.cli.console import make_console, print_bug, print_bugs
+from tornpage.cli.console import print_bug, print_bugs
 from tornpage.cli.options import JsonOption, OutOption, StoreOption
+from tornpage.cli.terminal import make_console
 from tornpage.store.bugs import Bug, BugStatus
 from tornpage.store.place import place_in
 from tornpage.store.store import Store

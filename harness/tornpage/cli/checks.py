@@ -1,6 +1,6 @@
 """Checks of the surroundings, as they are printed: what was seen, and what to do.
 
-May import: codec, console, doctor, options.
+May import: codec, doctor, options, terminal.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from tornpage.cli.console import make_console
 from tornpage.cli.options import USAGE_ERROR
+from tornpage.cli.terminal import make_console
 from tornpage.lab.doctor import Finding
 from tornpage.vocabulary.codec import to_plain
 

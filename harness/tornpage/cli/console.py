@@ -1,44 +1,37 @@
 """What a person sees in the terminal: summaries, one trial.
 
-Text is never wrapped here: a terminal does that itself, and a line that is piped somewhere stays one line.
-What others have written is told in one line and without what a terminal obeys (vocabulary/shown.py): commands
-print by say(), by the functions here, or on a console that make_console() made.
-
-May import: bugs, dossier, evidence, memory, model, night, sectors, shown, shrink, summary,
+May import: bugs, dossier, evidence, memory, model, night, sectors, shown, shrink, summary, terminal,
 verdict.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
-from tornpage.campaigns.evidence import load_evidence
+from tornpage.cli.terminal import make_console, plain_printer, told
 from tornpage.reports.dossier import phase_views
 from tornpage.reports.night import NightSummary, Standing
 from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.reports.verdict import Verdict, looked_at, verdict_of
-from tornpage.shrinking.shrink import Shrunk
 from tornpage.store.bugs import Bug, Sighting
 from tornpage.store.memory import Replayed
 from tornpage.vocabulary.evidence import Evidence
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
-from tornpage.vocabulary.shown import one_line, visible
+from tornpage.vocabulary.shown import visible
+
+if TYPE_CHECKING:
+    from tornpage.shrinking.shrink import Shrunk
 
 __all__ = [
     "bug_lines",
-    "make_console",
     "print_bug",
     "print_bugs",
     "print_night",
@@ -46,16 +39,12 @@ __all__ = [
     "print_summary",
     "print_trial",
     "print_verdict",
-    "say",
     "tell_run",
-    "told",
 ]
 
 
 ERRORS_SHOWN = 5
 BUGS_SHOWN = 20
-PIPE_COLUMNS = 10_000
-"""As wide as a table may become that is piped: a line of a log is a line."""
 STEPS_SHOWN = 12
 _STANDING = {
     Standing.NEW: "new",
@@ -66,41 +55,10 @@ _STANDING = {
 }
 
 
-def make_console(stderr: bool = False, quiet: bool = False) -> Console:
-    """Standard output or error. The columns of a terminal fold a table; a pipe has none, whatever
-    COLUMNS says."""
-    stream = sys.stderr if stderr else sys.stdout
-    return _Console(file=stream, quiet=quiet, width=None if stream.isatty() else PIPE_COLUMNS)
-
-
-class _Console(Console):
-    """Prints the styles that it is told in markup, and no other escapes."""
-
-    def render_str(self, text: str, **how: Any) -> Text:
-        """As that of rich."""
-        return super().render_str(visible(text), **how)
-
-
-def told(text: str) -> str:
-    """Text of others, for a line with markup."""
-    return escape(one_line(text))
-
-
-def say(text: str, file: TextIO | None = None) -> None:
-    """Prints one line that may hold text of others. file: standard output."""
-    print(one_line(text), file=file, flush=file is not None)
-
-
-def _plain(console: Console) -> Callable[[str], None]:
-    """What prints one line without markup."""
-    write = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    return lambda text: write(one_line(text))
-
-
 def print_verdict(verdict: Verdict, json_output: bool = False) -> None:
     """The last line of a command; with --json it is in the object."""
     if not json_output:
-        _plain(make_console())(verdict.line)
+        plain_printer(make_console())(verdict.line)
 
 
 def tell_run(
@@ -142,7 +100,7 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     )
     if summary.counters:
         paths = ", ".join(f"{name} {value}" for name, value in sorted(summary.counters.items()))
-        _plain(console)(f"recovery paths: {paths}")
+        plain_printer(console)(f"recovery paths: {paths}")
     if summary.torn_pages.cells:
         matrix = summary.torn_pages
         console.print(f"torn pages: {matrix.covered} of {matrix.total} kinds covered")
@@ -160,7 +118,7 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     for seen in summary.bugs[:BUGS_SHOWN]:
         console.print(bug_lines(seen, unit), highlight=False, soft_wrap=True)
     _print_more(console, summary.bugs, BUGS_SHOWN)
-    _plain(console)(f"report: {report}")
+    plain_printer(console)(f"report: {report}")
 
 
 def bug_lines(seen: BugSeen, unit: str) -> str:
@@ -203,7 +161,7 @@ def print_bug(
 ) -> None:
     """One bug with its history. line: that shows it again."""
     print_bugs(console, [bug])
-    plain = _plain(console)
+    plain = plain_printer(console)
     if bug.reason:
         plain(f"    {bug.status}: {bug.reason}")
     for sighting in sightings:
@@ -219,7 +177,7 @@ def print_bug(
 
 def print_night(console: Console, summary: NightSummary) -> None:
     """The end of a night, for a person."""
-    plain = _plain(console)
+    plain = plain_printer(console)
     plain(
         f"night {summary.night.id}, seed {summary.night.plan['seed']}: {len(summary.runs)} runs, "
         f"{summary.crashes} crashes in {summary.night.seconds:.0f} s"
@@ -265,7 +223,7 @@ def print_trial(
 ) -> None:
     """One trial, for a person. replay: the line that plays it again; bugs: that its violations tell of."""
     options = " ".join(f"{name}={value}" for name, value in sorted(spec.options.items()))
-    plain = _plain(console)
+    plain = plain_printer(console)
     plain(f"trial {trial}: {result.outcome} {result.reason}".rstrip())
     plain(f"  target {spec.target}, {options}")
     if spec.plan.loss:
@@ -280,6 +238,8 @@ def print_trial(
     if result.torn is not None:
         states = _runs(sector_states(result.torn))
         plain(f"  {result.torn.path} at {result.torn.offset}: {states}")
+    from tornpage.campaigns.evidence import load_evidence  # only a trial needs what it loads
+
     for line in _way_lines(load_evidence(result.image)):
         plain(line)
     for violation in result.violations:
@@ -321,7 +281,7 @@ def _way_lines(evidence: Evidence | None) -> list[str]:
 def print_shrunk(console: Console, shrunk: Shrunk) -> None:
     """What a finding was shrunk to, its script last."""
     before, after = shrunk.before, shrunk.after
-    plain = _plain(console)
+    plain = plain_printer(console)
     plain(f"trial {shrunk.trial}: {shrunk.fingerprint}")
     rows = [
         ("statements", before.statements, after.statements),

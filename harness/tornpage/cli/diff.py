@@ -1,6 +1,6 @@
 """`tornpage diff`: two runs side by side.
 
-May import: console, difference, options, paths, place, runner, store.
+May import: difference, options, paths, place, runner, store, terminal.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.runner import load_summary
-from tornpage.cli.console import say
 from tornpage.cli.options import JsonOption, OutOption, StoreOption
+from tornpage.cli.terminal import say
 from tornpage.reports.difference import RunDifference, difference_of
 from tornpage.store.place import place_in
 from tornpage.store.store import Store

@@ -1,6 +1,6 @@
 """`tornpage list`: what there is to choose from.
 
-May import: catalogue, codec, console, options, paths.
+May import: catalogue, codec, options, paths, terminal.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from tornpage.campaigns.catalogue import KINDS, list_items
-from tornpage.cli.console import make_console
 from tornpage.cli.options import JsonOption
+from tornpage.cli.terminal import make_console
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import find_paths
 

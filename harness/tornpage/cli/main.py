@@ -3,102 +3,150 @@
 Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 3 nothing (or not what was
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
-May import: attempt, bench, bugs, console, diff, doctor, errors, listing, mutants, new, nightly, options,
-pricing, process, prune, qualify, replay, report, run, runs, show, shrink, sql, store, target.
+A call loads the module of the command that it names, and no other: the help of all loads all.
+
+May import: attempt, bench, bugs, diff, doctor, errors, listing, mutants, new, nightly, options, pricing,
+process, prune, qualify, replay, report, run, runs, show, shrink, sql, store, target, terminal.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, TextIO, cast
 
 import typer
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tornpage import __version__
-from tornpage.cli import (
-    attempt,
-    bench,
-    bugs,
-    diff,
-    doctor,
-    listing,
-    mutants,
-    new,
-    nightly,
-    pricing,
-    prune,
-    qualify,
-    replay,
-    report,
-    run,
-    runs,
-    show,
-    shrink,
-    store,
-    target,
-)
-from tornpage.cli.console import say
 from tornpage.cli.options import USAGE_ERROR
 from tornpage.faults.process import ENDING
-from tornpage.store.sql import line_of
 from tornpage.vocabulary.errors import Interrupted, MachineError, TornpageError
 
-__all__ = ["main"]
+__all__ = ["main", "root"]
+
+DEVELOPERS = "For developers of Tornpage"
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """Where a command is: a function, and the text below its help."""
+
+    module: str
+    function: str
+    epilog: str = "EPILOG"
+    panel: str | None = None
+
+    def load(self, name: str) -> Any:
+        """As the command-line library wants it."""
+        module = importlib.import_module(self.module)
+        own = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        own.command(name, epilog=getattr(module, self.epilog), rich_help_panel=self.panel)(
+            getattr(module, self.function)
+        )
+        return typer.main.get_command(own)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Commands under one name."""
+
+    what: str
+    commands: Mapping[str, _Command]
+    panel: str | None = None
+
+    def load(self, name: str) -> Any:
+        """As the command-line library wants it."""
+        own = typer.Typer(
+            name=name,
+            no_args_is_help=True,
+            help=self.what,
+            rich_markup_mode="rich",
+        )
+        group = typer.main.get_group(own)
+        group.rich_help_panel = self.panel
+        group.commands = cast(Any, _Loaded(self.commands))
+        return group
+
+
+class _Loaded(Mapping[str, Any]):
+    """Commands by name, each loaded when it is asked for."""
+
+    def __init__(self, places: Mapping[str, _Command | _Group]) -> None:
+        self._places = places
+
+    def __getitem__(self, name: str) -> Any:
+        return self._places[name].load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+# In the order of the help text.
+COMMANDS: dict[str, _Command | _Group] = {
+    "run": _Command("tornpage.cli.run", "run"),
+    "try": _Command("tornpage.cli.attempt", "try_target"),
+    "nightly": _Command("tornpage.cli.nightly", "nightly"),
+    "replay": _Command("tornpage.cli.replay", "replay"),
+    "show": _Command("tornpage.cli.show", "show"),
+    "shrink": _Command("tornpage.cli.shrink", "shrink"),
+    "report": _Command("tornpage.cli.report", "report"),
+    "runs": _Command("tornpage.cli.runs", "runs"),
+    "bugs": _Command("tornpage.cli.bugs", "bugs"),
+    "diff": _Command("tornpage.cli.diff", "diff"),
+    "prune": _Command("tornpage.cli.prune", "prune"),
+    "list": _Command("tornpage.cli.listing", "listing"),
+    "doctor": _Command("tornpage.cli.doctor", "doctor"),
+    "mutants": _Command("tornpage.cli.mutants", "mutants", panel=DEVELOPERS),
+    "qualify": _Command("tornpage.cli.qualify", "qualify", panel=DEVELOPERS),
+    "store": _Group("Result stores as a whole.", {"copy": _Command("tornpage.cli.store", "copy")}),
+    "new": _Group(
+        "Writes a file to begin with.", {"campaign": _Command("tornpage.cli.new", "campaign")}
+    ),
+    "target": _Group(
+        "Target files: stores that nobody here wrote.",
+        {
+            "new": _Command("tornpage.cli.target", "new", "NEW_EPILOG"),
+            "check": _Command("tornpage.cli.target", "check", "CHECK_EPILOG"),
+            "fetch": _Command("tornpage.cli.target", "get", "FETCH_EPILOG"),
+        },
+    ),
+    "bench": _Group(
+        "Measures Tornpage, and its engine beside published figures, and disks.",
+        {
+            "speed": _Command("tornpage.cli.bench", "speed", "SPEED_EPILOG"),
+            "seeds": _Command("tornpage.cli.bench", "seeds", "SEEDS_EPILOG"),
+            "finds": _Command("tornpage.cli.bench", "finds", "FINDS_EPILOG"),
+            "doublewrite": _Command("tornpage.cli.pricing", "doublewrite"),
+        },
+        DEVELOPERS,
+    ),
+}
 
 app = typer.Typer(
     name="tornpage",
     no_args_is_help=True,
     add_completion=False,
-    pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     epilog="In a checkout, `make help` lists coverage, benchmarks and tests.",
 )
-files = typer.Typer(no_args_is_help=True, help="Writes a file to begin with.")
-targets = typer.Typer(no_args_is_help=True, help="Target files: stores that nobody here wrote.")
-stores = typer.Typer(no_args_is_help=True, help="Result stores as a whole.")
-DEVELOPERS = "For developers of Tornpage"
-benches = typer.Typer(
-    no_args_is_help=True,
-    help="Measures Tornpage, and its engine beside published figures, and disks.",
-)
 
-# In the order of the help text.
-app.command(epilog=run.EPILOG)(run.run)
-app.command("try", epilog=attempt.EPILOG)(attempt.try_target)
-app.command(epilog=nightly.EPILOG)(nightly.nightly)
-app.command(epilog=replay.EPILOG)(replay.replay)
-app.command(epilog=show.EPILOG)(show.show)
-app.command(epilog=shrink.EPILOG)(shrink.shrink)
-app.command(epilog=report.EPILOG)(report.report)
-app.command(epilog=runs.EPILOG)(runs.runs)
-app.command(epilog=bugs.EPILOG)(bugs.bugs)
-app.command(epilog=diff.EPILOG)(diff.diff)
-app.command(epilog=prune.EPILOG)(prune.prune)
-app.add_typer(stores, name="store")
-stores.command(epilog=store.EPILOG)(store.copy)
-app.command("list", epilog=listing.EPILOG)(listing.listing)
-app.add_typer(files, name="new")
-files.command(epilog=new.EPILOG)(new.campaign)
-app.add_typer(targets, name="target")
-targets.command("new", epilog=target.NEW_EPILOG)(target.new)
-targets.command("check", epilog=target.CHECK_EPILOG)(target.check)
-targets.command("fetch", epilog=target.FETCH_EPILOG)(target.get)
-app.command(epilog=doctor.EPILOG)(doctor.doctor)
-app.command(epilog=mutants.EPILOG, rich_help_panel=DEVELOPERS)(mutants.mutants)
-app.command(epilog=qualify.EPILOG, rich_help_panel=DEVELOPERS)(qualify.qualify)
-app.add_typer(benches, name="bench", rich_help_panel=DEVELOPERS)
-benches.command(epilog=bench.SPEED_EPILOG)(bench.speed)
-benches.command(epilog=bench.SEEDS_EPILOG)(bench.seeds)
-benches.command(epilog=bench.FINDS_EPILOG)(bench.finds)
-benches.command(epilog=pricing.EPILOG)(pricing.doublewrite)
+
+def root() -> Any:
+    """The command with all others below it, as the command-line library wants it."""
+    group = typer.main.get_group(app)
+    group.commands = cast(Any, _Loaded(COMMANDS))
+    return group
 
 
 def _print_version(wanted: bool) -> None:
@@ -159,7 +207,7 @@ def main() -> None:
 def _call() -> int:
     settings: dict[str, bool] = {}
     try:
-        code = app(standalone_mode=False, obj=settings)
+        code = root()(standalone_mode=False, obj=settings)
         sys.stdout.flush()
     except typer.Exit as left:
         return left.exit_code
@@ -215,6 +263,8 @@ def _open_output() -> TextIO:
 
 def _say(text: str) -> None:
     """One line on stderr, if anybody is there to read it."""
+    from tornpage.cli.terminal import say
+
     with contextlib.suppress(OSError):
         say(f"tornpage: {text}", sys.stderr)
 
@@ -226,10 +276,20 @@ def _one_line(error: Exception) -> str:
         text = f"{error}; --resume goes on" if kept else str(error)
     elif hasattr(error, "format_message"):  # usage errors of the command-line library
         text = error.format_message() or "a command is missing"
-    elif isinstance(error, DBAPIError):  # the words of the database, without the statement
-        text = f"the result store: {line_of(error)}"
-    elif isinstance(error, SQLAlchemyError):
-        text = f"the result store: {error}"
     else:
-        text = f"{type(error).__name__}: {error} (tornpage --debug ... shows where)"
+        text = _of_database(error)
+        text = text or f"{type(error).__name__}: {error} (tornpage --debug ... shows where)"
     return " ".join(text.split())
+
+
+def _of_database(error: Exception) -> str:
+    """In its words, without the statement; "" of others. What was not loaded has raised nothing."""
+    if "sqlalchemy" not in sys.modules:
+        return ""
+    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+    from tornpage.store.sql import line_of
+
+    if isinstance(error, DBAPIError):
+        return f"the result store: {line_of(error)}"
+    return f"the result store: {error}" if isinstance(error, SQLAlchemyError) else ""

@@ -3,8 +3,8 @@
 Exit codes: 0 all caught (as shipped: with every seed; --harness: all killed; --check: all compile), 1 not
 all, 2 usage or harness failure.
 
-May import: console, errors, harness_mutants, harness_table, mutant_build, mutant_table, mutants, options,
-paths, progress, shipped.
+May import: errors, harness_mutants, harness_table, mutant_build, mutant_table, mutants, options, paths,
+progress, shipped, terminal.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Annotated
 
 import typer
 
-from tornpage.cli.console import make_console
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
 from tornpage.cli.progress import goes_on, make_progress
+from tornpage.cli.terminal import make_console
 from tornpage.lab.harness_mutants import (
     HARNESS_TABLE,
     HarnessSources,

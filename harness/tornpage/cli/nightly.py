@@ -1,7 +1,7 @@
 """`tornpage nightly`: past findings again, then campaigns with new seeds until the time is up.
 
 May import: campaign, console, night, option, options, paths, place, progress, prune, publish, registry,
-runner, store, verdict.
+runner, store, terminal, verdict.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tornpage.campaigns.campaign import DEFAULT_TARGET, SEED_MAX
 from tornpage.campaigns.night import NightPlan, Team, names_of_campaigns, open_night, run_night
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.runner import load_summary
-from tornpage.cli.console import make_console, print_night, print_verdict, told
+from tornpage.cli.console import print_night, print_verdict
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     AnnotateOption,
@@ -35,6 +35,7 @@ from tornpage.cli.options import (
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
+from tornpage.cli.terminal import make_console, told
 from tornpage.reports.verdict import looked_at, verdict_of_night
 from tornpage.store.place import place_in
 from tornpage.store.store import Store

@@ -1,6 +1,6 @@
 """`tornpage bench doublewrite`: what doublewrite costs on a user's disk, and what its skip saves.
 
-May import: console, doublewrite, options, paths.
+May import: doublewrite, options, paths, terminal.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tornpage.cli.console import make_console
 from tornpage.cli.options import JsonOption
+from tornpage.cli.terminal import make_console
 from tornpage.lab.doublewrite import LOAD_ROWS, Priced, price_doublewrite
 from tornpage.vocabulary.paths import find_paths
 

@@ -1,6 +1,6 @@
 """How far a long command is: bars on a terminal, lines in a log.
 
-May import: console, crew, errors.
+May import: crew, errors, terminal.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rich.progress import (
 
 from tornpage.campaigns.crew import Progress as Watcher
 from tornpage.campaigns.crew import QuietProgress
-from tornpage.cli.console import make_console, say
+from tornpage.cli.terminal import make_console, say
 from tornpage.vocabulary.errors import Interrupted
 
 __all__ = ["BarProgress", "LogProgress", "goes_on", "make_progress"]

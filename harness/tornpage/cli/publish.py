@@ -1,6 +1,6 @@
 """Results for a CI system: a JUnit file, annotations of a GitHub workflow.
 
-May import: annotations, console, junit, options, summary.
+May import: annotations, junit, options, summary, terminal.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tornpage.cli.console import say
 from tornpage.cli.options import Annotate, FailOn
+from tornpage.cli.terminal import say
 from tornpage.reports.annotations import github_lines
 from tornpage.reports.junit import render_junit
 from tornpage.reports.summary import Summary

@@ -1,13 +1,13 @@
 """`tornpage qualify`: does the fault layer do what it says?
 
-May import: checks, console, options, paths, qualify.
+May import: checks, options, paths, qualify, terminal.
 """
 
 from __future__ import annotations
 
 from tornpage.cli.checks import show_checks
-from tornpage.cli.console import make_console
 from tornpage.cli.options import JsonOption
+from tornpage.cli.terminal import make_console
 from tornpage.lab import qualify as lab
 from tornpage.vocabulary.paths import find_paths
 

@@ -2,7 +2,7 @@
 
 Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
 
-May import: codec, console, options, origin, paths, place, plan, replay, undisturbed, verdict.
+May import: codec, console, options, origin, paths, place, plan, replay, terminal, undisturbed, verdict.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import typer
 from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.replay import replay_trial
 from tornpage.campaigns.undisturbed import row_named
-from tornpage.cli.console import make_console, print_trial, print_verdict, say
+from tornpage.cli.console import print_trial, print_verdict
 from tornpage.cli.options import (
     JsonOption,
     OutOption,
     StoreOption,
     TrialArgument,
 )
+from tornpage.cli.terminal import make_console, say
 from tornpage.faults.plan import load_plan
 from tornpage.reports.verdict import verdict_of_replay
 from tornpage.store.place import place_in

@@ -1,7 +1,7 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
 May import: campaign, changes, cluster, console, crew, errors, fitting, neighbour, options, paths, place,
-progress, prune, publish, runner, store.
+progress, prune, publish, runner, store, terminal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tornpage.campaigns.runner import (
     resume_campaign,
     run_campaign,
 )
-from tornpage.cli.console import make_console, tell_run
+from tornpage.cli.console import tell_run
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     AnnotateOption,
@@ -47,6 +47,7 @@ from tornpage.cli.options import (
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
+from tornpage.cli.terminal import make_console
 from tornpage.lab.neighbour import fio_beside
 from tornpage.store.place import place_in
 from tornpage.store.store import Store

@@ -1,6 +1,6 @@
 """`tornpage runs`: all runs of the store.
 
-May import: console, memory, options, paths, place, store.
+May import: memory, options, paths, place, store, terminal.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tornpage.cli.console import make_console, told
 from tornpage.cli.options import JsonOption, OutOption, StoreOption
+from tornpage.cli.terminal import make_console, told
 from tornpage.store.memory import RunFacts
 from tornpage.store.place import place_in
 from tornpage.store.store import Store

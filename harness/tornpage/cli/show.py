@@ -1,6 +1,6 @@
 """`tornpage show`: what the store knows of a trial.
 
-May import: codec, console, evidence, model, options, origin, paths, place, undisturbed.
+May import: codec, console, evidence, model, options, origin, paths, place, terminal, undisturbed.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import json
 from tornpage.campaigns.evidence import load_evidence
 from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.undisturbed import row_named
-from tornpage.cli.console import make_console, print_trial
+from tornpage.cli.console import print_trial
 from tornpage.cli.options import JsonOption, OutOption, StoreOption, TrialArgument
+from tornpage.cli.terminal import make_console
 from tornpage.store.place import place_in
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec

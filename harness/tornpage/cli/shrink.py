@@ -1,7 +1,6 @@
 """`tornpage shrink`: a smaller script and a smaller crash for a finding.
 
-May import: codec, console, options, paths, place, shown, shrink, store,
-undisturbed.
+May import: codec, console, options, paths, place, shown, shrink, store, terminal, undisturbed.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.undisturbed import row_named
-from tornpage.cli.console import make_console, print_shrunk
+from tornpage.cli.console import print_shrunk
 from tornpage.cli.options import (
     JsonOption,
     OutOption,
@@ -19,6 +18,7 @@ from tornpage.cli.options import (
     TrialArgument,
     seconds_of,
 )
+from tornpage.cli.terminal import make_console
 from tornpage.shrinking.shrink import shrink_trial
 from tornpage.store.place import place_in
 from tornpage.store.store import Store

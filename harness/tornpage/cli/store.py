@@ -1,6 +1,6 @@
 """`tornpage store`: what is done to a store as a whole.
 
-May import: console, copy, errors, options, place, store.
+May import: copy, errors, options, place, store, terminal.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from tornpage.cli.console import say
 from tornpage.cli.options import JsonOption
+from tornpage.cli.terminal import say
 from tornpage.store.copy import Copied, copy_runs
 from tornpage.store.place import place_of
 from tornpage.store.store import Store

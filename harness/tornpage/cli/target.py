@@ -1,6 +1,6 @@
 """`tornpage target`: a target file to begin with, and its conformance test.
 
-May import: admission, attempt, console, errors, fetch, options, paths, registry, skeleton, target.
+May import: admission, attempt, errors, fetch, options, paths, registry, skeleton, target, terminal.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import typer
 
 from tornpage.campaigns.admission import Admission
 from tornpage.campaigns.attempt import check_target
-from tornpage.cli.console import say
 from tornpage.cli.options import JsonOption, pairs_of
+from tornpage.cli.terminal import say
 from tornpage.lab.fetch import fetch
 from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.targets.command.target import CommandTarget

@@ -15,11 +15,12 @@ from rich.table import Table
 from tornpage.campaigns.admission import Admission
 from tornpage.cli.attempt import _lines
 from tornpage.cli.bugs import bugs
-from tornpage.cli.console import make_console, print_night, print_summary, print_trial, say
+from tornpage.cli.console import print_night, print_summary, print_trial
 from tornpage.cli.diff import diff
 from tornpage.cli.main import _one_line, _say
 from tornpage.cli.runs import runs
 from tornpage.cli.show import show
+from tornpage.cli.terminal import make_console, say
 from tornpage.reports.annotations import github_lines
 from tornpage.reports.night import NightBug, NightSummary, Standing
 from tornpage.store.bugs import BugStatus

@@ -6,12 +6,10 @@ import itertools
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from tornpage.cli.main import app
+from tornpage.cli.main import root
 from tornpage.vocabulary.paths import ROOT
 
 DOCS = ROOT / "docs"
@@ -118,7 +116,7 @@ def commands_of(page: Path) -> list[list[str]]:
 def test_commands_in_documents_exist(page: Path) -> None:
     """Each call of our command in a code block names a command, and options that it has."""
     for words in commands_of(page):
-        command: Any = typer.main.get_command(app)
+        command = root()
         rest = [word for word in words if word != "--debug"]
         while rest and hasattr(command, "commands") and rest[0] in command.commands:
             command = command.commands[rest.pop(0)]

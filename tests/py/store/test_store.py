@@ -66,15 +66,6 @@ def test_a_trial_is_two_transactions(tmp_path: Path) -> None:
         assert store.run(run).seconds == 2.5
 
 
-def test_a_file_needs_no_driver_of_a_server() -> None:
-    """Nor what brings an older store up to date: every command would start later."""
-    line = "import sys, tornpage.cli.main; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", line], capture_output=True, check=True, text=True)
-    loaded = set(done.stdout.split())
-    assert "sqlalchemy.dialects.sqlite" in loaded
-    assert not {"sqlalchemy.dialects.postgresql", "psycopg", "alembic", "distributed"} & loaded
-
-
 def finish(store: Store, run: int, number: int, outcome: Outcome = Outcome.CLEAN) -> None:
     """A trial with its verdict."""
     store.start_trial(run, make_spec(number), "page0", "none")

@@ -17,8 +17,11 @@ def parse(*_given, **_named):
     raise AssertionError("a source is read")
 
 ast.parse = parse
-import tornpage.cli.main
 import tornpage.campaigns.workers
+from tornpage.cli.main import COMMANDS, root
+
+for name in COMMANDS:
+    root().commands[name]
 """
 
 
