@@ -29,7 +29,7 @@ __all__ = ["campaigns_of", "check_target", "examine", "torture"]
 def check_target(target: Target, options: Mapping[str, str] | None = None) -> Admission:
     """The admission test alone, under these options of the target. Raises CensusError, and ConfigError if it
     has no such option."""
-    with scratch_folder() as scratch:
+    with scratch_folder(target.on_shm) as scratch:
         return admit(target, scratch, options)
 
 
@@ -48,7 +48,7 @@ def campaigns_of(target: str, changes: Changes, paths: Paths) -> list[Opened]:
 
 def examine(opened: Opened, crew: Crew) -> tuple[Admission, Examined]:
     """Admission test and control. Raises CensusError; nothing stays."""
-    with scratch_folder() as scratch:
+    with scratch_folder(opened.target.on_shm) as scratch:
         crew.progress.phase("admission", 1)
         admission = admit(opened.target, scratch)
         crew.progress.advance(False)

@@ -109,7 +109,8 @@ class _Home:
         if self._run != order.run:
             _check(order)
             self._stack.close()
-            self._scratch = self._stack.enter_context(scratch_folder())
+            on_shm = make_target(order.target, find_paths().build).on_shm
+            self._scratch = self._stack.enter_context(scratch_folder(on_shm))
             self._run = order.run
         return self._scratch
 

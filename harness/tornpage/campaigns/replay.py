@@ -57,7 +57,7 @@ class Replay:
 def replay_trial(row: TrialRow, paths: Paths, images: Path) -> Replay:
     """Runs one trial again, with a census of its own. Its image is kept below `images`."""
     target = make_target(row.spec.target, paths.build)
-    with scratch_folder() as scratch:
+    with scratch_folder(target.on_shm) as scratch:
         spec, result, note = _play(row, target, scratch, images)
     same = row.result is None or _verdict(result) == _verdict(row.result)
     if result.outcome is Outcome.VIOLATION:

@@ -160,7 +160,8 @@ def _whole_torn(store: Store, finding: Finding) -> TornWrite | None:
 def _run(store: Store, begin: Begin, campaign: Campaign, target: str, crew: Crew) -> Summary:
     crew.out.mkdir(parents=True, exist_ok=True)
     require_room(crew.out, "free some, or choose another --out; `tornpage prune` deletes old runs")
-    with scratch_folder() as scratch, machine_errors():
+    on_shm = make_target(target, crew.paths.build).on_shm
+    with scratch_folder(on_shm) as scratch, machine_errors():
         examined = crew.examined or _examine(store, campaign, target, crew, scratch)
         crew = replace(crew, origin=replace(crew.origin, examined=examined))
         if campaign.explore:

@@ -34,11 +34,11 @@ SEMAPHORES = Path("/dev/shm")
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
+def scratch_folder(on_shm: bool = True) -> Iterator[Path]:
     """A folder for crash images, removed at the end whatever happens: a signal that comes meanwhile waits for
-    that. Folders of owners that were killed before they could do it are removed now. ConfigError where there
-    is no room (tmpfs_folder)."""
-    parent = tmpfs_folder()
+    that. on_shm: whether /dev/shm serves. Folders of owners that were killed before they could do it are
+    removed now. ConfigError where there is no room (tmpfs_folder)."""
+    parent = tmpfs_folder(on_shm)
     for left in parent.glob(f"{PREFIX}*"):
         _remove_if_left(left)
     with ExitStack() as made:

@@ -96,7 +96,7 @@ def shrink_trial(
     original = generate(spec.workload, spec.params, spec.workload_seed)
     items = items_of(original)
     whole = Script.of(original.statements)
-    with scratch_folder() as scratch:
+    with scratch_folder(target.on_shm) as scratch:
         kind = LossSearch if spec.plan.loss else KillSearch
         search: CrashSearch = kind(spec, whole, target, scratch, row.result.violations[0])
         probe = _Probe(search, clock + budget_s * SCRIPT_SHARE, tell)

@@ -149,6 +149,8 @@ class Target(Protocol):
     """A file with statements in its own language, which its run takes."""
     counters: frozenset[str]
     """What it counts of its recoveries, by the names of model.TrialResult; of others nothing is shown."""
+    on_shm: bool
+    """Whether it works in scratch on /dev/shm as elsewhere."""
     crossed: Mapping[str, list[str]]
     """Options of which power loss takes every value, unless the campaign says another."""
 

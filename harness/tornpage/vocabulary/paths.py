@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +18,14 @@ __all__ = [
     "BUILD_VARIABLE",
     "DEFAULT_OUT",
     "ROOT",
+    "TMP_VARIABLE",
     "Paths",
+    "closed_above",
     "data_folder",
     "fetched_folder",
     "filesystem_of",
     "find_paths",
+    "is_on_shm",
     "package_folder",
     "require_floor",
     "require_room",
@@ -37,6 +41,9 @@ ROOT = _PACKAGE.parents[1]
 
 BUILD_VARIABLE = "TORNPAGE_BUILD"
 """Chooses another build than build/release, or than the programs of an installed wheel."""
+TMP_VARIABLE = "TORNPAGE_TMP"
+"""Chooses the folder for scratch."""
+SHM = Path("/dev/shm")
 DEFAULT_OUT = Path("out")
 """--out where none is given."""
 
@@ -82,18 +89,47 @@ def package_folder() -> Path:
     return _PACKAGE.parent
 
 
-def tmpfs_folder() -> Path:
-    """The folder in which scratch directories are made: TORNPAGE_TMP, else /dev/shm.
+def tmpfs_folder(on_shm: bool = True) -> Path:
+    """The folder in which scratch directories are made: TORNPAGE_TMP, else /dev/shm, or where that does not
+    serve (on_shm) the folder for temporary files, the first on a tmpfs.
 
     ConfigError with what to do when it has too little space.
     """
-    folder = Path(os.environ.get("TORNPAGE_TMP", "/dev/shm"))
+    folder = Path(os.environ.get(TMP_VARIABLE) or (SHM if on_shm else _elsewhere()))
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise ConfigError(
             f"{folder} is not a writable folder; set TORNPAGE_TMP to one (tmpfs is best)"
         )
     require_room(folder, "free some, or set TORNPAGE_TMP to another folder")
     return folder
+
+
+def _elsewhere() -> Path:
+    """A folder for temporary files that is not /dev/shm, has room, and to which other users come."""
+    places = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]
+    fit = [
+        place
+        for place in dict.fromkeys(places)
+        if place.is_dir()
+        and os.access(place, os.W_OK)
+        and not is_on_shm(place)
+        and closed_above(place) is None
+        and shutil.disk_usage(place).free >= ROOM_BYTES
+    ]
+    if not fit:
+        raise ConfigError("finds no folder for scratch that is not /dev/shm")
+    return next((place for place in fit if filesystem_of(place) == "tmpfs"), fit[0])
+
+
+def is_on_shm(folder: Path) -> bool:
+    """Whether it is the same file system."""
+    return SHM.exists() and folder.stat().st_dev == SHM.stat().st_dev
+
+
+def closed_above(folder: Path) -> Path | None:
+    """The folder, of this one and those above it, through which other users do not come; None: they do."""
+    whole = folder.resolve()
+    return next((one for one in (whole, *whole.parents) if not one.stat().st_mode & 0o001), None)
 
 
 def filesystem_of(folder: Path) -> str:

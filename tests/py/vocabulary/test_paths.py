@@ -3,11 +3,21 @@ where an installed wheel finds them."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT, data_folder, filesystem_of, find_paths
+from tornpage.vocabulary.paths import (
+    BUILD_VARIABLE,
+    ROOT,
+    closed_above,
+    data_folder,
+    filesystem_of,
+    find_paths,
+    is_on_shm,
+    tmpfs_folder,
+)
 
 
 def test_a_checkout_has_its_own_folders(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,3 +32,18 @@ def test_the_file_system_of_a_folder() -> None:
     """That of the mount which is nearest above it."""
     assert filesystem_of(Path("/proc/self/fd")) == "proc"
     assert filesystem_of(Path("/dev/shm/none")) == "tmpfs"
+
+
+def test_where_dev_shm_does_not_serve_another_folder_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TORNPAGE_TMP comes first; a folder to which other users do not come is passed over."""
+    monkeypatch.delenv("TORNPAGE_TMP", raising=False)
+    private = tmp_path / "private"
+    private.mkdir(0o700)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(private))
+    chosen = tmpfs_folder(on_shm=False)
+    assert chosen != private and not is_on_shm(chosen) and closed_above(chosen) is None
+    assert is_on_shm(tmpfs_folder())
+    monkeypatch.setenv("TORNPAGE_TMP", str(private))
+    assert tmpfs_folder(on_shm=False) == private and closed_above(private) == private

@@ -1,4 +1,4 @@
 """Stores that nobody here wrote, ready to be tortured: a target file each, and the programs of its commands.
 
-May import: nothing of the package.
+May import: vocabulary.
 """

@@ -1,7 +1,7 @@
 """A server that lives as long as it is needed, as a user without rights, with its socket and temporary files
 beside its data directory.
 
-May import: nothing of the package.
+May import: paths.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
+
+from tornpage.vocabulary.paths import closed_above
 
 __all__ = ["Server", "ServerEnded", "give_away", "private_folder", "private_of", "unprivileged"]
 
@@ -42,6 +44,11 @@ def give_away(folder: Path) -> None:
     user = unprivileged()
     if user is None:
         return
+    if closed := closed_above(folder.parent):
+        raise SystemExit(
+            f"the server runs as {user}, who does not come to {folder}: chmod o+x {closed}, "
+            "or set TORNPAGE_TMP to another folder"
+        )
     owner = f"{user}:{pwd.getpwnam(user).pw_gid}"
     environment = {"PATH": os.environ.get("PATH", os.defpath)}
     subprocess.run(["chown", "-R", owner, folder], check=True, env=environment)

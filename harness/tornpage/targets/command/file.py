@@ -166,8 +166,8 @@ class TargetFile(BaseModel):
     """Programs, or files, that must be there, each with the command that installs it. `tornpage doctor`
     looks for them."""
     shm: bool = True
-    """Whether the store works on /dev/shm as on any other file system. Without it the folder for scratch must
-    be elsewhere: TORNPAGE_TMP."""
+    """Whether the store works on /dev/shm as on any other file system. Without it the folder for scratch is
+    elsewhere: TORNPAGE_TMP, else that of temporary files."""
     fetch: Fetch = Fetch()
     """What can be fetched."""
     template: str = ""

@@ -42,6 +42,7 @@ from tornpage.vocabulary.model import Site, Violation
 from tornpage.vocabulary.paths import (
     data_folder,
     fetched_folder,
+    is_on_shm,
     package_folder,
     require_floor,
     tmpfs_folder,
@@ -60,7 +61,6 @@ NAME_MAX = 1024
 """A word that is longer names no file."""
 PAGE_SIZE = 4096
 """By which reports show a file: nothing is known of it."""
-SHM = Path("/dev/shm")
 
 
 class CommandTarget:
@@ -77,6 +77,7 @@ class CommandTarget:
         self.identity = name or self.file.identity
         self.what = self.file.what
         self.unrecorded = tuple(self.file.ignore)
+        self.on_shm = self.file.shm
         self.crossed: Mapping[str, list[str]] = (
             {FS: self.file.file_systems()} if len(self.file.file_systems()) > 1 else {}
         )
@@ -108,12 +109,17 @@ class CommandTarget:
             for word, remedy in self.file.needs.items()
             if self._find(word) is None
         ]
-        if not self.file.shm and SHM.exists() and tmpfs_folder().stat().st_dev == SHM.stat().st_dev:
-            found.append(
-                f"target {self.file.name} needs scratch that is not /dev/shm: set TORNPAGE_TMP to another "
-                "folder, best on a tmpfs"
-            )
+        if not self.on_shm:
+            found += self._missing_scratch()
         return found
+
+    def _missing_scratch(self) -> list[str]:
+        try:
+            wrong = "needs scratch that is not /dev/shm" if is_on_shm(tmpfs_folder(False)) else ""
+        except ConfigError as error:
+            wrong = str(error)
+        remedy = "set TORNPAGE_TMP to another folder, best on a tmpfs"
+        return [f"target {self.file.name} {wrong}: {remedy}"] if wrong else []
 
     def _find(self, word: str) -> Path | None:
         """A program by name, or a file by its path, as the commands find it."""

@@ -87,6 +87,7 @@ class EngineTarget:
     sites = frozenset(Site) - {Site.ROLLBACK_JOURNAL}
     counters = frozenset({*_COUNTERS.values(), *_EXPLORED})
     crossed: Mapping[str, list[str]] = {}
+    on_shm = True
     lines: Path | None = None
     capabilities = frozenset(
         {

@@ -74,6 +74,7 @@ class SqliteTarget:
     what = "the SQLite library of this Python"
     unrecorded: tuple[str, ...] = ("*-shm",)
     crossed: Mapping[str, list[str]] = {}
+    on_shm = True
     lines: Path | None = None
     counters = frozenset({"journal", "wal"})
     sites = frozenset(
