@@ -378,8 +378,12 @@ static dberr_t read_records(reader_t *reader, const uint8_t *bytes, uint64_t com
         reader->payload = bytes + at + TP_TRACE_RECORD_SIZE;
         reader->payload_bytes = reader->rec.total - TP_TRACE_RECORD_SIZE;
         reader->trace->seq = reader->rec.seq;
-        err = on_record(reader);
-        at += reader->rec.total;
+        uint32_t total = reader->rec.total;
+        const trace_config_t *config = reader->config;
+        if (config->before == NULL || config->before(config->ctx, reader)) {
+            err = on_record(reader);
+        }
+        at += total;
     }
     return err;
 }

@@ -7,6 +7,8 @@
 #include "explorer/image/write_sites.h"
 #include "explorer/judge/rules.h"
 
+struct reader;
+
 typedef struct trace {
     fs_list_t list; /**< event i is crash point i + 1; crash point 0 lies before the first */
     uint32_t first_acked_line; /**< last one acknowledged before the first event */
@@ -26,6 +28,9 @@ typedef struct trace_config {
     const site_map_t
         *sites; /**< what writes are for; NULL: what the rules know of the engine and SQLite */
     const write_sites_t *write_sites; /**< of single ones, ahead of sites; may be NULL */
+    /** Hears of each record before it is read, and may change it (trace_int.h). False: it is left out. NULL: nobody. */
+    bool (*before)(void *ctx, struct reader *reader);
+    void *ctx; /**< of before */
 } trace_config_t;
 
 /** Maps and decodes the file; names and inodes are those of image, which holds what the process found. The

@@ -85,24 +85,21 @@ static expected_t expected_at(const explorer_t *explorer, uint32_t point)
 
 static void untried(canary_t *canary, const char *why)
 {
-    (void)snprintf(canary->by, sizeof(canary->by), "%s", why);
+    canary_tell(canary, CANARY_UNTRIED, "%s", why);
 }
 
 /** mask: invariants that the damage may show as. */
 static void conclude(canary_t *canary, const verdict_t *verdict, uint64_t mask)
 {
-    canary->fate = CANARY_DEAF;
-    (void)snprintf(canary->by, sizeof(canary->by), "nobody%s%.160s",
-                   verdict->n > 0 ? ", but: " : "",
-                   verdict->n > 0 ? verdict->findings[0].what : "");
+    canary_tell(canary, CANARY_DEAF, "nobody%s%.160s", verdict->n > 0 ? ", but: " : "",
+                verdict->n > 0 ? verdict->findings[0].what : "");
     for (uint32_t i = 0; i < verdict->n && canary->fate == CANARY_DEAF; i++) {
         const verdict_finding_t *finding = &verdict->findings[i];
         if ((mask & bit(finding->invariant)) != 0) {
-            canary->fate = CANARY_CONDEMNED;
-            (void)snprintf(canary->by, sizeof(canary->by), "%s, I%" PRIu32,
-                           finding->rule != NULL ? finding->rule
-                                                 : finding_source_name(finding->source),
-                           finding->invariant);
+            canary_tell(canary, CANARY_CONDEMNED, "%s, I%" PRIu32,
+                        finding->rule != NULL ? finding->rule
+                                              : finding_source_name(finding->source),
+                        finding->invariant);
         }
     }
 }
@@ -265,57 +262,4 @@ void canary_try(explorer_t *explorer, uint32_t i, uint32_t from_point, canary_t 
         of_kind(explorer, &campaign->target.canaries[i - n_states], canary);
     }
     image_undo(explorer->image);
-}
-
-/* ---- what became of them ---- */
-
-const canary_t *canaries_deaf(const canaries_t *canaries)
-{
-    for (uint32_t i = 0; i < canaries->n; i++) {
-        if (canaries->list[i].fate == CANARY_DEAF) {
-            return &canaries->list[i];
-        }
-    }
-    return NULL;
-}
-
-json_t *canaries_object(const canaries_t *canaries)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < canaries->n; i++) {
-        const canary_t *canary = &canaries->list[i];
-        json_t *condemned = canary->fate == CANARY_UNTRIED
-                                ? json_null()
-                                : json_boolean(canary->fate == CANARY_CONDEMNED);
-        (void)json_array_append_new(list, json_pack("{s:s, s:i, s:o, s:s}", "name", canary->name,
-                                                    "invariant", (int)canary->invariant,
-                                                    "condemned", condemned, "by", canary->by));
-    }
-    return list;
-}
-
-bool canaries_read(const json_t *object, canaries_t *out)
-{
-    *out = (canaries_t){.n = 0};
-    for (size_t i = 0; i < json_array_size(object); i++) {
-        canary_t *canary = &out->list[out->n];
-        const char *name;
-        const char *by;
-        int invariant;
-        json_t *condemned;
-        if (out->n == CANARIES_MAX
-            || json_unpack(json_array_get(object, i), "{s:s, s:i, s:o, s:s}", "name", &name,
-                           "invariant", &invariant, "condemned", &condemned, "by", &by)
-                   != 0) {
-            return false;
-        }
-        canary->invariant = (uint32_t)invariant;
-        canary->fate = json_is_null(condemned)   ? CANARY_UNTRIED
-                       : json_is_true(condemned) ? CANARY_CONDEMNED
-                                                 : CANARY_DEAF;
-        (void)snprintf(canary->name, sizeof(canary->name), "%s", name);
-        (void)snprintf(canary->by, sizeof(canary->by), "%s", by);
-        out->n++;
-    }
-    return true;
 }

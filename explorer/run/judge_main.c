@@ -7,8 +7,9 @@ Place: beside main.c, above trace_read.c and judge.c.
 
 Request   trace: path; base: directory that the process found, or "" for an empty one; live: it belongs to a trial;
           doublewrite: is on
+          canaries: true: damaged copies of the trace are judged instead
 Answer    findings: [{seq, invariant, source, rule, what}], at most RULE_FINDINGS_MAX of one rule; log: {found,
-          checkpoint, end, last}; or error: why there is no verdict
+          checkpoint, end, last}; of canaries only those, as the explorer tells them; or error: why there is no verdict
 Request   export: table; acked: the statement was acknowledged; base: directory that a crash left; options: {name: value}
 Answer    findings: [{invariant, source, what}]; judged: there was a table to be carried away, or had to be; or error
 Exit codes: 0 at the end of the input, 2 usage. */
@@ -18,6 +19,7 @@ Exit codes: 0 at the end of the input, 2 usage. */
 #include <string.h>
 
 #include "base/check.h"
+#include "explorer/judge/trace_canary.h"
 #include "explorer/judge/trace_read.h"
 #include "explorer/run/base.h"
 #include "explorer/targets/engine/judge.h"
@@ -35,12 +37,14 @@ static const char HELP[] =
     "  base         directory with the files that the process found; \"\": none\n"
     "  live         true: a process of a trial, which may be disturbed\n"
     "  doublewrite  true: is on\n"
+    "  canaries     true: copies of an undisturbed run, each damaged in one thing, are judged "
+    "instead\n"
     "Of a crash while a table was exported:\n"
     "  export       the table: its file and .cfg, imported in its place, must be what it is (I28)\n"
     "  acked        true: the export was acknowledged, so that they must be there\n"
     "  base         directory with the files that the crash left\n"
     "  options      of the engine: {name: value}\n"
-    "One answer per line: findings, of a process log, of an export judged; or error.\n"
+    "One answer per line: findings, of a process log, of an export judged; canaries; or error.\n"
     "exit codes: 0 at the end of the input, 2 usage\n";
 
 typedef struct session {
@@ -112,7 +116,21 @@ static json_t *error_answer(const char *what)
     return answer;
 }
 
-static json_t *judge_request(const char *trace, const char *base, bool live, bool doublewrite)
+/** Of an image that holds what the process found. */
+static json_t *judge_canaries(const char *trace, image_t *image, const trace_config_t *config)
+{
+    err_sink_t err = {.msg = ""};
+    canaries_t canaries;
+    if (trace_canaries(trace, image, config, &canaries, &err) != DB_SUCCESS) {
+        return error_answer(err.msg);
+    }
+    json_t *answer = json_object();
+    set(answer, "canaries", canaries_object(&canaries));
+    return answer;
+}
+
+static json_t *judge_request(const char *trace, const char *base, bool live, bool doublewrite,
+                             bool canaries)
 {
     err_sink_t err = {.msg = ""};
     session_t *session = mem_alloc(sizeof(*session));
@@ -127,6 +145,8 @@ static json_t *judge_request(const char *trace, const char *base, bool live, boo
     image_set_hashing(image, false);
     if (base[0] != '\0' && !base_load(image, base)) {
         answer = error_answer("the base directory cannot be read");
+    } else if (canaries) {
+        answer = judge_canaries(trace, image, &config);
     } else if (trace_load(trace, image, &config, &session->trace, &err) != DB_SUCCESS) {
         answer = error_answer(err.msg);
     } else {
@@ -205,13 +225,15 @@ static json_t *answer_request(json_t *request)
     const char *table = NULL;
     int yes = 0;
     int doublewrite = 0;
+    int canaries = 0;
     json_t *settings = NULL;
     engine_options_t options;
     err_sink_t err = {.msg = ""};
-    if (json_unpack(request, "{s:s, s:s, s:b, s:b}", "trace", &trace, "base", &base, "live", &yes,
-                    "doublewrite", &doublewrite)
-        == 0) {
-        return judge_request(trace, base, yes != 0, doublewrite != 0);
+    if (json_unpack(request, "{s:s, s:s, s:b, s:b, s?b}", "trace", &trace, "base", &base, "live",
+                    &yes, "doublewrite", &doublewrite, "canaries", &canaries)
+            == 0
+        && (yes == 0 || canaries == 0)) {
+        return judge_request(trace, base, yes != 0, doublewrite != 0, canaries != 0);
     }
     if (json_unpack(request, "{s:s, s:b, s:s, s:o}", "export", &table, "acked", &yes, "base", &base,
                     "options", &settings)

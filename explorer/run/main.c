@@ -12,6 +12,7 @@ failed: no verdict, 11 a canary was not condemned: no verdict. */
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "explorer/judge/trace_canary.h"
 #include "explorer/run/arguments.h"
 #include "explorer/run/base.h"
 #include "explorer/run/slice.h"
@@ -118,15 +119,23 @@ static int merge(const arguments_t *args)
     return code;
 }
 
+/** What is known of the recording besides its stream. */
+typedef struct inputs {
+    allowed_t allowed;
+    kinds_t kinds;
+    write_sites_t write_sites;
+    canaries_t of_rules; /**< n = 0: nobody asked for them, or no rules are held against it */
+} inputs_t;
+
 /** Runs the campaign on what was loaded. */
 static int explore_all(const arguments_t *args, const trace_t *trace, image_t *image,
-                       const allowed_t *allowed, const kinds_t *kinds)
+                       const inputs_t *inputs)
 {
     state_plan_t plan;
     explorer_t explorer;
     bool one = args->campaign.only.depth > 0;
     plan_limits_t limits = args->plan;
-    limits.kinds = kinds;
+    limits.kinds = &inputs->kinds;
     limits.trees_max = args->run.budget_s > 0 ? ORDER_STATES_MAX : 0;
     plan_create(&plan, &args->campaign, trace, image, &limits);
     bool sliced = args->plan.n_slices > 0;
@@ -146,13 +155,14 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
         .sites = site_map(args),
     };
     int code = EXIT_CLEAN;
-    explorer_init(&explorer, &args->campaign, trace, image, allowed, shared);
+    explorer_init(&explorer, &args->campaign, trace, image, &inputs->allowed, shared);
     if (!one) {
         summary.complete = runner_run(&explorer, &plan, &args->run, &summary.seconds);
     } else if (!runner_run_only(&explorer, &args->run, &summary.seconds)) {
         code = arguments_usage("--only: there is no such state", "");
     }
     if (args->canaries && !one && atomic_load(&shared->machine_failures) == 0) {
+        summary.canaries = inputs->of_rules;
         runner_run_canaries(&explorer, &args->run, args->plan.from_seq, &summary.canaries);
     }
     if (atomic_load(&shared->machine_failures) > 0) {
@@ -180,13 +190,6 @@ static bool scratch_create(arguments_t *args, char *base, size_t room)
     return true;
 }
 
-/** What is known of the recording besides its stream. */
-typedef struct inputs {
-    allowed_t allowed;
-    kinds_t kinds;
-    write_sites_t write_sites;
-} inputs_t;
-
 /** DB_ERROR and a message: nothing is left to free. */
 static dberr_t inputs_load(const arguments_t *args, inputs_t *inputs, err_sink_t *err)
 {
@@ -205,6 +208,24 @@ static dberr_t inputs_load(const arguments_t *args, inputs_t *inputs, err_sink_t
     return DB_SUCCESS;
 }
 
+/** The recording: its stream, and what the rules make of damaged copies of it. */
+static dberr_t recording_load(const arguments_t *args, image_t *image, trace_t *trace,
+                              inputs_t *inputs, err_sink_t *err)
+{
+    const trace_config_t config = {.rules = {.doublewrite = args->engine.options.doublewrite,
+                                             .atomic_unit = args->engine.options.atomic_write_unit,
+                                             .keep_history = true},
+                                   .ignored = &args->ignored,
+                                   .sites = site_map(args),
+                                   .write_sites = &inputs->write_sites};
+    bool ruled = args->external.verifier == NULL;
+    if (args->canaries && ruled && args->campaign.only.depth == 0
+        && trace_canaries(args->trace, image, &config, &inputs->of_rules, err) != DB_SUCCESS) {
+        return DB_ERROR;
+    }
+    return trace_load(args->trace, image, &config, trace, err);
+}
+
 static void inputs_free(inputs_t *inputs)
 {
     write_sites_free(&inputs->write_sites);
@@ -216,7 +237,7 @@ int main(int argc, char **argv)
 {
     arguments_t args;
     trace_t trace;
-    inputs_t inputs;
+    inputs_t inputs = {.of_rules = {.n = 0}};
     char base[PATH_LEN_MAX - 40]; /* and the name of a worker's folder in it */
     err_sink_t err = {.msg = ""};
     int code = arguments_parse(argc, argv, &args);
@@ -250,17 +271,11 @@ int main(int argc, char **argv)
         return arguments_usage("no folder for images can be made in --scratch", args.scratch);
     }
     image_t *image = image_create();
-    const trace_config_t config = {.rules = {.doublewrite = args.engine.options.doublewrite,
-                                             .atomic_unit = args.engine.options.atomic_write_unit,
-                                             .keep_history = true},
-                                   .ignored = &args.ignored,
-                                   .sites = site_map(&args),
-                                   .write_sites = &inputs.write_sites};
     if (args.base != NULL && !base_load(image, args.base)) {
         code = arguments_usage("--base: cannot be read", args.base);
-    } else if (trace_load(args.trace, image, &config, &trace, &err) == DB_SUCCESS) {
+    } else if (recording_load(&args, image, &trace, &inputs, &err) == DB_SUCCESS) {
         image_keep(image, &trace.list);
-        code = explore_all(&args, &trace, image, &inputs.allowed, &inputs.kinds);
+        code = explore_all(&args, &trace, image, &inputs);
         trace_free(&trace);
     } else {
         code = arguments_usage(err.msg, "");

@@ -529,9 +529,8 @@ static _Noreturn void canary_worker(const runner_t *runner, uint64_t from_seq, c
         if (machine_failed(runner, status, how == WATCH_HUNG)) {
             break;
         }
-        canary->fate = canary->fate == CANARY_JUDGED ? CANARY_CONDEMNED : CANARY_DEAF;
-        (void)snprintf(canary->by, sizeof(canary->by), "recovery, which %s: %s",
-                       how == WATCH_HUNG ? "hung" : "died", words);
+        canary_tell(canary, canary->fate == CANARY_JUDGED ? CANARY_CONDEMNED : CANARY_DEAF,
+                    "recovery, which %s: %s", how == WATCH_HUNG ? "hung" : "died", words);
     }
     child_exit(EXIT_SUCCESS);
 }
@@ -559,7 +558,7 @@ void runner_run_canaries(explorer_t *explorer, const run_limits_t *limits, uint6
     } else {
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS);
     }
-    *out = *told;
+    canaries_append(out, told);
     (void)munmap(told, sizeof(*told));
 }
 

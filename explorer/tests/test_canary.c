@@ -19,6 +19,7 @@ static canaries_t run(fixture_t *f)
 {
     canaries_t canaries;
     uint64_t hash = image_hash(f->image);
+    canaries.n = 0;
     runner_run_canaries(&f->explorer, &LIMITS, 0, &canaries);
     assert_int_equal(atomic_load(&f->shared->machine_failures), 0);
     assert_int_equal(image_hash(f->image), hash);

@@ -9,11 +9,13 @@ says nothing.
     second_answer   I17      the second recovery tells the first state
     refusal         I30      the recovery refuses
     damaged_pages   I5       the files, where we know them: pages of a table damaged, and no copy left
+    write_ahead,    I4 ...   the census: copies of its stream, each damaged in one thing, of which the rule of
+    dblwr_skip, ...          that name must speak (explorer/judge/trace_canary.h)
 
-Not tried here: the rules on bytes and the explorer (its own canaries: explorer/run/canary.h), crash masks.
+Not tried here: the explorer (its own canaries: explorer/run/canary.h), crash masks.
 
 May import: allowed, census, crash, errors, image, journal, killed, model, observed, recovered, registry,
-stage, target, verdict, workers.
+rules, stage, target, verdict, workers.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from tornpage.campaigns.workers import Job, machine_errors
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.oracle.allowed import Allowed, allowed_after
 from tornpage.oracle.observed import ObservedOracle
+from tornpage.oracle.rules import ask_canaries
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import RecoveryAnswer
 from tornpage.vocabulary.errors import DeafError
@@ -43,11 +46,11 @@ __all__ = ["Canary", "play_canaries", "require_hearing", "value_canaries"]
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """One that was judged. condemned: by the invariant that it breaks."""
+    """One that was judged. condemned: by the invariant that it breaks; None: it cannot be made here."""
 
     name: str
     invariant: int
-    condemned: bool
+    condemned: bool | None
 
 
 def play_canaries(job: Job) -> tuple[Canary, ...]:
@@ -62,7 +65,7 @@ def play_canaries(job: Job) -> tuple[Canary, ...]:
         work.mkdir(parents=True)
         try:
             stage = Stage(spec, target, load_baseline(spec, target, job.scratch), work)
-            return tuple(_play(stage))
+            return (*_rule_canaries(stage), *_play(stage))
         finally:
             remove_image(work)
 
@@ -70,10 +73,20 @@ def play_canaries(job: Job) -> tuple[Canary, ...]:
 def require_hearing(canaries: tuple[Canary, ...]) -> None:
     """DeafError if one was not condemned."""
     for canary in canaries:
-        if not canary.condemned:
+        if canary.condemned is False:
             raise DeafError(
                 f"the judge is deaf: {canary.name} (I{canary.invariant}) is not condemned"
             )
+
+
+def _rule_canaries(stage: Stage) -> Iterator[Canary]:
+    """Of the census; none where the rules cannot decode what it writes."""
+    base = stage.base
+    if stage.ruled:
+        found = base.found if any(base.found.iterdir()) else None
+        argv = stage.target.judge_command().argv
+        for one in ask_canaries(argv, base.script.with_name("trace"), base.setting, base=found):
+            yield Canary(one.name, one.invariant, one.condemned)
 
 
 def _play(stage: Stage) -> Iterator[Canary]:

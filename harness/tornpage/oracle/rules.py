@@ -26,7 +26,16 @@ from tornpage.oracle.exports import Export
 from tornpage.vocabulary.errors import ChildError, TornpageError
 from tornpage.vocabulary.model import Source, Violation
 
-__all__ = ["Finding", "Judged", "Setting", "ask_export", "ask_rules", "stop_judges"]
+__all__ = [
+    "Finding",
+    "Judged",
+    "RuleCanary",
+    "Setting",
+    "ask_canaries",
+    "ask_export",
+    "ask_rules",
+    "stop_judges",
+]
 
 ANSWER_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 5.0
@@ -64,6 +73,17 @@ class Judged:
     counters: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class RuleCanary:
+    """A damaged copy of a recorded run, which one rule must condemn. condemned: None where the run gives no
+    occasion for it; by: which rule did, or why there is none."""
+
+    name: str
+    invariant: int
+    condemned: bool | None
+    by: str
+
+
 def ask_rules(
     argv: Sequence[str], trace: Path, setting: Setting, *, base: Path | None = None, live: bool
 ) -> Judged:
@@ -74,18 +94,30 @@ def ask_rules(
     ChildError when the judge fails, or cannot read the recording, MachineError when it was ended from
     outside; the next question goes to a new one.
     """
-    request = {
-        "trace": str(trace),
-        "base": str(base) if base is not None else "",
-        "live": live,
-        "doublewrite": setting.doublewrite,
-    }
+    request = {**_recording(trace, setting, base), "live": live}
     answer = _ask(argv, request)
     return Judged(
         tuple(_finding(item) for item in answer["findings"]),
         bool(answer["log"]["found"]),
         answer.get("counters", {}),
     )
+
+
+def ask_canaries(
+    argv: Sequence[str], trace: Path, setting: Setting, *, base: Path | None = None
+) -> tuple[RuleCanary, ...]:
+    """What the rules say of damaged copies of the recording of an undisturbed run; nothing where the judge
+    makes none. Arguments and errors as of ask_rules()."""
+    request = {**_recording(trace, setting, base), "live": False, "canaries": True}
+    return tuple(RuleCanary(**item) for item in _ask(argv, request).get("canaries", ()))
+
+
+def _recording(trace: Path, setting: Setting, base: Path | None) -> dict[str, Any]:
+    return {
+        "trace": str(trace),
+        "base": str(base) if base is not None else "",
+        "doublewrite": setting.doublewrite,
+    }
 
 
 def ask_export(

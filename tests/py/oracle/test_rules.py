@@ -8,7 +8,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tornpage.oracle.rules import JUDGES_MAX, Judged, Setting, ask_rules, stop_judges
+from tornpage.oracle.rules import (
+    JUDGES_MAX,
+    Judged,
+    RuleCanary,
+    Setting,
+    ask_canaries,
+    ask_rules,
+    stop_judges,
+)
 from tornpage.vocabulary.errors import ChildError, MachineError
 
 PROGRAM = """#!/bin/sh
@@ -83,3 +91,32 @@ def test_the_oldest_judges_end(tmp_path: Path) -> None:
         program.chmod(0o755)
         ask_rules([str(program)], tmp_path / "trace", setting, live=True)
     assert len(psutil.Process().children()) == children + JUDGES_MAX
+
+
+CANARIES = """#!/bin/sh
+while read -r question; do
+    case $question in
+        *'"live": false, "canaries": true'*)
+            echo '{"canaries": [{"name": "hole", "invariant": 29, "condemned": true, "by": "hole, I29"},
+                {"name": "freed_page", "invariant": 15, "condemned": null, "by": "none"}]}' | tr -d '\n'
+            echo ;;
+        *) echo '{"error": "no canaries were asked for"}' ;;
+    esac
+done
+"""
+
+
+def test_canaries_are_told_as_the_judge_tells_them(tmp_path: Path) -> None:
+    """Those that cannot be made too; a judge that makes none has none."""
+    program = tmp_path / "judge"
+    program.write_text(CANARIES, "ascii")
+    program.chmod(0o755)
+    setting = Setting(page_size=4096)
+    assert ask_canaries([str(program)], tmp_path / "trace", setting) == (
+        RuleCanary("hole", 29, True, "hole, I29"),
+        RuleCanary("freed_page", 15, None, "none"),
+    )
+    plain = tmp_path / "plain"
+    plain.write_text(PROGRAM.format(been=tmp_path, end=""), "ascii")
+    plain.chmod(0o755)
+    assert ask_canaries([str(plain)], tmp_path / "trace", setting) == ()
