@@ -95,7 +95,7 @@ HARNESS = {
         {"report"},
     ],
     "campaigns": [
-        {"audited", "contents", "stopped"},
+        {"audited", "contents", "limits", "stopped"},
         {"campaign", "journal", "recoveries"},
         {"census"},
         {"hit", "kept", "killed"},

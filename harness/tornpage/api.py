@@ -1,8 +1,8 @@
 """The names for programs, tests and notebooks; docs/API.md explains them. What is here stays as it is until
 the major version changes; the modules below are the harness's own business.
 
-May import: admission, bugs, campaign, changes, codec, crew, errors, fitting, memory, origin, paths, place,
-publish, registry, replay, rows, runner, shrink, store, summary, target, undisturbed.
+May import: admission, bugs, campaign, changes, codec, crew, errors, fitting, limits, memory, origin, paths,
+place, publish, registry, replay, rows, runner, shrink, store, summary, target, undisturbed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from tornpage.campaigns.admission import work_of
 from tornpage.campaigns.campaign import Campaign, PowerLoss
-from tornpage.campaigns.changes import Changes
+from tornpage.campaigns.changes import change, command_words
 from tornpage.campaigns.crew import DEFAULT_JOBS, Crew, QuietProgress
 from tornpage.campaigns.fitting import Opened, open_campaign, open_with
+from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.origin import without_password
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.replay import Replay, replay_trial
@@ -79,13 +80,24 @@ def run(
     The summary tells bugs and findings, and exit_code() what the command would. Raises TornpageError if the
     run could not be made; what the target does is never an exception.
     """
-    changes = Changes(
-        settings or {}, seed, trials, scripts, undisturbed, models, depth, states, budget_s
+    limits = Limits(
+        seed=seed,
+        trials=trials,
+        scripts=scripts,
+        undisturbed=undisturbed,
+        models=tuple(models or ()),
+        depth=depth,
+        states=states,
+        budget_s=budget_s,
     )
+    chosen = dict(settings or {})
     named = campaign if isinstance(campaign, Campaign) else str(campaign)
     opened = open_campaign(named, None if target is None else str(target), find_paths())
-    command = _command(named, None if target is None else opened.name, changes)
-    return _run(opened, changes, jobs, Path(out), _place(out, store), command)
+    command = _command(
+        named, None if target is None else opened.name, command_words(limits, chosen)
+    )
+    campaign = change(opened.campaign, limits, chosen)
+    return _run(opened, campaign, jobs, Path(out), _place(out, store), command)
 
 
 def powerloss(
@@ -96,6 +108,7 @@ def powerloss(
     models: Sequence[str] | None = None,
     depth: int = 1,
     states: int = 1000,
+    budget_s: float = 0,
     seed: int = 1,
     name: str = "script",
     jobs: int = 1,
@@ -106,11 +119,14 @@ def powerloss(
 
     target: a name, or a target file; script: in the language of docs/SCRIPT.md; for a target file that takes
     lines, other lines than its own; for one that makes its own work, nothing. models: of `tornpage list
-    models`, none = all; depth: 2 crashes the recovery too; states: at most about so many; name: of the run
-    in the store; out, store: as run().
+    models`, none = all; depth: 2 crashes the recovery too; states: at most about so many; budget_s: at
+    most so many seconds, 0 = no end; name: of the run in the store; out, store: as run().
     Raises TornpageError if the run could not be made, or no state could be judged: that is no pass.
     """
     chosen = target_name(str(target))
+    limits = Limits(
+        seed=seed, models=tuple(models or ()), depth=depth, states=states, budget_s=budget_s
+    )
     made = make_target(chosen, find_paths().build)
     campaign = Campaign(
         name=name,
@@ -118,11 +134,12 @@ def powerloss(
         crash_model="power_loss",
         seed=seed,
         options=dict(settings or {}),
-        explore=PowerLoss(models=list(models or ()), states=states, depth=depth),
+        explore=PowerLoss(),
         **_work(made, script),
     )
     opened = open_with(campaign, made, chosen, find_paths())
-    summary = _run(opened, Changes(), jobs, Path(out), _place(out, store))
+    limited = change(opened.campaign, limits)
+    summary = _run(opened, limited, jobs, Path(out), _place(out, store))
     if not summary.findings and summary.exit_code():
         errors = "; ".join(summary.errors) or "no crash state of the script was judged"
         raise TornpageError(f"run {summary.run.id}: {errors}")
@@ -253,20 +270,19 @@ def _record(row: TrialRow) -> dict[str, Any]:
     }
 
 
-def _command(campaign: str | Campaign, target: str | None, changes: Changes) -> str:
+def _command(campaign: str | Campaign, target: str | None, changed: list[str]) -> str:
     """What makes such a run from anywhere; "" for a campaign that is in no file."""
     if isinstance(campaign, Campaign):
         return ""
     chosen = [] if target is None else ["--target", target]
-    words = ["tornpage", "run", full_name(campaign), *chosen, *changes.words()]
+    words = ["tornpage", "run", full_name(campaign), *chosen, *changed]
     return shlex.join(without_password(word) for word in words)
 
 
 def _run(
-    opened: Opened, changes: Changes, jobs: int, out: Path, place: Place, command: str = ""
+    opened: Opened, chosen: Campaign, jobs: int, out: Path, place: Place, command: str = ""
 ) -> Summary:
     paths = find_paths()
-    chosen = changes.apply(opened.campaign)
     crew = Crew(paths, jobs, out, QuietProgress(), opened.origin(command))
     with ResultStore(place) as store:
         summary = run_campaign(store, chosen, opened.name, crew)

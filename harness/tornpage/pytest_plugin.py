@@ -18,6 +18,14 @@ __all__ = ["Torture", "torture"]
 
 SUFFIX = ".torture.toml"
 SHRINK_S = 20.0
+LIMITS = {
+    "trials": "How many kills per campaign file; else as the file says.",
+    "scripts": "Scripts per configuration, and per depth; else as the file says.",
+    "undisturbed": "Further scripts, run and judged without a crash; else as the file says.",
+    "depth": "Power loss: 2 crashes the recovery too; else as the file says.",
+    "states": "Power loss: states per script and depth, 0: all; else as the file says.",
+}
+"""Numbers that go before those of campaign files."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,6 +33,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("torture", "crash-recovery torture (Tornpage)")
     group.addoption(
         "--torture-seed", type=int, metavar="N", help="Derives everything; else as the file says."
+    )
+    for name, what in LIMITS.items():
+        group.addoption(f"--torture-{name}", type=int, metavar="N", help=what)
+    group.addoption(
+        "--torture-models",
+        metavar="NAME[,NAME]",
+        help="Power loss: only these models of crash states; else as the file says.",
     )
     group.addoption(
         "--torture-budget",
@@ -74,9 +89,14 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --torture-replay only the item that the trial belongs to is left."""
     trial = config.getoption("--torture-replay")
+    limited = [config.getoption(f"--torture-{name}") for name in (*LIMITS, "models")]
+    if trial is None and limited == [None] * len(limited):
+        return
+    from tornpage.torture_items import owner_of, require_heard
+
+    require_heard(config, items)
     if trial is None:
         return
-    from tornpage.torture_items import owner_of
 
     owner = owner_of(trial, items)
     config.hook.pytest_deselected(items=[item for item in items if item is not owner])

@@ -1,8 +1,8 @@
 """What pytest collects from campaign files: one item per portion of a campaign. An item plays what it found
 before, then runs its campaign; what it finds is shrunk, and told with the line that plays it again.
 
-May import: api, bugs, campaign, changes, crew, errors, fitting, memory, origin, paths, place, portions,
-powerloss, publish, recheck, registry, runner, shown, store, summary, undisturbed.
+May import: api, bugs, campaign, changes, crew, errors, fitting, limits, memory, origin, paths, place,
+portions, powerloss, publish, recheck, registry, runner, shown, store, summary, undisturbed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ import pytest
 
 from tornpage import api
 from tornpage.campaigns.campaign import Campaign
-from tornpage.campaigns.changes import Changes
+from tornpage.campaigns.changes import change, has, own
 from tornpage.campaigns.crew import Crew, QuietProgress
 from tornpage.campaigns.fitting import Opened, open_campaign
+from tornpage.campaigns.limits import BOUNDS, Limits
 from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.portions import portions_of
 from tornpage.campaigns.powerloss import loss_models
@@ -40,7 +41,7 @@ from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.paths import find_paths
 from tornpage.vocabulary.shown import one_line
 
-__all__ = ["TortureFile", "TortureItem", "owner_of", "store_folder"]
+__all__ = ["TortureFile", "TortureItem", "owner_of", "require_heard", "store_folder"]
 
 STORE = ".tornpage"
 NOT_IN_K = re.compile(r"[^\w:+.\[\]/-]")
@@ -73,6 +74,25 @@ def store_name(config: pytest.Config) -> str | None:
     return str(config.rootpath / named) if named and "://" not in named else named
 
 
+def session_limits(config: pytest.Config) -> Limits:
+    """What the options of the session say. The budget is of a whole item, and its own. ConfigError."""
+    given = {name: config.getoption(f"--torture-{name}") for name in BOUNDS if name != "budget_s"}
+    models = given["models"]
+    return Limits.of({**given, "models": models.split(",") if models else ()})
+
+
+def require_heard(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+    """UsageError for a limit that no campaign among the items has."""
+    try:
+        limits = session_limits(config)
+    except TornpageError as error:
+        raise pytest.UsageError(one_line(str(error))) from error
+    campaigns = [item.campaign for item in items if isinstance(item, TortureItem)]
+    for name in limits.given():
+        if name != "seed" and not any(has(campaign, name) for campaign in campaigns):
+            raise pytest.UsageError(f"--torture-{name}: no campaign that was collected has it")
+
+
 class TortureFile(pytest.File):
     """A campaign file; its errors are errors of collection, with the line and no traceback."""
 
@@ -81,8 +101,8 @@ class TortureFile(pytest.File):
         paths = find_paths()
         try:
             opened = open_campaign(str(self.path), None, paths)
-            changes = Changes(seed=self.config.getoption("--torture-seed"))
-            campaign = changes.apply(opened.campaign)
+            limits = own(opened.campaign, session_limits(self.config))
+            campaign = change(opened.campaign, limits)
             cells = self.config.getoption("--torture-cells")
             models = loss_models(explorer_path(paths.build)) if cells and campaign.explore else ()
             portions = portions_of(campaign, cells=cells, models=tuple(models))
@@ -100,7 +120,7 @@ class TortureItem(pytest.Item):
     def __init__(self, opened: Opened, campaign: Campaign, **given: Any) -> None:
         super().__init__(**given)
         self._opened = opened
-        self._campaign = campaign
+        self.campaign = campaign
         self._ours = replace(opened, campaign=campaign)
         self._paths = find_paths()
         self._out = store_folder(self.config)
@@ -163,13 +183,12 @@ class TortureItem(pytest.Item):
 
     def _limited(self, budget: float | None) -> Campaign:
         """The explorations of a power-loss campaign share the time."""
-        explore = self._campaign.explore
+        explore = self.campaign.explore
         if explore is None or budget is None:
-            return self._campaign
-        count = len(explore.parts()) * len(self._campaign.configs())
-        return Changes(budget_s=max(1.0, budget / count), states=explore.states).apply(
-            self._campaign
-        )
+            return self.campaign
+        count = len(explore.parts()) * len(self.campaign.configs())
+        share = Limits(budget_s=max(1.0, budget / count), states=explore.states)
+        return change(self.campaign, share)
 
     def _play_past(self, store: Store, crew: Crew) -> None:
         """Found, if a bug of an earlier session is still there."""

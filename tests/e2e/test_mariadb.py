@@ -81,7 +81,7 @@ def test_a_rename_without_its_folder_is_found(scratch: Path, tornpage: Tornpage)
     """What FOLDERS hides: an acknowledged ALTER or RENAME TABLE is not there, or its table cannot be read."""
     answer = tornpage(
         "run", "powerloss", "--target", "mariadb-10.11", "--states", "60", "--scripts", "1", "--depth", "1",
-        "--model", "none-persisted", *JOBS, *REPEATED, TORNPAGE_TMP=str(scratch),
+        "--models", "none-persisted", *JOBS, *REPEATED, TORNPAGE_TMP=str(scratch),
     )  # fmt: skip
     assert answer.code == 1, answer.text
     assert {n for bug in answer.data["bugs"] for n in bug["invariants"]} <= {1, 2, 3, 30}

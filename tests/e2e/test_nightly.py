@@ -159,6 +159,19 @@ def test_a_night_ends_when_its_time_is_up(tornpage: Tornpage, campaigns: list[st
         assert tornpage("nightly", campaigns[0], f"--for={wrong}").code == 2
 
 
+def test_a_night_has_the_limits_of_a_run(tornpage: Tornpage, campaigns: list[str]) -> None:
+    """Each campaign takes those that it has; the explorer goes no further, and as deep."""
+    words = ("--states", "30", "--depth", "2", "--models", "subset", "--trials", "6")
+    answer = tornpage("nightly", *campaigns, "--seed", "1", *words, "--undisturbed", "0")
+    kills, losses = answer.data["runs"]
+    looked_at = answer.data["looked_at"]
+    assert (answer.code, kills["crashes"]) == (0, 6), answer.text
+    assert 0 < losses["crashes"] <= 2 * 33
+    assert (looked_at[1]["models"], looked_at[1]["depth"]) == (["subset"], 2)
+    refused = tornpage("nightly", campaigns[0], *words[:2])
+    assert (refused.code, "no --states" in refused.text) == (2, True)
+
+
 def test_a_time_too_short_for_a_crash_is_told(tornpage: Tornpage, tmp_path: Path) -> None:
     """The runs without a fault end with the time too, keep their verdicts, and are no pass."""
     file = tmp_path / "kills.toml"

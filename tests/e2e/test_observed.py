@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tornpage.campaigns.admission import own_work
-from tornpage.campaigns.powerloss import Limits, explore, prefixes_of, recorded_run
+from tornpage.campaigns.limits import Limits
+from tornpage.campaigns.powerloss import Scope, explore, prefixes_of, recorded_run
 from tornpage.faults.preload import preload_path
 from tornpage.oracle.observed import ObservedOracle, observed_state
 from tornpage.oracle.oracle import Oracle
@@ -105,11 +106,12 @@ def test_both_oracles_judge_alike(level: str, found: set[str], build: Path, tmp_
     spec = own_work(observed)
     with recorded_run(spec, observed, tmp_path) as recording:
         some = (recording.events // 2, recording.events // 2 + 250)
-        limits = Limits(("none-persisted", "one-persisted", "ordered"), jobs=2, events=some)
-        seen = explore(spec, observed, recording, limits).summary
+        limits = Limits(models=("none-persisted", "one-persisted", "ordered"))
+        scope = Scope(jobs=2, events=some)
+        seen = explore(spec, observed, recording, limits, scope).summary
         allowed = tmp_path / "model"
         allowed.write_text(prefixes_of(Oracle(generate("sqlite_smoke", {}, 3))), "ascii")
-        wanted = explore(spec, model, replace(recording, allowed=allowed), limits).summary
+        wanted = explore(spec, model, replace(recording, allowed=allowed), limits, scope).summary
     assert seen["states"] == wanted["states"] > 200
     assert found <= set(wanted["by_invariant"])
     assert seen["by_invariant"].get("1") == wanted["by_invariant"].get("1")

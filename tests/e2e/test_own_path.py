@@ -8,7 +8,8 @@ from pathlib import Path
 from e2e_support import Tornpage
 
 from tornpage.campaigns.admission import own_work
-from tornpage.campaigns.powerloss import Limits, explore, recorded_run
+from tornpage.campaigns.limits import Limits
+from tornpage.campaigns.powerloss import explore, recorded_run
 from tornpage.targets.registry import make_target
 
 PROGRAM = """
@@ -90,7 +91,7 @@ def test_elsewhere_the_same_store_looks_broken(tmp_path: Path, build: Path) -> N
     spec = own_work(target)
     with recorded_run(spec, target, tmp_path) as recording:
         assert recording.at is not None and list(recording.at.iterdir()) == []
-        limits = Limits(states=400, jobs=1)
+        limits = Limits(states=400)
         under = explore(spec, target, recording, limits)
         elsewhere = explore(spec, target, replace(recording, at=None), limits)
         assert list(recording.at.iterdir()) == []

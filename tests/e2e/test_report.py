@@ -45,7 +45,7 @@ def out(tmp_path_factory: pytest.TempPathFactory, build: Path) -> Path:
     return folder
 
 
-NESTED_BUG = ("--model", "all-persisted", "--model", "one-torn", *CONTROL)
+NESTED_BUG = ("--models", "all-persisted,one-torn", *CONTROL)
 """Every first crash that tears nothing is survived; the second one tears a page."""
 
 

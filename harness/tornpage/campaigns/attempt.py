@@ -1,8 +1,8 @@
 """Everything that is done to a target file, one after the other: the admission test, the control, power
 loss, kills.
 
-May import: admission, changes, control, crew, fitting, origin, paths, runner, scratch, store, summary,
-target.
+May import: admission, changes, control, crew, fitting, limits, origin, paths, runner, scratch, store,
+summary, target.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tornpage.campaigns.admission import Admission, admit
-from tornpage.campaigns.changes import Changes
+from tornpage.campaigns.changes import change_all
 from tornpage.campaigns.control import examine_runs, works_of
 from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.fitting import Opened, open_campaign
+from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.runner import run_campaign
 from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.summary import Summary
@@ -33,24 +34,21 @@ def check_target(target: Target, options: Mapping[str, str] | None = None) -> Ad
         return admit(target, scratch, options)
 
 
-def campaigns_of(target: str, changes: Changes, paths: Paths) -> list[Opened]:
-    """Power loss, and kills, of a target by its name or file. changes: of states and time for the one, of
-    trials for the other, and the seed. Raises ConfigError, TargetError."""
-    loss, kills = (open_campaign(name, target, paths) for name in ("powerloss", "smoke"))
-    return [
-        replace(loss, campaign=replace(changes, trials=None).apply(loss.campaign)),
-        replace(
-            kills,
-            campaign=replace(changes, states=None, budget_s=None, fs=None).apply(kills.campaign),
-        ),
-    ]
+def campaigns_of(
+    target: str, limits: Limits, settings: Mapping[str, str], paths: Paths
+) -> list[Opened]:
+    """Power loss, and kills, of a target by its name or file, each with the limits that it has. Raises
+    ConfigError, TargetError."""
+    opened = [open_campaign(name, target, paths) for name in ("powerloss", "smoke")]
+    chosen = change_all([one.campaign for one in opened], limits, settings)
+    return [replace(one, campaign=as_) for one, as_ in zip(opened, chosen, strict=True)]
 
 
 def examine(opened: Opened, crew: Crew) -> tuple[Admission, Examined]:
     """Admission test and control. Raises CensusError; nothing stays."""
     with scratch_folder(opened.target.on_shm) as scratch:
         crew.progress.phase("admission", 1)
-        admission = admit(opened.target, scratch)
+        admission = admit(opened.target, scratch, opened.campaign.configs()[0].options)
         crew.progress.advance(False)
         works = works_of(opened.campaign, opened.name)
         return admission, examine_runs(opened.target, works, scratch, crew, admission.not_audited)

@@ -9,7 +9,7 @@ trial 17 needs no other trial.
 A script is a number: it decides the seed of the workload and what is drawn from the lists of `vary`.
 Numbers go on from scripts that are crashed to those that only run undisturbed, so that none is run twice.
 
-May import: aim, codec, errors, model, option, registry, seeds, workload.
+May import: aim, codec, errors, limits, model, option, registry, seeds, workload.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Annotated, Any, Literal
 import xxhash
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from tornpage.campaigns.limits import BOUNDS
 from tornpage.faults.aim import RecoveryAim, faults_of, fits, is_error
 from tornpage.targets.option import FS
 from tornpage.targets.registry import family_of
@@ -57,14 +58,9 @@ RECOVERY = "recovery:"
 """Goes before a site whose writes are hit in a recovery."""
 
 SEEDS_MAX = 100_000
-SCRIPTS_MAX = 1_000_000
-SEED_MAX = (1 << 62) - 1
-TRIALS_MAX = 10_000_000
-STATES_MAX = 1_000_000_000
-BUDGET_MAX_S = 7 * 24 * 3600.0
 PARAM_MAX = 1_000_000
 CONFIGS_MAX = 1000
-"""Bounds of a campaign: beyond them nobody would see the end, or a store could not hold the number."""
+"""Bounds of a campaign besides those of its limits."""
 
 SEED_STEP = 1000
 """From the seed of a script to that of the next one: campaigns of neighbouring seeds share none."""
@@ -125,9 +121,9 @@ class PowerLoss(BaseModel):
 
     models: list[str] = []
     """Names of `tornpage list models`; none means all of them."""
-    states: int = Field(default=0, ge=0, le=STATES_MAX)
+    states: int = Field(default=0, ge=0, le=BOUNDS["states"].high)
     """At most about so many crash states per exploration; 0: all."""
-    budget_s: float = Field(default=0, ge=0, le=BUDGET_MAX_S)
+    budget_s: float = Field(default=0, ge=0, le=BOUNDS["budget_s"].high)
     """At most so many seconds per exploration; 0: no limit."""
     depth: int = Field(default=1, ge=1, le=3)
     """2 crashes the recovery too, 3 the recovery after that."""
@@ -163,13 +159,13 @@ class Campaign(BaseModel):
     target file, seen from the campaign's file. None: the bundled engine."""
     default: bool = False
     """Planted bugs are measured by the campaigns that say so."""
-    trials: int = Field(default=0, ge=0, le=TRIALS_MAX)
+    trials: int = Field(default=0, ge=0, le=BOUNDS["trials"].high)
     """How many kills or errors; 0 for power_loss only."""
-    seed: int = Field(ge=0, le=SEED_MAX)
+    seed: int = Field(ge=0, le=BOUNDS["seed"].high)
     """Derives everything that is drawn: scripts, writes, masks."""
-    scripts: int = Field(default=1, ge=1, le=SCRIPTS_MAX)
+    scripts: int = Field(default=1, ge=1, le=BOUNDS["scripts"].high)
     """Scripts of each configuration that get trials. For power_loss it is `seeds` of `explore` instead."""
-    undisturbed: int = Field(default=0, ge=0, le=SCRIPTS_MAX)
+    undisturbed: int = Field(default=0, ge=0, le=BOUNDS["undisturbed"].high)
     """Further scripts, over all configurations, that are only run and judged."""
     claims: list[str] = []
     """Counters of recoveries that must be above zero at the end, as dblwr_restored: without them the verdict

@@ -3,7 +3,7 @@
 The control is a disk whose every fsync is a lie. If no state of it breaks the promise, the set-up cannot find
 anything, and what it does not find on an honest disk says nothing.
 
-May import: admission, campaign, codec, crew, model, origin, powerloss, registry, target.
+May import: admission, campaign, codec, crew, limits, model, origin, powerloss, registry, target.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import xxhash
 from tornpage.campaigns.admission import audit_runs
 from tornpage.campaigns.campaign import Campaign, undisturbed_spec
 from tornpage.campaigns.crew import Crew
-from tornpage.campaigns.powerloss import Exploration, Limits, explore, recorded_run
+from tornpage.campaigns.limits import Limits
+from tornpage.campaigns.powerloss import Exploration, Scope, explore, recorded_run
 from tornpage.store.origin import Examined
 from tornpage.targets.registry import identity_of
 from tornpage.targets.target import Capability, Target
@@ -69,8 +70,9 @@ def examine_runs(
 def _control(target: Target, work: TrialSpec, scratch: Path, crew: Crew) -> Exploration:
     with recorded_run(work, target, scratch) as recording:
         for states in PORTIONS:
-            limits = Limits(states=states, jobs=crew.jobs, ignored_fsyncs=(LIE,))
-            found = explore(work, target, recording, limits, crew.progress.note)
+            scope = Scope(jobs=crew.jobs, ignored_fsyncs=(LIE,))
+            limits = Limits(states=states)
+            found = explore(work, target, recording, limits, scope, crew.progress.note)
             if found.broken:
                 break
     return found

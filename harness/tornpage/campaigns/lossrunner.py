@@ -1,8 +1,8 @@
 """Runs a power-loss campaign: per script a recorded run, then the explorer over its crash states. Each
 broken state becomes a trial of the store, so that show, replay and report treat it like any other.
 
-May import: campaign, codec, crew, errors, image, images, parts, paths, powerloss, registry, rows, slices,
-store, target.
+May import: campaign, codec, crew, errors, image, images, limits, parts, paths, powerloss, registry, rows,
+slices, store, target.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ import xxhash
 from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
 from tornpage.campaigns.crew import Crew, Hands, Pending
 from tornpage.campaigns.images import KeptImages
+from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.parts import Explored, Part, explore_part
-from tornpage.campaigns.powerloss import Limits, loss_models, recorded_run
+from tornpage.campaigns.powerloss import Scope, loss_models, recorded_run
 from tornpage.campaigns.slices import Failed, SlicedPart, answer_of, slice_count
 from tornpage.faults.image import remove_image
 from tornpage.store.rows import Run
@@ -46,6 +47,7 @@ __all__ = [
     "give_up",
     "loss_limits",
     "loss_parts",
+    "loss_scope",
     "run_losses",
 ]
 
@@ -104,7 +106,8 @@ def run_losses(
             config, depth = parts[position]
             part = Part(
                 spec=undisturbed_spec(campaign, run.target, config),
-                limits=replace(loss_limits(campaign, depth, jobs), canaries=position in heard),
+                limits=loss_limits(campaign, depth),
+                scope=replace(loss_scope(campaign), jobs=jobs, canaries=position in heard),
                 first=position * STATES_MAX,
                 known=frozenset(store.finished_numbers(run.id)),
                 paths=crew.paths,
@@ -213,7 +216,7 @@ class _Losses:
             return _Whole(part, self._hands.hand(explore_part, part, Failed))
         # Those of another run, which had its number in a store that is no more, are not taken for its own.
         key = xxhash.xxh3_64_hexdigest(
-            to_json((crew.origin.programs, part.spec, part.limits)).encode()
+            to_json((crew.origin.programs, part.spec, part.limits, part.scope)).encode()
         )
         folder = slices_of(crew.out, self._run.id) / key
         return SlicedPart(part, target, crew.cluster, folder, self._wait)
@@ -310,11 +313,22 @@ def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
     return found
 
 
-def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
+def loss_limits(campaign: Campaign, depth: int) -> Limits:
     """How far the campaign explores one configuration at this depth."""
-    limits = campaign.explore
-    assert limits is not None, "the campaign's model says so"
-    return Limits(tuple(limits.models), limits.states, limits.budget_s, depth, jobs, aim=limits.aim)
+    explore = campaign.explore
+    assert explore is not None, "the campaign's model says so"
+    return Limits(
+        models=tuple(explore.models),
+        depth=depth,
+        states=explore.states,
+        budget_s=explore.budget_s,
+    )
+
+
+def loss_scope(campaign: Campaign) -> Scope:
+    """Where it looks."""
+    assert campaign.explore is not None, "the campaign's model says so"
+    return Scope(aim=campaign.explore.aim)
 
 
 def give_up(store: Store, run: int, out: Path) -> None:

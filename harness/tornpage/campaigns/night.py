@@ -1,8 +1,8 @@
 """A night: past findings are played again, then campaigns run in turn, each round with seeds of its own, for
 as long as the plan says. It can be ended at any moment and goes on where it was.
 
-May import: bugs, campaign, crew, errors, fitting, lossrunner, memory, night, origin, paths, publish, recheck,
-registry, rows, runner, seeds, store.
+May import: bugs, campaign, changes, crew, errors, fitting, limits, lossrunner, memory, night, origin,
+paths, publish, recheck, registry, rows, runner, seeds, store.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from tornpage.campaigns.campaign import Campaign, default_campaigns
+from tornpage.campaigns.changes import change_all
 from tornpage.campaigns.crew import Crew, Progress
 from tornpage.campaigns.fitting import Opened, open_campaign
+from tornpage.campaigns.limits import BOUNDS, Limits
 from tornpage.campaigns.lossrunner import give_up
 from tornpage.campaigns.origin import difference
 from tornpage.campaigns.publish import write_report
@@ -38,6 +40,12 @@ from tornpage.vocabulary.seeds import derive_seed
 
 __all__ = ["NightPlan", "Team", "names_of_campaigns", "open_night", "run_night"]
 
+UNLIMITED = Limits()
+_OPTIONS = {"seed": "--seed", "target": "--target", "campaigns": "campaigns"} | {
+    "settings": "--set",
+    "seconds": "--for",
+}
+"""What `tornpage nightly` calls the fields of a plan."""
 SEEDS = 1_000_000_000
 """Seeds of a night's runs are below: a person can read them."""
 
@@ -46,13 +54,24 @@ SEEDS = 1_000_000_000
 class NightPlan:
     """What a night is about. target: of all campaigns, "" = each has its own; campaigns: names, or absolute
     paths of files; settings: target options and params.NAME, for all of them; seconds: 0 = one round, however
-    long it takes."""
+    long it takes; limits: of each run, but for its seed."""
 
     seed: int
     target: str
     campaigns: tuple[str, ...]
     settings: tuple[tuple[str, str], ...]
     seconds: float
+    limits: Limits = UNLIMITED
+
+    def differs(self, asked: NightPlan, said: Set[str]) -> list[str]:
+        """What somebody says that this plan has otherwise, by options. said: fields of `asked` that are not
+        its defaults."""
+        theirs, ours = asdict(asked), asdict(self)
+        found = [_OPTIONS[name] for name in theirs if name in said and theirs[name] != ours[name]]
+        limits = asked.limits.given()
+        return found + [
+            BOUNDS[name].option for name in limits if limits[name] != ours["limits"][name]
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +94,22 @@ def names_of_campaigns(paths: Paths, target: str) -> tuple[str, ...]:
 
 
 def open_night(
-    store: Store, plan: NightPlan, paths: Paths, out: Path, *, resume: bool, anew: bool
+    store: Store,
+    plan: NightPlan,
+    paths: Paths,
+    out: Path,
+    *,
+    resume: bool,
+    anew: bool,
+    said: Set[str] = frozenset(),
 ) -> Night:
     """The newest interrupted night if asked to resume, else, or if there is none to go on with and anew is
-    allowed, a new one. ConfigError: there is none, its owner lives, or it was made by other programs."""
+    allowed, a new one. said: fields of the plan that somebody named, as of NightPlan.differs(). ConfigError:
+    there is none, its owner lives, it was made by other programs, or what is said is not its plan."""
     found = _interrupted(store, paths) if resume else None
     if found is not None:
-        changed = _changed(found, paths)
+        others = [_changed(found, paths), *_plan_of(found).differs(plan, said)]
+        changed = ", ".join(filter(None, others))
         if not changed:
             return found
         if not anew:
@@ -149,6 +177,10 @@ class _Left:
         self._tried: set[int] = set()
         self.plan = _plan_of(night)
         self.campaigns = _load(self.plan, team.paths)
+        chosen = _chosen(self.plan, self.campaigns)
+        self._chosen = {
+            _key(opened): one for opened, one in zip(self.campaigns, chosen, strict=True)
+        }
 
     def is_over(self, round_: int) -> bool:
         """No time, or no campaign that can be run."""
@@ -178,7 +210,7 @@ class _Left:
 
     def _runs_of(self, opened: Opened) -> list[Run]:
         """All rounds of a campaign: by what it says and where its target is, since names are not enough."""
-        said = _without_seed(self._chosen(opened).model_dump(mode="json"))
+        said = _without_seed(self._chosen[_key(opened)].model_dump(mode="json"))
         return [
             run
             for run in self._runs()
@@ -187,9 +219,6 @@ class _Left:
 
     def _run_of(self, opened: Opened, seed: int) -> Run | None:
         return next((run for run in self._runs_of(opened) if run.seed == seed), None)
-
-    def _chosen(self, opened: Opened) -> Campaign:
-        return opened.campaign.with_settings(dict(self.plan.settings))
 
     def run(self, opened: Opened, round_: int, waiting: int) -> None:
         """Runs a campaign for its share of the time, or what is left of it; `waiting`: campaigns that share
@@ -205,7 +234,7 @@ class _Left:
                 if known is not None:
                     summary = go_on(self._store, self._store.own_run(known.id), crew)
                 else:
-                    chosen = self._chosen(opened).changed({"seed": seed})
+                    chosen = self._chosen[_key(opened)].changed({"seed": seed})
                     summary = run_campaign(self._store, chosen, opened.name, crew)
             except MachineError:
                 raise
@@ -321,6 +350,7 @@ def _plan_of(night: Night) -> NightPlan:
         campaigns=tuple(plan["campaigns"]),
         settings=tuple((name, value) for name, value in plan["settings"]),
         seconds=plan["seconds"],
+        limits=Limits.of(plan.get("limits", {})),  # an older version has none
     )
 
 
@@ -329,9 +359,19 @@ def _load(plan: NightPlan, paths: Paths) -> list[Opened]:
     found: dict[tuple[str, str], Opened] = {}
     for name in plan.campaigns:
         opened = open_campaign(name, plan.target or None, paths)
-        opened.campaign.with_settings(dict(plan.settings))
-        found.setdefault((opened.campaign.content, opened.name), opened)
-    return list(found.values())
+        found.setdefault(_key(opened), opened)
+    campaigns = list(found.values())
+    _chosen(plan, campaigns)
+    return campaigns
+
+
+def _key(opened: Opened) -> tuple[str, str]:
+    return opened.campaign.content, opened.name
+
+
+def _chosen(plan: NightPlan, campaigns: Sequence[Opened]) -> list[Campaign]:
+    """As the night runs them, but for the seed. ConfigError for what none of them can have."""
+    return change_all([one.campaign for one in campaigns], plan.limits, dict(plan.settings))
 
 
 def _origin_of(campaigns: Sequence[Opened]) -> Origin:

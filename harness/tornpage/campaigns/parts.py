@@ -1,7 +1,8 @@
 """One exploration of a power-loss campaign: a recorded run, the explorer over its crash states, and each kind
 of broken state played again. Nothing of it knows a store.
 
-May import: census, errors, evidence, images, model, paths, powerloss, registry, rows, target, workers.
+May import: census, errors, evidence, images, limits, model, paths, powerloss, registry, rows, target,
+workers.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any
 from tornpage.campaigns.census import failed_run
 from tornpage.campaigns.evidence import keep_loss_evidence
 from tornpage.campaigns.images import KeptImages
+from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.powerloss import (
     Exploration,
-    Limits,
     Recording,
+    Scope,
     explore,
     loss_plan,
     recorded_run,
@@ -51,6 +53,7 @@ class Part:
 
     spec: TrialSpec
     limits: Limits
+    scope: Scope
     first: int
     known: frozenset[int]
     paths: Paths
@@ -111,7 +114,7 @@ def explore_part(part: Part, tell: Callable[[str], None] | None = None) -> Explo
 def _explore_recording(
     part: Part, target: Target, recording: Recording, tell: Callable[[str], None] | None
 ) -> Explored:
-    found = explore(part.spec, target, recording, part.limits, tell)
+    found = explore(part.spec, target, recording, part.limits, part.scope, tell)
     census = recorded_census(part.spec, recording)
     broken = []
     kept = KeptImages()

@@ -2,8 +2,7 @@
 states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
 finds comes back as violations, each with the id of its state, which replays alone.
 
-May import: census, errors, image, model, observed, oracle, process, script, state, target,
-trace.
+May import: census, errors, image, limits, model, observed, oracle, process, script, state, target, trace.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tornpage.campaigns.census import UndisturbedRun, census_key, list_writes, run_undisturbed
+from tornpage.campaigns.limits import Limits
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import ChildResult, require_loaded, run_child
 from tornpage.faults.trace import Trace
@@ -38,9 +38,10 @@ from tornpage.vocabulary.model import (
 from tornpage.workloads.script import Script
 
 __all__ = [
+    "EVERYWHERE",
     "Exploration",
-    "Limits",
     "Recording",
+    "Scope",
     "explore",
     "explore_slice",
     "lay_out_state",
@@ -74,24 +75,20 @@ RECOVERY = "recovery"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How far to explore. models: names of docs/FAULT_MODEL.md, empty = all; states: at most so many, 0
-    = all of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again,
-    3 that one too; events: only crash points after events of these numbers, both included, None = all;
-    aim: only crash points after events by which the run broke a rule on bytes; else a quarter of the states;
-    canaries: also judge states that must be condemned;
-    ignored_fsyncs: patterns of files whose fsync is a lie. Whoever looks for crash states has these limits;
-    how long a state may take is the target's to say, and nobody else's."""
+class Scope:
+    """Where an exploration looks, within its limits. jobs: processes that share it; events: only crash points
+    after events of these numbers, both included, None = all; ignored_fsyncs: patterns of files whose fsync is
+    a lie; aim: only crash points after events by which the run broke a rule on bytes; else a quarter of the
+    states; canaries: also judge states that must be condemned."""
 
-    models: tuple[str, ...] = ()
-    states: int = 0
-    budget_s: float = 0.0
-    depth: int = 1
     jobs: int = 1
     events: tuple[int, int] | None = None
     ignored_fsyncs: tuple[str, ...] = ()
     aim: bool = False
     canaries: bool = False
+
+
+EVERYWHERE = Scope()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +191,12 @@ def explore(
     target: Target,
     recording: Recording,
     limits: Limits,
+    scope: Scope = EVERYWHERE,
     tell: Callable[[str], None] | None = None,
 ) -> Exploration:
     """Enumerates crash states. tell: hears how far it is. Raises ChildError when the explorer fails,
     DeafError where a canary is not condemned."""
-    arguments = _arguments(spec, recording, limits)
+    arguments = _arguments(spec, recording, limits, scope)
     deadline = limits.budget_s * 2 + EXPLORER_DEADLINE_S if limits.budget_s else WHOLE_DEADLINE_S
     if tell is None:
         return _read(target, _run(_explorer(spec, target, recording, arguments), deadline))
@@ -212,12 +210,18 @@ def explore(
 
 
 def explore_slice(
-    spec: TrialSpec, target: Target, recording: Recording, limits: Limits, number: int, of: int
+    spec: TrialSpec,
+    target: Target,
+    recording: Recording,
+    limits: Limits,
+    scope: Scope,
+    number: int,
+    of: int,
 ) -> bytes:
     """Enumerates the crash states of a slice, 1 ... of. Returns what merge_slices() wants of each. Raises as
     explore()."""
     file = recording.trace.with_name("slice")
-    arguments = _arguments(spec, recording, limits)
+    arguments = _arguments(spec, recording, limits, scope)
     arguments += ["--slice", f"{number}/{of}", "--slice-file", str(file)]
     _run(_explorer(spec, target, recording, arguments), WHOLE_DEADLINE_S)
     return file.read_bytes()
@@ -231,27 +235,27 @@ def merge_slices(spec: TrialSpec, target: Target, slices: Path) -> Exploration:
     return _read(target, _run(command, WHOLE_DEADLINE_S))
 
 
-def _arguments(spec: TrialSpec, recording: Recording, limits: Limits) -> list[str]:
+def _arguments(spec: TrialSpec, recording: Recording, limits: Limits, scope: Scope) -> list[str]:
     """Those that say what is explored."""
-    arguments = ["--seed", str(spec.seed), "--depth", str(limits.depth)]
-    arguments += ["--jobs", str(limits.jobs)]
+    arguments = ["--seed", str(spec.seed), "--depth", str(limits.depth or 1)]
+    arguments += ["--jobs", str(scope.jobs)]
     for model in limits.models:
         arguments += ["--model", model]
     if limits.states:
         arguments += ["--states", str(limits.states)]
     if limits.budget_s:
         arguments += ["--budget", str(limits.budget_s)]
-    if limits.events is not None:
-        first, last = limits.events
+    if scope.events is not None:
+        first, last = scope.events
         arguments += ["--from-seq", str(first), "--to-seq", str(last)]
     elif recording.ready:
         arguments += ["--from-seq", str(recording.ready)]
-    option = "--at-seq" if limits.aim else "--suspect"
-    for seq in recording.suspect or ((BEFORE_ALL,) if limits.aim else ()):
+    option = "--at-seq" if scope.aim else "--suspect"
+    for seq in recording.suspect or ((BEFORE_ALL,) if scope.aim else ()):
         arguments += [option, str(seq)]
-    if limits.canaries:
+    if scope.canaries:
         arguments += ["--canaries"]
-    for pattern in limits.ignored_fsyncs:
+    for pattern in scope.ignored_fsyncs:
         arguments += ["--ignore-fsync", pattern]
     return arguments
 

@@ -4,8 +4,8 @@ A kill is played from its plan and the script, a run without a fault from the sc
 number of one recording; where the programs write otherwise now, or the number shows nothing any more, the
 script is explored again for a state with the same fingerprint.
 
-May import: errors, evidence, fingerprint, kept, memory, model, paths, powerloss, registry, rows, scratch,
-target, trial, undisturbed.
+May import: errors, evidence, fingerprint, kept, limits, memory, model, paths, powerloss, registry, rows,
+scratch, target, trial, undisturbed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tornpage.campaigns.evidence import keep_evidence, keep_loss_evidence
 from tornpage.campaigns.kept import judge_kept
+from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.powerloss import (
-    Limits,
     Recording,
     explore,
     loss_plan,
@@ -121,7 +121,7 @@ def _search(row: TrialRow, target: Target, recording: Recording) -> str:
     """The first state with a finding of the stored one's fingerprint, "" if there is none."""
     levels = row.spec.plan.loss.split("/")
     models = tuple(dict.fromkeys(level.split(".")[1] for level in levels))
-    limits = Limits(models, SEARCH_STATES, SEARCH_S, len(levels))
+    limits = Limits(models=models, depth=len(levels), states=SEARCH_STATES, budget_s=SEARCH_S)
     wanted = _paths(row.result)
     for state, violations in explore(row.spec, target, recording, limits).broken.items():
         if wanted & {_path_of(violation) for violation in violations}:

@@ -5,8 +5,8 @@ Each worker records the run for itself; only a deterministic target can be explo
 shelf beside the images what has come back, of all explorations that are under way, as soon as it is there:
 whatever ends the run, it goes on with the slices that are missing.
 
-May import: census, crew, errors, evidence, images, model, parts, paths, powerloss, registry, rows, shelf,
-target, workers.
+May import: census, crew, errors, evidence, images, limits, model, parts, paths, powerloss, registry, rows,
+shelf, target, workers.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tornpage.campaigns.census import census_key, failed_run
 from tornpage.campaigns.crew import Hands, Pending
 from tornpage.campaigns.evidence import keep_loss_evidence
 from tornpage.campaigns.images import KeptImages, without_image
+from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.parts import (
     Broken,
     Explored,
@@ -33,8 +34,8 @@ from tornpage.campaigns.parts import (
 )
 from tornpage.campaigns.powerloss import (
     Exploration,
-    Limits,
     Recording,
+    Scope,
     explore_slice,
     merge_slices,
     recorded_run,
@@ -77,6 +78,7 @@ class Slice:
 
     spec: TrialSpec
     limits: Limits
+    scope: Scope
     number: int
     of: int
     paths: Paths
@@ -117,7 +119,7 @@ def slice_count(part: Part, target: Target) -> int:
     many."""
     if part.limits.budget_s or Capability.DETERMINISTIC not in target.capabilities:
         return 0
-    if part.limits.states == 0:
+    if not part.limits.states:
         return SLICES_OF_ALL
     count = -(-part.limits.states // SLICE_STATES)
     return count if count > 1 else 0
@@ -133,7 +135,7 @@ def run_slice(task: Slice) -> Sliced:
             recording = _RECORDINGS.get(spec, target, task.scratch)
         except FailedRunError as error:
             return Sliced(failed_run(spec.config, True, error), None)
-        told = explore_slice(spec, target, recording, task.limits, task.number, task.of)
+        told = explore_slice(spec, target, recording, task.limits, task.scope, task.number, task.of)
         return Sliced(recorded_census(spec, recording), zlib.compress(told, 1))
 
 
@@ -275,7 +277,7 @@ class SlicedPart:
     def _slice(self, number: int) -> Slice:
         part = self._part
         where = (part.paths, part.scratch, part.images)
-        return Slice(part.spec, part.limits, number, self._of, *where)
+        return Slice(part.spec, part.limits, part.scope, number, self._of, *where)
 
     def _hand(self, work: Callable[[Any], T], task: Any) -> Pending[T | Failed]:
         return self._hands.hand(work, task, Failed)

@@ -1,7 +1,7 @@
 """`tornpage try`: everything that is done to a target file, and what came of it in words.
 
-May import: admission, attempt, campaign, changes, console, crew, options, origin, paths, place, progress,
-publish, store, summary, target, terminal, verdict.
+May import: admission, attempt, console, crew, limits, options, origin, paths, place, progress, publish,
+store, summary, target, terminal, verdict.
 """
 
 from __future__ import annotations
@@ -14,19 +14,27 @@ import typer
 
 from tornpage.campaigns.admission import Admission
 from tornpage.campaigns.attempt import campaigns_of, examine, torture
-from tornpage.campaigns.campaign import SEED_MAX, STATES_MAX, TRIALS_MAX
-from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.crew import Crew
+from tornpage.campaigns.limits import BOUNDS
 from tornpage.campaigns.publish import write_report
 from tornpage.cli.console import bug_lines, print_verdict
 from tornpage.cli.options import (
     DEFAULT_JOBS,
+    BudgetOption,
+    DepthOption,
     FsOption,
     JobsOption,
     JsonOption,
+    ModelsOption,
     OutOption,
+    ScriptsOption,
+    SeedOption,
+    SetOption,
     StoreOption,
-    seconds_of,
+    TrialsOption,
+    UndisturbedOption,
+    limits_of,
+    settings_of,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.target import audit_text, target_file
@@ -54,20 +62,19 @@ def try_target(
         int | None,
         typer.Option(
             min=1,
-            max=STATES_MAX,
+            max=BOUNDS["states"].high,
             help=f"Power-loss states per depth; left out: {STATES}, or as many as --budget allows.",
         ),
     ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Power loss for so long per depth, as 60s, 5m, 2h; or until --states are done.",
-        ),
-    ] = None,
-    trials: Annotated[int, typer.Option(min=1, max=TRIALS_MAX, help="How many kills.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Derives everything.")] = 1,
+    budget: BudgetOption = None,
+    models: ModelsOption = None,
+    depth: DepthOption = None,
+    trials: TrialsOption = 100,
+    scripts: ScriptsOption = None,
+    undisturbed: UndisturbedOption = None,
+    seed: SeedOption = 1,
     fs: FsOption = None,
+    settings: SetOption = None,
     jobs: JobsOption = DEFAULT_JOBS,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
@@ -76,14 +83,17 @@ def try_target(
     """Tortures the store of a target file: power loss, kills, and a control that must find something."""
     paths = find_paths()
     place = place_in(out, store_place)
-    changes = Changes(
+    limits = limits_of(
         seed=seed,
-        fs=fs,
         trials=trials,
+        scripts=scripts,
+        undisturbed=undisturbed,
+        models=models,
+        depth=depth,
         states=STATES if states is None and budget is None else states,
-        budget_s=None if budget is None else seconds_of("--budget", budget),
+        budget=budget,
     )
-    campaigns = campaigns_of(target_file(file), changes, paths)
+    campaigns = campaigns_of(target_file(file), limits, settings_of(settings, fs), paths)
     progress = make_progress(json_output)
     crew = Crew(paths, jobs, out, progress, campaigns[0].origin())
     with progress:

@@ -1,6 +1,6 @@
 """`tornpage nightly`: past findings again, then campaigns with new seeds until the time is up.
 
-May import: campaign, console, night, option, options, paths, place, progress, prune, publish, registry,
+May import: campaign, console, limits, night, options, paths, place, progress, prune, publish, registry,
 runner, store, terminal, verdict.
 """
 
@@ -12,7 +12,8 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.campaign import DEFAULT_TARGET, SEED_MAX
+from tornpage.campaigns.campaign import DEFAULT_TARGET
+from tornpage.campaigns.limits import BOUNDS
 from tornpage.campaigns.night import NightPlan, Team, names_of_campaigns, open_night, run_night
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.runner import load_summary
@@ -20,6 +21,8 @@ from tornpage.cli.console import print_night, print_verdict
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     AnnotateOption,
+    BudgetOption,
+    DepthOption,
     FailOn,
     FailOnOption,
     FsOption,
@@ -27,11 +30,17 @@ from tornpage.cli.options import (
     JsonOption,
     JunitOption,
     KeepOption,
+    ModelsOption,
     OutOption,
+    ScriptsOption,
     SetOption,
+    StatesOption,
     StoreOption,
-    pairs_of,
+    TrialsOption,
+    UndisturbedOption,
+    limits_of,
     seconds_of,
+    settings_of,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
@@ -39,7 +48,6 @@ from tornpage.cli.terminal import make_console, told
 from tornpage.reports.verdict import looked_at, verdict_of_night
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
-from tornpage.targets.option import FS
 from tornpage.targets.registry import full_name, target_name
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
@@ -65,11 +73,22 @@ def nightly(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, max=SEED_MAX, help="Derives all seeds; the date in UTC, as 20261121."),
+        typer.Option(
+            min=0,
+            max=BOUNDS["seed"].high,
+            help="Derives all seeds; the date in UTC, as 20261121.",
+        ),
     ] = None,
     time: Annotated[
         str, typer.Option("--for", metavar="TIME", help="As 90s, 30m, 8h; else one round.")
     ] = "",
+    trials: TrialsOption = None,
+    models: ModelsOption = None,
+    depth: DepthOption = None,
+    states: StatesOption = None,
+    budget: BudgetOption = None,
+    scripts: ScriptsOption = None,
+    undisturbed: UndisturbedOption = None,
     fs: FsOption = None,
     settings: SetOption = None,
     fail_on: FailOnOption = FailOn.ANY,
@@ -95,15 +114,30 @@ def nightly(
         seed=int(datetime.now(UTC).strftime("%Y%m%d")) if seed is None else seed,
         target=target_name(target) if target else "",
         campaigns=tuple(full_name(name) for name in names),
-        settings=tuple({**pairs_of(settings), **({FS: fs} if fs else {})}.items()),
+        settings=tuple(settings_of(settings, fs).items()),
         seconds=seconds_of("--for", time, bare=False) if time else 0.0,
+        limits=limits_of(
+            trials=trials,
+            scripts=scripts,
+            undisturbed=undisturbed,
+            models=models,
+            depth=depth,
+            states=states,
+            budget=budget,
+        ),
+    )
+    named = {"seed": seed is not None, "target": target, "campaigns": campaigns, "seconds": time}
+    said = {name for name, value in named.items() if value} | (
+        {"settings"} if plan.settings else set()
     )
     console = make_console(stderr=True, quiet=json_output)
     progress = make_progress(json_output)
     team = Team(paths, jobs, out, progress, lambda line: console.print(told(line), highlight=False))
     with Store(place_in(out, store_place), create=not resume) as store:
         with progress:
-            night = open_night(store, plan, paths, out, resume=resume or go_on, anew=not resume)
+            night = open_night(
+                store, plan, paths, out, resume=resume or go_on, anew=not resume, said=said
+            )
             summary = run_night(store, night, team)
         runs = [load_summary(store, store.run(facts.id)) for facts in summary.runs]
         if keep is not None:

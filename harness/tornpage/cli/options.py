@@ -1,6 +1,6 @@
 """What several commands share: options, the code of a usage error.
 
-May import: crew, errors.
+May import: crew, errors, limits, option.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.crew import DEFAULT_JOBS
+from tornpage.campaigns.limits import BOUNDS, Limits
+from tornpage.targets.option import FS
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = [
@@ -20,6 +22,8 @@ __all__ = [
     "USAGE_ERROR",
     "Annotate",
     "AnnotateOption",
+    "BudgetOption",
+    "DepthOption",
     "FailOn",
     "FailOnOption",
     "FsOption",
@@ -27,12 +31,19 @@ __all__ = [
     "JsonOption",
     "JunitOption",
     "KeepOption",
+    "ModelsOption",
     "OutOption",
+    "ScriptsOption",
+    "SeedOption",
     "SetOption",
+    "StatesOption",
     "StoreOption",
     "TrialArgument",
-    "pairs_of",
+    "TrialsOption",
+    "UndisturbedOption",
+    "limits_of",
     "seconds_of",
+    "settings_of",
 ]
 
 USAGE_ERROR = 2
@@ -102,6 +113,49 @@ FsOption = Annotated[
         help="Power loss: the file system of `tornpage list fs`, or several, each in turn.",
     ),
 ]
+SeedOption = Annotated[
+    int | None,
+    typer.Option(min=0, max=BOUNDS["seed"].high, help="Derives everything."),
+]
+TrialsOption = Annotated[
+    int | None, typer.Option(min=1, max=BOUNDS["trials"].high, help="How many kills.")
+]
+ScriptsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, max=BOUNDS["scripts"].high, help="Scripts per configuration, and per depth."
+    ),
+]
+UndisturbedOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=BOUNDS["undisturbed"].high,
+        help="Further scripts, run and judged without a crash.",
+    ),
+]
+ModelsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--models",
+        metavar="NAME[,NAME]",
+        help="Power loss: only these models of crash states.",
+    ),
+]
+DepthOption = Annotated[
+    int | None,
+    typer.Option(min=1, max=BOUNDS["depth"].high, help="Power loss: 2 crashes the recovery too."),
+]
+StatesOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=BOUNDS["states"].high, help="Power loss: states per script and depth, 0: all."
+    ),
+]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Power loss: time per script and depth, as 60s, 5m, 2h."),
+]
 FailOnOption = Annotated[
     FailOn,
     typer.Option(help="Exit code 1 for any bug, or only for new ones and those that came back."),
@@ -125,12 +179,39 @@ def seconds_of(option: str, text: str, *, bare: bool = True) -> float:
     return seconds
 
 
-def pairs_of(settings: list[str] | None) -> dict[str, str]:
-    """What --set says. ConfigError if it is no KEY=VALUE."""
+def limits_of(
+    *,
+    seed: int | None = None,
+    trials: int | None = None,
+    scripts: int | None = None,
+    undisturbed: int | None = None,
+    models: str | None = None,
+    depth: int | None = None,
+    states: int | None = None,
+    budget: str | None = None,
+) -> Limits:
+    """What the options say. ConfigError."""
+    names = tuple(models.split(",")) if models else ()
+    if not all(names):
+        raise ConfigError(f"--models {models!r}: names with a comma between them")
+    return Limits(
+        seed=seed,
+        trials=trials,
+        scripts=scripts,
+        undisturbed=undisturbed,
+        models=names,
+        depth=depth,
+        states=states,
+        budget_s=None if budget is None else seconds_of("--budget", budget),
+    )
+
+
+def settings_of(settings: list[str] | None, fs: str | None) -> dict[str, str]:
+    """What --set and --fs say. ConfigError if it is no KEY=VALUE."""
     pairs = {}
     for setting in settings or []:
         key, equals, value = setting.partition("=")
         if not key or not equals or not value:
             raise ConfigError(f"--set {setting!r}: expected KEY=VALUE, as doublewrite=off")
         pairs[key] = value
-    return pairs
+    return {**pairs, **({FS: fs} if fs else {})}

@@ -1,7 +1,7 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, changes, cluster, console, crew, errors, fitting, neighbour, options, paths, place,
-progress, prune, publish, runner, store, terminal.
+May import: changes, cluster, console, crew, errors, fitting, neighbour, options, paths, place, progress,
+prune, publish, runner, store, terminal.
 """
 
 from __future__ import annotations
@@ -12,12 +12,7 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.campaign import (
-    SEED_MAX,
-    STATES_MAX,
-    TRIALS_MAX,
-)
-from tornpage.campaigns.changes import Changes
+from tornpage.campaigns.changes import change
 from tornpage.campaigns.cluster import Cluster, open_cluster
 from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.fitting import open_campaign
@@ -32,6 +27,8 @@ from tornpage.cli.console import tell_run
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     AnnotateOption,
+    BudgetOption,
+    DepthOption,
     FailOn,
     FailOnOption,
     FsOption,
@@ -39,11 +36,17 @@ from tornpage.cli.options import (
     JsonOption,
     JunitOption,
     KeepOption,
+    ModelsOption,
     OutOption,
+    ScriptsOption,
+    SeedOption,
     SetOption,
+    StatesOption,
     StoreOption,
-    pairs_of,
-    seconds_of,
+    TrialsOption,
+    UndisturbedOption,
+    limits_of,
+    settings_of,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
@@ -72,32 +75,14 @@ def run(
             help="What to torture: a name, or a target file; left out: the campaign's, or the engine."
         ),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=SEED_MAX, help="Derives everything.")
-    ] = None,
-    trials: Annotated[
-        int | None, typer.Option(min=1, max=TRIALS_MAX, help="How many kills.")
-    ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(help="Power loss: only this model of crash states.")
-    ] = None,
-    depth: Annotated[
-        int | None, typer.Option(min=1, max=3, help="Power loss: 2 crashes the recovery too.")
-    ] = None,
-    states: Annotated[
-        int | None,
-        typer.Option(min=1, max=STATES_MAX, help="Power loss: states per script."),
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Power loss: time per script, as 60s, 5m, 2h."),
-    ] = None,
-    scripts: Annotated[
-        int | None, typer.Option(min=1, help="Scripts per configuration, and per depth.")
-    ] = None,
-    undisturbed: Annotated[
-        int | None, typer.Option(min=0, help="Further scripts, run and judged without a crash.")
-    ] = None,
+    seed: SeedOption = None,
+    trials: TrialsOption = None,
+    models: ModelsOption = None,
+    depth: DepthOption = None,
+    states: StatesOption = None,
+    budget: BudgetOption = None,
+    scripts: ScriptsOption = None,
+    undisturbed: UndisturbedOption = None,
     fs: FsOption = None,
     settings: SetOption = None,
     fail_on: FailOnOption = FailOn.ANY,
@@ -133,19 +118,18 @@ def run(
     opened = open_campaign(campaign, target, paths)
     loaded, name = opened.campaign, opened.name
     origin = opened.origin()
-    changes = Changes(
-        settings=pairs_of(settings),
-        fs=fs,
+    chosen_settings = settings_of(settings, fs)
+    limits = limits_of(
         seed=seed,
         trials=trials,
         scripts=scripts,
         undisturbed=undisturbed,
-        models=model,
+        models=models,
         depth=depth,
         states=states,
-        budget_s=None if budget is None else seconds_of("--budget", budget),
+        budget=budget,
     )
-    chosen = changes.apply(loaded)
+    chosen = change(loaded, limits, chosen_settings)
     progress = make_progress(json_output)
     with (
         _cluster(cluster, name, json_output) as hands,
@@ -155,7 +139,7 @@ def run(
     ):
         crew = Crew(paths, jobs, out, progress, origin, cluster=hands)
         if resume or (go_on and can_resume(store, loaded.name, name, origin, out)):
-            if changes:
+            if limits.given() or chosen_settings:
                 raise ConfigError(
                     "--resume takes seed, trials, limits and options from the interrupted run"
                 )

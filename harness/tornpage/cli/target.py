@@ -15,7 +15,7 @@ import typer
 
 from tornpage.campaigns.admission import Admission
 from tornpage.campaigns.attempt import check_target
-from tornpage.cli.options import JsonOption, pairs_of
+from tornpage.cli.options import JsonOption, settings_of
 from tornpage.cli.terminal import say
 from tornpage.lab.fetch import fetch
 from tornpage.targets.command.skeleton import Language, write_skeleton
@@ -70,7 +70,7 @@ def check(
 ) -> int:
     """Says whether a target file fits: what crash states of it say is worth as much."""
     target = make_target(target_file(file), find_paths().build)
-    seen = check_target(target, pairs_of(settings))
+    seen = check_target(target, settings_of(settings, None))
     if json_output:
         print(json.dumps({"ok": True, **asdict(seen)}))
         return 0

@@ -6,8 +6,8 @@ rounds differ in workload seed and size, and in settings; they are the same for 
 undisturbed run (census) of a round, is a catch too if it names an invariant of the row; the hunt goes on
 for a broken state all the same.
 
-May import: campaign, errors, file, model, mutant_table, paths, powerloss, randomkill, registry, replay,
-smoke, store, tryout.
+May import: campaign, errors, file, limits, model, mutant_table, paths, powerloss, randomkill, registry,
+replay, smoke, store, tryout.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, load_campaign, undisturbed_spec
-from tornpage.campaigns.powerloss import Limits
+from tornpage.campaigns.limits import Limits
+from tornpage.campaigns.powerloss import EVERYWHERE
 from tornpage.campaigns.replay import play_trial
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.randomkill import KillLoop
@@ -162,10 +163,10 @@ class _Hunt:
         configs = campaign.configs()
         wanted = max(1, round(states / len(configs)))
         depth = 2 if model == "nested" else 1
-        slices = [Limits(("log-cut",), states=wanted // 2 or 1, depth=depth)]
+        slices = [Limits(models=("log-cut",), states=wanted // 2 or 1, depth=depth)]
         slices.append(Limits(states=wanted - wanted // 2, depth=depth))
         parts = (
-            (undisturbed_spec(campaign, TARGET, config), limits)
+            (undisturbed_spec(campaign, TARGET, config), limits, EVERYWHERE)
             for config, limits in itertools.product(configs, slices)
         )
         return lose_power(parts, self.target, self.job.scratch, model)

@@ -1,6 +1,6 @@
 """What the owner of a run does alone, however many work for it: merge slices of states, and store trials.
 
-May import: campaign, crash_rates, filled, measured, paths, powerloss, registry, scratch, slices.
+May import: campaign, crash_rates, filled, limits, measured, paths, powerloss, registry, scratch, slices.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import statistics
 from pathlib import Path
 
 from tornpage.campaigns.campaign import load_campaign, undisturbed_spec
-from tornpage.campaigns.powerloss import Limits, explore_slice, merge_slices, recorded_run
+from tornpage.campaigns.limits import Limits
+from tornpage.campaigns.powerloss import Scope, explore_slice, merge_slices, recorded_run
 from tornpage.campaigns.slices import SLICE_STATES
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.crash_rates import STATES
@@ -51,7 +52,7 @@ def _slices(paths: Paths, scratch: Path, states: int) -> tuple[float, float]:
         limits = Limits(states=states)
         with all_slices.open("wb") as file, spent() as judging:
             for number in range(1, of + 1):
-                file.write(explore_slice(spec, target, recording, limits, number, of))
+                file.write(explore_slice(spec, target, recording, limits, Scope(), number, of))
         with spent() as merging:
             found = merge_slices(spec, target, all_slices)
     there = int(found.summary["states"])

@@ -4,8 +4,8 @@ budget, workload and settings, on each planted bug, with several seeds. Nothing 
 A mutant and a seed are one task. It ends with the first catch by state: any invariant counts, since any
 alarm makes a user look.
 
-May import: campaign, codec, crew, errors, lossrunner, model, mutant_build, mutant_pool, mutant_table, paths,
-powerloss, registry, scratch, target, tryout.
+May import: campaign, codec, crew, errors, limits, lossrunner, model, mutant_build, mutant_pool,
+mutant_table, paths, powerloss, registry, scratch, target, tryout.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from rich.table import Table
 
 from tornpage.campaigns.campaign import Campaign, default_campaigns, undisturbed_spec
 from tornpage.campaigns.crew import Progress
-from tornpage.campaigns.lossrunner import loss_limits, loss_parts
-from tornpage.campaigns.powerloss import Limits
+from tornpage.campaigns.limits import Limits
+from tornpage.campaigns.lossrunner import loss_limits, loss_parts, loss_scope
+from tornpage.campaigns.powerloss import Scope
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_pool import KeptRows, each_done, maker_of
@@ -243,9 +244,10 @@ def _all(task: _Task, target: Target, paths: Paths, scratch: Path) -> Iterator[T
             yield from try_live(campaign, target, scratch, campaign.crash_model, campaign.trials)
 
 
-def _explorations(campaign: Campaign) -> Iterator[tuple[TrialSpec, Limits]]:
+def _explorations(campaign: Campaign) -> Iterator[tuple[TrialSpec, Limits, Scope]]:
     for config, depth in loss_parts(campaign):
-        yield undisturbed_spec(campaign, TARGET, config), loss_limits(campaign, depth, 1)
+        spec = undisturbed_spec(campaign, TARGET, config)
+        yield spec, loss_limits(campaign, depth), loss_scope(campaign)
 
 
 def shipped_table(score: ShippedScore) -> Table:

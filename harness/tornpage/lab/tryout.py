@@ -1,6 +1,6 @@
 """Campaigns on the programs of a planted bug, one judged thing after the other, and what counts as a catch.
 
-May import: campaign, census, errors, measured, model, powerloss, target, trial.
+May import: campaign, census, errors, limits, measured, model, powerloss, target, trial.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, undisturbed_spec
 from tornpage.campaigns.census import failed_run, judge_undisturbed, take_census
-from tornpage.campaigns.powerloss import Limits, explore, loss_plan, recorded_run
+from tornpage.campaigns.limits import Limits
+from tornpage.campaigns.powerloss import Scope, explore, loss_plan, recorded_run
 from tornpage.campaigns.trial import run_aimed
 from tornpage.lab.measured import cpu_seconds, living_seconds
 from tornpage.targets.target import Target
@@ -146,13 +147,13 @@ def try_undisturbed(campaign: Campaign, target: Target, scratch: Path) -> Iterat
 
 
 def lose_power(
-    parts: Iterable[tuple[TrialSpec, Limits]], target: Target, scratch: Path, model: str
+    parts: Iterable[tuple[TrialSpec, Limits, Scope]], target: Target, scratch: Path, model: str
 ) -> Iterator[Tried]:
     """Explorations of recorded runs, and the recordings themselves."""
-    for spec, limits in parts:
+    for spec, limits, scope in parts:
         try:
             with recorded_run(spec, target, scratch) as recording:
-                found = explore(spec, target, recording, limits)
+                found = explore(spec, target, recording, limits, scope)
         except FailedRunError as error:
             yield Tried("census", 1, spec, failed_run(spec.config, True, error).violations)
             continue

@@ -2,7 +2,7 @@
 first close to the last crash, then all over. A script counts as harmless if no state of a bounded
 number shows the finding.
 
-May import: crashes, errors, fingerprint, image, journal, model, powerloss, script, target, trace.
+May import: crashes, errors, fingerprint, image, journal, limits, model, powerloss, script, target, trace.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from tornpage.campaigns.journal import read_journal
+from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.powerloss import (
-    Limits,
     Recording,
+    Scope,
     explore,
     loss_plan,
     recorded_run,
@@ -41,8 +42,8 @@ STATES_LAST = 600
 """States per model when the script is final and the simplest state is wanted."""
 EXPLORE_S = 10.0
 """Seconds for one exploration."""
-JOBS = min(os.cpu_count() or 1, 4)
-"""Workers of an exploration; their number changes no result."""
+SHARED = Scope(jobs=min(os.cpu_count() or 1, 4))
+"""All crash points, by several workers; their number changes no result."""
 
 SIMPLE = (
     "all-persisted",
@@ -91,8 +92,8 @@ class LossSearch:
 
     def _find(self, script: Script, recording: Recording, origins: Sequence[int]) -> Crash | None:
         for depth in range(1, self._depth + 1):
-            for limits in self._limits(recording, origins, depth):
-                state = self._first(self._explore(script, recording, limits))
+            for limits, scope in self._steps(recording, origins, depth):
+                state = self._first(self._explore(script, recording, limits, scope))
                 if state:
                     line = self._line(recording, state)
                     self.origin = origins[line - 1] if line else 0
@@ -108,7 +109,7 @@ class LossSearch:
                 if best.lost_sectors == 0 or time.monotonic() > deadline:
                     break
                 limits = replace(self._everywhere(self._depth), models=(model,), states=STATES_LAST)
-                state = self._first(self._explore(script, recording, limits))
+                state = self._first(self._explore(script, recording, limits, SHARED))
                 if not state:
                     continue
                 lost = self._lost(script, recording, state)
@@ -121,10 +122,10 @@ class LossSearch:
         return recorded_run(spec, self._target, self._scratch)
 
     def _explore(
-        self, script: Script, recording: Recording, limits: Limits
+        self, script: Script, recording: Recording, limits: Limits, scope: Scope
     ) -> dict[str, tuple[Violation, ...]]:
         spec = inline_spec(self._spec, script, FaultPlan())
-        return dict(explore(spec, self._target, recording, limits).broken)
+        return dict(explore(spec, self._target, recording, limits, scope).broken)
 
     def _replay(self, script: Script, recording: Recording, state: str) -> TrialResult:
         spec = inline_spec(self._spec, script, loss_plan(state))
@@ -133,9 +134,11 @@ class LossSearch:
     def _image(self, state: str) -> Path:
         return self._scratch / "states" / state.replace("/", "-")
 
-    def _limits(self, recording: Recording, origins: Sequence[int], depth: int) -> list[Limits]:
+    def _steps(
+        self, recording: Recording, origins: Sequence[int], depth: int
+    ) -> list[tuple[Limits, Scope]]:
         """Near: the crash points of the statement that is closest to the last crash."""
-        everywhere = self._everywhere(depth)
+        everywhere = (self._everywhere(depth), SHARED)
         if not origins:
             return [everywhere]
         at = min(range(len(origins)), key=lambda i: abs(origins[i] - self.origin))
@@ -144,12 +147,16 @@ class LossSearch:
         if at >= len(starts):
             return [everywhere]
         last = starts[at + 1] if at + 1 < len(starts) else recording.events
-        near = replace(everywhere, states=STATES_NEAR * depth, events=(starts[at], last))
+        near = (
+            replace(everywhere[0], states=STATES_NEAR * depth),
+            replace(SHARED, events=(starts[at], last)),
+        )
         return [near, everywhere]
 
     def _everywhere(self, depth: int) -> Limits:
-        states = STATES_ALL * depth
-        return Limits(self._models, states, EXPLORE_S, depth, JOBS)
+        return Limits(
+            models=self._models, depth=depth, states=STATES_ALL * depth, budget_s=EXPLORE_S
+        )
 
     def _first(self, broken: dict[str, tuple[Violation, ...]]) -> str:
         """The first state with the wanted fingerprint, "" if there is none."""

@@ -17,7 +17,8 @@ from tornpage.campaigns.campaign import (
     load_campaign,
     undisturbed_spec,
 )
-from tornpage.campaigns.changes import Changes
+from tornpage.campaigns.changes import change
+from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.lossrunner import canary_places, loss_parts
 from tornpage.faults.aim import RecoveryAim
 from tornpage.vocabulary.errors import ConfigError
@@ -88,19 +89,19 @@ def test_a_file_that_is_not_there_is_called_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "option"),
+    ("limits", "option"),
     [
-        (Changes(budget_s=5), "--budget"),
-        (Changes(models=["subset"]), "--model"),
-        (Changes(states=5), "--states"),
+        (Limits(budget_s=5), "--budget"),
+        (Limits(models=("subset",)), "--models"),
+        (Limits(states=5), "--states"),
     ],
 )
 def test_a_limit_of_power_loss_is_refused_by_its_option(
-    tmp_path: Path, changes: Changes, option: str
+    tmp_path: Path, limits: Limits, option: str
 ) -> None:
     """The message has the word that was typed."""
     with pytest.raises(ConfigError, match=f"no power-loss campaign: no {option}$"):
-        changes.apply(campaign(tmp_path))
+        change(campaign(tmp_path), limits)
 
 
 def test_set_replaces_a_crossed_option(tmp_path: Path) -> None:

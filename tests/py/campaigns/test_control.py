@@ -16,7 +16,8 @@ from tornpage.campaigns import control, runner
 from tornpage.campaigns.control import LIE, PORTIONS, examine_runs, work_key
 from tornpage.campaigns.crew import Crew, QuietProgress
 from tornpage.campaigns.fitting import Opened, open_campaign
-from tornpage.campaigns.powerloss import Exploration, Limits
+from tornpage.campaigns.limits import Limits
+from tornpage.campaigns.powerloss import Exploration, Scope
 from tornpage.store.origin import Examined, Origin
 from tornpage.store.store import Store
 from tornpage.targets.command.skeleton import Language, write_skeleton
@@ -62,9 +63,14 @@ def test_more_states_only_where_none_was_broken(
         yield None
 
     def explored(
-        _spec: TrialSpec, _target: Target, _recording: None, limits: Limits, _tell: object
+        _spec: TrialSpec,
+        _target: Target,
+        _recording: None,
+        limits: Limits,
+        scope: Scope,
+        _tell: object,
     ) -> Exploration:
-        assert limits.ignored_fsyncs == (LIE,)
+        assert scope.ignored_fsyncs == (LIE,) and limits.states is not None
         seen.append(limits.states)
         broken: dict[str, Any] = {"1-a": ()} if limits.states >= first else {}
         return Exploration({"states": limits.states}, broken)

@@ -10,8 +10,8 @@ import pytest
 
 from tornpage.campaigns.attempt import campaigns_of
 from tornpage.campaigns.campaign import Campaign
-from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.fitting import Opened, open_campaign
+from tornpage.campaigns.limits import Limits
 from tornpage.store.rows import Run
 from tornpage.targets.command.file import load_target_file
 from tornpage.targets.command.skeleton import Language, write_skeleton
@@ -139,7 +139,7 @@ def test_of_two_limits_the_first_one_reached_counts(
 ) -> None:
     """None of them is dropped; a budget alone ends what it is given for. Kills have a number of their own."""
     file = write_skeleton("mydb", Language.PYTHON, tmp_path).file
-    loss, kills = campaigns_of(str(file), Changes(seed=3, trials=9, **given), PATHS)
+    loss, kills = campaigns_of(str(file), Limits(seed=3, trials=9, **given), {}, PATHS)
     assert loss.campaign.explore is not None
     assert (loss.campaign.explore.states, loss.campaign.explore.budget_s) == (states, budget_s)
     assert (loss.campaign.seed, kills.campaign.seed, kills.campaign.trials) == (3, 3, 9)

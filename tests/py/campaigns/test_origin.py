@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pytest
 
-from tornpage.campaigns.campaign import load_campaign
-from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.origin import PACKAGE, PASSWORD, own_command
-from tornpage.vocabulary.paths import data_folder
 
 
 @pytest.mark.parametrize(
@@ -44,15 +39,3 @@ def test_no_password_is_kept(word: str, kept: str) -> None:
 def test_only_a_command_of_ours_is_kept_as_one(argv: list[str], command: str) -> None:
     """What pytest or a program was called with makes no run of `tornpage`."""
     assert own_command(argv) == command
-
-
-def test_changes_are_options() -> None:
-    """`run` takes the words that a program's changes come to, and makes of them the same campaign."""
-    loss = load_campaign("powerloss", data_folder("workloads"))
-    changes = Changes({"page_size": "8k"}, 7, None, 2, 3, ["subset"], 2, 40, 2.5)
-    words = changes.words()
-    assert shlex.join(words[:6]) == "--set page_size=8k --model subset --seed 7"
-    assert words[6:] == shlex.split(
-        "--scripts 2 --undisturbed 3 --depth 2 --states 40 --budget 2.5s"
-    )
-    assert Changes().words() == [] and changes.apply(loss).seed == 7

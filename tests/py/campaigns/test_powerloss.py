@@ -9,9 +9,10 @@ import pytest
 from builders import make_spec
 
 from tornpage.campaigns import powerloss
+from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.powerloss import (
-    Limits,
     Recording,
+    Scope,
     explore,
     lay_out_state,
     merge_slices,
@@ -125,4 +126,4 @@ def test_a_judge_that_lets_a_canary_pass_is_deaf(
     monkeypatch.setattr(powerloss, "run_child", run)
     assert explore(make_spec(0), target, recording, Limits()).summary == {"states": 1}
     with pytest.raises(DeafError, match=r"^the judge is deaf: torn_page \(I5\) is condemned by"):
-        explore(make_spec(0), target, recording, Limits(canaries=True))
+        explore(make_spec(0), target, recording, Limits(), Scope(canaries=True))

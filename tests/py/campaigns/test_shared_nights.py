@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.night import NightPlan, open_night
 from tornpage.store.file import StoreFile
 from tornpage.store.origin import Origin
@@ -33,3 +34,41 @@ def test_what_is_anothers_is_passed_by(tmp_path: Path, monkeypatch: pytest.Monke
         with pytest.raises(ConfigError, match="no interrupted night"):
             open_night(store, PLAN, paths, tmp_path, resume=True, anew=False)
         assert [night.id for night in store.interrupted_nights()] == [4, 3, 2]
+
+
+def test_a_night_goes_on_with_its_own_plan(tmp_path: Path) -> None:
+    """What is named besides must be its plan's; another limit, seed, time or setting is refused by its
+    option. Where a new night may begin, the interrupted one is given up for it. A plan of an older version
+    has no limits."""
+    paths = find_paths()
+    plan = replace(
+        PLAN, campaigns=("smoke", "powerloss"), limits=Limits(states=40, models=("subset",))
+    )
+    others = {
+        "--states": (replace(plan, limits=Limits(states=41)), set()),
+        "--models": (replace(plan, limits=Limits(models=("subset", "ordered"))), set()),
+        "--depth": (replace(plan, limits=Limits(depth=2)), set()),
+        "--seed": (replace(plan, seed=2), {"seed"}),
+        "--for": (replace(plan, seconds=9.0), {"seconds"}),
+        "--set": (replace(plan, settings=(("page_size", "8k"),)), {"settings"}),
+        "campaigns": (replace(plan, campaigns=("smoke",)), {"campaigns"}),
+    }
+
+    with Store(tmp_path / "s.db") as store:
+        first = open_night(store, plan, paths, tmp_path, resume=False, anew=True)
+        for option, (asked, said) in others.items():
+            with pytest.raises(
+                ConfigError, match=rf"night 1 was made with another {option}; start"
+            ):
+                open_night(store, asked, paths, tmp_path, resume=True, anew=False, said=said)
+        unsaid = replace(plan, seed=5, campaigns=(), limits=Limits(states=40))
+        again = open_night(store, unsaid, paths, tmp_path, resume=True, anew=False)
+        assert again.id == first.id and again.plan["limits"]["states"] == 40
+        asked, _ = others["--depth"]
+        other = open_night(store, asked, paths, tmp_path, resume=True, anew=True)
+        assert (other.id, store.night(1).state) == (2, "failed")
+        store.end_night(2, "finished")
+        old = asdict(plan)
+        del old["limits"]
+        store.begin_night(old, first.origin)
+        assert open_night(store, plan, paths, tmp_path, resume=True, anew=True).id == 4

@@ -14,8 +14,9 @@ from builders import make_result, make_spec
 
 from tornpage.campaigns import slices
 from tornpage.campaigns.census import failed_run
+from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.parts import Broken, Part
-from tornpage.campaigns.powerloss import Exploration, Limits
+from tornpage.campaigns.powerloss import EVERYWHERE, Exploration
 from tornpage.campaigns.shelf import Shelf, Sliced
 from tornpage.campaigns.slices import Again, Slice, SlicedPart, slice_count
 from tornpage.store.rows import CensusRow
@@ -79,7 +80,9 @@ def target() -> Target:
 def part(tmp_path: Path, limits: Limits) -> Part:
     """Of a campaign that has seen nothing yet."""
     paths = find_paths()
-    return Part(make_spec(0), limits, 0, frozenset(), paths, tmp_path, tmp_path / "images")
+    return Part(
+        make_spec(0), limits, EVERYWHERE, 0, frozenset(), paths, tmp_path, tmp_path / "images"
+    )
 
 
 def test_how_many(tmp_path: Path, target: Target) -> None:

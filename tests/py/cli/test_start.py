@@ -43,10 +43,12 @@ def test_the_version_loads_no_command_and_no_library() -> None:
     assert not LIBRARIES & seen
     assert own(seen) == {
         "tornpage.campaigns.crew",
+        "tornpage.campaigns.limits",
         "tornpage.cli.main",
         "tornpage.cli.options",
         "tornpage.faults.process",
         "tornpage.store.origin",
+        "tornpage.targets.option",
         "tornpage.vocabulary.errors",
         "tornpage.vocabulary.paths",
     }
