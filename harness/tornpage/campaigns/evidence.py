@@ -1,7 +1,7 @@
 """Writes down how a finding came about, beside its crashed image: the report shows it, also where the
 programs are not at hand. Made once per kept image; it takes no part in a verdict.
 
-May import: codec, errors, evidence, image, model, pages, powerloss, target, timeline, trace, workload.
+May import: codec, errors, evidence, image, kept, model, pages, powerloss, target, timeline, trace, workload.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tornpage.campaigns.kept import keep_recording
 from tornpage.campaigns.pages import States, hurt_pages, page_view
 from tornpage.campaigns.powerloss import Recording, lay_out_state
 from tornpage.campaigns.timeline import live_phase, loss_phases
@@ -66,9 +67,11 @@ def keep_loss_evidence(
     spec: TrialSpec, result: TrialResult, target: Target, recording: Recording, scratch: Path
 ) -> None:
     """Of a power-loss state: what was durable and what had been written are states of the same crash point.
-    One that the explorer cannot lay out again has none."""
+    One that the explorer cannot lay out again has none. The recording is kept too where no other run need
+    equal it."""
     if result.image is None:
         return
+    keep_recording(recording, result.image, target)
     work = scratch / f"evidence-{spec.number}"
     remove_image(work)
     work.mkdir()

@@ -1,20 +1,22 @@
-"""Plays a stored trial again, on the programs that there are now, and says what became of its finding.
+"""Plays a stored trial again, on the programs that there are now, and says what became of its finding. What
+was kept of a target whose runs differ is asked first; a new run is an answer by itself.
 
 A kill is played from its plan and the script, a run without a fault from the script. A power-loss state is a
 number of one recording; where the programs write otherwise now, or the number shows nothing any more, the
 script is explored again for a state with the same fingerprint.
 
-May import: errors, evidence, fingerprint, kept, limits, memory, model, paths, powerloss, registry, rows,
-scratch, target, trial, undisturbed.
+May import: errors, evidence, fingerprint, kept_verdict, limits, memory, model, paths, powerloss, registry,
+rows, scratch, target, trial, undisturbed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.evidence import keep_evidence, keep_loss_evidence
-from tornpage.campaigns.kept import judge_kept
+from tornpage.campaigns.kept_verdict import KeptAnswer, ask_kept
 from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.powerloss import (
     Recording,
@@ -30,7 +32,7 @@ from tornpage.oracle.fingerprint import fingerprint_of
 from tornpage.store.memory import Answer
 from tornpage.store.rows import TrialRow
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import Target
+from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths
@@ -44,37 +46,64 @@ SEARCH_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """spec, result: of this play; same: its verdict is the stored one's, to the byte; note: what a person
-    should know of the answer, "" if nothing."""
+    """kept: what the kept evidence says now. spec, result: of what shows the finding, that or the new run,
+    else of the new run; same: its verdict is the stored one's, to the byte; note: what a person should know
+    of the answer, "" if nothing; fresh: of the new run, in words, where something was kept."""
 
     answer: Answer
     spec: TrialSpec
     result: TrialResult
     same: bool
     note: str = ""
+    kept: tuple[KeptAnswer, ...] = ()
+    fresh: str = ""
 
 
 def replay_trial(row: TrialRow, paths: Paths, images: Path) -> Replay:
-    """Runs one trial again, with a census of its own. Its image is kept below `images`."""
+    """Asks what was kept of a trial, and runs it again, with a census of its own. Its image is kept below
+    `images`."""
     target = make_target(row.spec.target, paths.build)
+    finding = row.result if row.result is not None and row.result.violations else None
     with scratch_folder(target.on_shm) as scratch:
+        kept = ask_kept(row.spec, finding, target, scratch) if finding is not None else ()
         spec, result, note = _play(row, target, scratch, images)
+        shown = tuple(violation for one in kept for violation in one.violations)
+        decides = result.outcome is Outcome.VIOLATION or not shown or _repeats(row, target, scratch)
     same = row.result is None or _verdict(result) == _verdict(row.result)
     if result.outcome is Outcome.VIOLATION:
         if _paths(row.result) and not _paths(result) & _paths(row.result):
             note = "another finding than the stored one"
-        return Replay(Answer.REPRODUCED, spec, result, same, note)
+        return Replay(Answer.REPRODUCED, spec, result, same, note, kept, "broken")
+    fresh = f"not met: {note or result.reason}".removesuffix(": ")
+    if not decides and finding is not None:
+        again = replace(finding, violations=shown, reason=shown[0].what)
+        note = (
+            "what was kept shows it; a new run does not, but no run of this target equals another"
+        )
+        return Replay(Answer.REPRODUCED, row.spec, again, False, note, kept, fresh)
     if result.outcome is Outcome.CLEAN:
-        if row.result is not None and row.result.outcome is Outcome.VIOLATION:
-            kept = judge_kept(row.spec, row.result, target)
-            note = _of_recording(kept) if kept else f"fixed? {note}".strip()
-        return Replay(Answer.NOT_REPRODUCED, spec, result, same, note)
-    return Replay(Answer.NOT_PLAYED, spec, result, same, result.reason)
+        note = _why_clean(kept, target, note) if finding is not None else note
+        return Replay(Answer.NOT_REPRODUCED, spec, result, same, note, kept, fresh)
+    return Replay(Answer.NOT_PLAYED, spec, result, same, result.reason, kept, fresh)
 
 
-def _of_recording(invariants: frozenset[int]) -> str:
-    names = ", ".join(f"I{number}" for number in sorted(invariants))
-    return f"no run equals another: this one does not show it, the recording that was kept breaks {names}"
+def _repeats(row: TrialRow, target: Target, scratch: Path) -> bool:
+    """Whether runs are equal: then a new one says what became of the programs, and what an older one has
+    written says nothing of them."""
+    hashes = set()
+    for _ in range(2):
+        with recorded_run(row.spec, target, scratch) as recording:
+            hashes.add(recording.trace_hash)
+    return len(hashes) == 1
+
+
+def _why_clean(kept: Sequence[KeptAnswer], target: Target, note: str) -> str:
+    """ "fixed?" is said only where what was seen before was asked again, or is done again."""
+    if any(one.violations for one in kept):
+        return f"fixed? the runs of this target are equal, and write otherwise than then: {note}"
+    if Capability.DETERMINISTIC in target.capabilities or any(not one.unasked for one in kept):
+        return f"fixed? {note}".strip()
+    return "no run of this target need equal another, and nothing that was kept could be asked"
 
 
 def play_trial(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:

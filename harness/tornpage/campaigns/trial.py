@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tornpage.campaigns.census import Baseline, census_key, load_baseline
-from tornpage.campaigns.crash import Crash, judge_crash, judge_unfired, make_crash
+from tornpage.campaigns.crash import Crash, RunVerdict, judge_crash, judge_unfired, make_crash
 from tornpage.campaigns.hit import mask_of, tears_nothing, torn_write
-from tornpage.campaigns.kept import keep_found
+from tornpage.campaigns.kept import keep_crash, keep_found
 from tornpage.campaigns.recovered import Recovered, recover_crash
 from tornpage.campaigns.stage import Spent, Stage, spent_on
 from tornpage.campaigns.verdict import Judged, judge_trial
@@ -124,17 +124,18 @@ def _play_on(stage: Stage, aim: RecoveryAim | None) -> _Ended:
     judged = judge_trial(run, recovered, hit.site, ruled=stage.ruled, whole=whole)
     if recovered.failure is not None and not judged.violations:
         raise recovered.failure
-    return _Ended(stage, crash, judged, recovered, copied)
+    return _Ended(stage, crash, judged, run, recovered, copied)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """A trial that came to an end. recovered: None if nothing was; copied: seconds that the copy of the image
-    took."""
+    """A trial that came to an end. run, recovered: None if the run did not crash, or cannot be judged;
+    copied: seconds that the copy of the image took."""
 
     stage: Stage
     crash: Crash
     judged: Judged
+    run: RunVerdict | None = None
     recovered: Recovered | None = None
     copied: float = 0.0
 
@@ -208,4 +209,6 @@ class _Ended:
             whole = stage.base.contents.fill(crash.trace, crash.hit.event)
             (place / "run.trace").write_bytes(whole)
         keep_found(stage.base.found, place, self.judged.violations, stage.target)
+        if self.run is not None:
+            keep_crash(self.run.allowed, self.run.before_first, stage.data, place)
         return place.resolve()

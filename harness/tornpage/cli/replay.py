@@ -2,7 +2,8 @@
 
 Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
 
-May import: codec, console, options, origin, paths, place, plan, replay, terminal, undisturbed, verdict.
+May import: codec, console, memory, options, origin, paths, place, plan, replay, terminal, undisturbed,
+verdict.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tornpage.cli.options import (
 from tornpage.cli.terminal import make_console, say
 from tornpage.faults.plan import load_plan
 from tornpage.reports.verdict import verdict_of_replay
+from tornpage.store.memory import Answer
 from tornpage.store.place import place_in
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -60,6 +62,8 @@ def replay(
             "trial": trial,
             "answer": done.answer,
             "note": done.note,
+            "kept": [str(one) for one in done.kept],
+            "new_run": done.fresh if done.kept else done.answer,
             "same_verdict": done.same,
             "result": to_plain(done.result),
             **verdict.to_json(),
@@ -68,8 +72,12 @@ def replay(
     else:
         line = command_line(f"tornpage replay {trial}", place_in(out, store_place).options)
         print_trial(make_console(), trial, row.spec, done.result, line)
+        for one in done.kept:
+            say(str(one))
+        if done.kept:
+            say(f"a new run: {done.fresh}")
         say(f"{done.answer}: {done.note}" if done.note else done.answer)
-        if row.result is not None:
-            print("the same verdict" if done.same else "NOT the same verdict as in the store")
+        if row.result is not None and done.answer is Answer.REPRODUCED:
+            print("the same verdict" if done.same else "not the same verdict to the byte")
         print_verdict(verdict)
     return verdict.exit_code

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tornpage.oracle.clients import judge_clients
 from tornpage.oracle.exports import Export, exported_in
 from tornpage.oracle.judgement import FoundBackup, judge, judge_backups
-from tornpage.oracle.observed import ObservedOracle
+from tornpage.oracle.observed import KeptStates, ObservedOracle
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.state import State
@@ -37,7 +37,7 @@ class Allowed:
     """Commit prefixes low to high of `oracle` may be found. acknowledged: the newest that was, whatever is
     promised of it; unknown: why a state that is none of them need not be wrong, "" if it is."""
 
-    oracle: Oracle | ObservedOracle
+    oracle: Oracle | ObservedOracle | KeptStates
     low: int
     high: int
     acknowledged: int
@@ -57,7 +57,7 @@ class Allowed:
         return exported_in(self.oracle.exports, self.acknowledged, self.high)
 
     def _judge_state(self, state: State) -> list[Violation]:
-        parts = self.oracle.parts if isinstance(self.oracle, ObservedOracle) else []
+        parts = self.oracle.parts if not isinstance(self.oracle, Oracle) else []
         if parts:
             return judge_clients(parts, state, self.low, self.high)
         return judge(self.oracle.states, state, self.low, self.high)

@@ -21,7 +21,7 @@ import xxhash
 from tornpage.oracle.state import State
 from tornpage.vocabulary.errors import CensusError
 
-__all__ = ["NAME_MAX_BYTES", "ObservedOracle", "observed_state"]
+__all__ = ["NAME_MAX_BYTES", "KeptStates", "ObservedOracle", "observed_state"]
 
 NAME_MAX_BYTES = 63
 """Of a text of a state: the explorer's limit for the name of a table."""
@@ -121,6 +121,25 @@ class ObservedOracle:
     def newest(self, finished: int, issued: int) -> int:
         """The newest prefix that may be there when the lines up to `finished` have been acknowledged."""
         return self.after(max(finished, issued))
+
+
+class KeptStates:
+    """Those that a run told, without that run: what is asked of an oracle once a crash has come. parts: as of
+    ObservedOracle; states[p] is of no use where there are several clients."""
+
+    exports: Mapping[int, str] = MappingProxyType({})
+    backups: Mapping[int, Any] = MappingProxyType({})
+
+    def __init__(self, states: list[State], clients: Sequence[str | None]) -> None:
+        """clients: by prefix, whose it is; None of each where there is but one, or of what is there at
+        `ready`."""
+        self.states = states
+        several = any(clients)
+        self.parts = (
+            [(client or "", state) for client, state in zip(clients, states, strict=True)]
+            if several
+            else []
+        )
 
 
 def _check_numbers(

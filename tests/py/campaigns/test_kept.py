@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from builders import make_result, make_spec
 
-from tornpage.campaigns import kept
-from tornpage.campaigns.kept import judge_kept, keep_found
+from tornpage.campaigns import kept_verdict
+from tornpage.campaigns.kept import keep_crash, keep_found, load_crash
+from tornpage.campaigns.kept_verdict import ask_kept
+from tornpage.oracle.allowed import allowed_after
+from tornpage.oracle.observed import ObservedOracle
+from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Finding, Judged, Setting
+from tornpage.oracle.state import State
 from tornpage.targets.registry import BUNDLED, make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.model import Source, Violation
@@ -59,16 +65,52 @@ def test_a_kept_recording_is_judged_again(
         number = 19 if trace.name == "run.trace" else 22
         return Judged((Finding(7, replace(RULE, invariant=number)),))
 
-    monkeypatch.setattr(kept, "judge_run", judge_run)
-    assert judge_kept(spec, result, server) == frozenset()
+    def answers() -> list[str]:
+        return [str(one) for one in ask_kept(spec, result, server, tmp_path)]
+
+    monkeypatch.setattr(kept_verdict, "judge_run", judge_run)
+    assert answers() == []
     (tmp_path / "run.trace").touch()
     (tmp_path / "found").mkdir()
-    assert judge_kept(spec, result, server) == {19}
+    assert answers() == ["the kept recording: broken, I19"]
     (tmp_path / "data").mkdir()
     (tmp_path / "recover.trace").touch()
-    assert judge_kept(spec, result, server) == {19, 22}
+    assert answers() == ["the kept recording: broken, I19, I22"]
     (tmp_path / "recover-1.trace").touch()  # the one above began with what this one left
     asked.clear()
-    assert judge_kept(spec, result, server) == {19, 22}
+    assert answers() == ["the kept recording: broken, I19, I22"]
     assert asked == [("run.trace", "found"), ("recover-1.trace", "data")]
-    assert judge_kept(spec, make_result(3), server) == frozenset()
+    assert ask_kept(spec, make_result(3), server, tmp_path) == ()
+
+
+STATES: list[State] = [{"rows": (n, n, ())} for n in range(4)]
+
+
+@pytest.mark.parametrize("clients", [{}, {1: "a", 2: "b", 3: "a"}])
+def test_what_a_kill_may_leave_is_kept(clients: dict[int, str], tmp_path: Path) -> None:
+    """And judges every state as it did then."""
+    told = {
+        n: {clients[n]: (n, n, ())} if clients and n else state for n, state in enumerate(STATES)
+    }
+    told[0] = dict.fromkeys(set(clients.values()) or {"rows"}, (0, 0, ()))
+    oracle = ObservedOracle(told, [1, 2, 3], clients=clients)
+    allowed = allowed_after(oracle, 1, 2, Promise())
+    (tmp_path / "run.trace").write_bytes(b"names /a/data in a file")
+    keep_crash(allowed, True, Path("/a/data"), tmp_path)
+    kept_crash = load_crash(tmp_path)
+    assert kept_crash is not None and kept_crash.before_first
+    assert kept_crash.at == Path("/a/data")
+    names = set(clients.values()) or {"rows"}
+    for counts in itertools.product(range(5), repeat=len(names)):
+        state = {name: (n, n, ()) for name, n in zip(sorted(names), counts, strict=True)}
+        assert kept_crash.allowed.judge(state, {}) == allowed.judge(state, {}), state
+
+
+def test_where_an_image_lay_is_told_only_if_its_files_may_name_it(tmp_path: Path) -> None:
+    """Else it is recovered anywhere. Of an engine with a model nothing is kept."""
+    oracle = ObservedOracle(dict(enumerate(STATES)), [1, 2, 3])
+    (tmp_path / "run.trace").write_bytes(b"no folder")
+    assert load_crash(tmp_path) is None
+    keep_crash(allowed_after(oracle, 1, 1, Promise()), False, Path("/a/data"), tmp_path)
+    kept_crash = load_crash(tmp_path)
+    assert kept_crash is not None and kept_crash.at is None and not kept_crash.before_first

@@ -1,0 +1,127 @@
+"""What the kept evidence of a finding says under the programs that there are now: the image of a kill is
+recovered again, a state of a kept recording is made and recovered again, the rules are asked again. A new
+run is another matter: those of a server differ.
+
+May import: census, crash, errors, image, kept, model, powerloss, recovered, target, verdict, workload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornpage.campaigns.census import judge_run
+from tornpage.campaigns.crash import RunVerdict
+from tornpage.campaigns.kept import RECORDINGS, KeptCrash, load_crash, load_recording
+from tornpage.campaigns.powerloss import Recording, replay_state
+from tornpage.campaigns.recovered import Recovered, Recovery
+from tornpage.campaigns.verdict import judge_trial
+from tornpage.faults.image import copy_image, remove_image
+from tornpage.targets.target import Target
+from tornpage.vocabulary.errors import ChildError
+from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
+from tornpage.workloads.workload import page_size_of
+
+__all__ = ["KeptAnswer", "ask_kept"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """of: what was asked, in words; violations: what it breaks; unasked: why it could not be asked, "" if it
+    was."""
+
+    of: str
+    violations: tuple[Violation, ...] = ()
+    unasked: str = ""
+
+    def __str__(self) -> str:
+        """In a line."""
+        broken = sorted({violation.invariant for violation in self.violations})
+        names = ", ".join(f"I{number}" for number in broken)
+        return f"{self.of}: {self.unasked or (f'broken, {names}' if names else 'clean')}"
+
+
+def ask_kept(
+    spec: TrialSpec, result: TrialResult, target: Target, scratch: Path
+) -> tuple[KeptAnswer, ...]:
+    """All that was kept of a finding; none if nothing was, or its image is gone. scratch: for recoveries."""
+    image = result.image
+    if image is None or not image.is_dir():
+        return ()
+    answers = []
+    recording, crash = load_recording(image), load_crash(image)
+    if recording is not None:
+        answers.append(_ask_state(spec, recording, target, scratch))
+    if crash is not None and not spec.plan.recover:
+        answers.append(_ask_image(spec, result, crash, target, scratch))
+    if (image / RECORDINGS[0][1]).is_dir():
+        answers.append(KeptAnswer("the kept recording", _ask_rules(spec, image, target)))
+    return tuple(answers)
+
+
+def _ask_state(spec: TrialSpec, recording: Recording, target: Target, scratch: Path) -> KeptAnswer:
+    of = "the kept recording, crashed there again"
+    try:
+        with _there(recording.at):
+            again = replay_state(spec, target, recording, scratch / "kept-state")
+    except (ChildError, FileExistsError) as error:
+        return KeptAnswer(of, unasked=f"not asked: {error}")
+    finally:
+        remove_image(scratch / "kept-state")
+    return KeptAnswer(of, again.violations)
+
+
+def _ask_image(
+    spec: TrialSpec, result: TrialResult, crash: KeptCrash, target: Target, scratch: Path
+) -> KeptAnswer:
+    of = "the kept image, recovered again"
+    assert result.image is not None, "the caller has looked"
+    data = crash.at or scratch / "kept-image"
+    try:
+        with _there(data):
+            remove_image(data)
+            copy_image(result.image / "data", data)
+            last, again = (_recover(spec, target, data) for _ in range(2))
+            remove_image(data)
+    except FileExistsError as error:
+        return KeptAnswer(of, unasked=f"not asked: {error}")
+    found = Recovered(spec.plan, last=last, again=again if last.answer.ok else None)
+    run = RunVerdict((), crash.allowed, crash.before_first)
+    judged = judge_trial(run, found, result.site, ruled=False, whole=False)
+    unheard = judged.outcome is Outcome.NOT_EXERCISED
+    return KeptAnswer(of, judged.violations, f"not asked: {judged.unheard}" if unheard else "")
+
+
+def _recover(spec: TrialSpec, target: Target, data: Path) -> Recovery:
+    child = target.recover_command(data, spec.options).run({})
+    return Recovery(child, target.parse_recovery(child))
+
+
+@contextmanager
+def _there(folder: Path | None) -> Iterator[None]:
+    """An empty folder where one was; what had to be made for that goes. FileExistsError: something is
+    there."""
+    with ExitStack() as made:
+        if folder is not None:
+            missing = [one for one in (folder, *folder.parents) if not one.exists()]
+            if folder not in missing:
+                raise FileExistsError(f"{folder} is there, and the files name it")
+            for one in reversed(missing):
+                one.mkdir(mode=0o711)
+                made.callback(_remove, one)
+        yield
+
+
+def _remove(folder: Path) -> None:
+    remove_image(folder)
+
+
+def _ask_rules(spec: TrialSpec, image: Path, target: Target) -> tuple[Violation, ...]:
+    """What the run and the first recovery break by their bytes."""
+    setting = target.judge_setting(spec.options, page_size_of(spec.options))
+    there = [(image / trace, image / found) for trace, found in RECORDINGS]
+    both = [one for one in there if one[0].is_file() and one[1].is_dir()][:2]
+    judged = [judge_run(target, trace, setting, found, live=True) for trace, found in both]
+    return tuple(finding.violation for one in judged for finding in one.findings)
