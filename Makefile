@@ -1,6 +1,7 @@
 # Every target does the set-up that it needs; a second call does no work again.
 .DEFAULT_GOAL := help
-.PHONY: help setup build torture test test-c test-py test-asan mutants nightly coverage check fmt
+.PHONY: help setup build torture test test-all test-touched test-c test-py asan mutants nightly coverage
+.PHONY: check fmt
 .PHONY: bench docs finds site dist setup-all clean
 
 PRESET := release
@@ -24,19 +25,26 @@ build: setup ## The engine and the fault layer, in build/release
 torture: build ## The smoke campaign on the bundled engine: summary and report
 	@.venv/bin/tornpage run smoke
 
-test: check test-c test-py test-asan ## Static checks, then every test: ctest, pytest, end-to-end trials, the C tests under asan
+test: check test-c test-py ## Static checks, then the tests: C, mostly under sanitizers, Python, end-to-end trials
 
-test-c: build
-	@ctest --preset $(PRESET) --parallel 2
+test-all: test ## And those that are slow and far from the core: wheel, site, recipes, MariaDB, benchmarks, all C under sanitizers
+	@$(PY) tools/second_tier.py --all
+
+test-touched: build setup-all asan ## Of those that `make test` leaves out, what this branch touches
+	@$(PY) tools/second_tier.py
+
+# Once each: what takes longest without sanitizers, which make it five times as long.
+test-c: build asan
+	@ctest --preset asan --parallel 2 --label-exclude long
+	@ctest --preset $(PRESET) --parallel 2 --label-regex long
 
 # Neighbours stay in one process as far as it goes, which makes once what they share; who is done takes from the other.
 test-py: build setup-all
-	@$(PY) -m pytest -n 2 --dist worksteal tests/e2e tests/py
+	@$(PY) -m pytest -n 2 --dist worksteal -m "not extended" tests/e2e tests/py
 
-test-asan: setup
+asan: setup
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -- --quiet
-	@ctest --preset asan --parallel 2
 
 mutants: build ## The default campaigns on every planted bug: which do they find? Goes on after an interruption
 	@.venv/bin/tornpage mutants --as-shipped --seeds 1
@@ -57,9 +65,7 @@ fmt: setup ## Formats C and Python in place
 	@$(PY) -m ruff check --quiet --fix harness tests tools
 	@$(PY) -m ruff format --quiet harness tests tools
 
-bench: build ## Speed, side by side: crashes, kills, preload, loads, other targets, time to find bugs, published figures
-	@cmake --preset asan >/dev/null
-	@cmake --build --preset asan -- --quiet
+bench: build asan ## Speed, side by side: crashes, kills, preload, loads, other targets, time to find bugs, published figures
 	@.venv/bin/tornpage bench speed
 	@.venv/bin/tornpage bench finds
 	@.venv/bin/tornpage bench seeds

@@ -24,9 +24,12 @@ def build() -> Path:
 def tornpage(tmp_path: Path, build: Path) -> Tornpage:
     """Calls the command line with a store of its own below tmp_path."""
 
-    def answer(*arguments: str, out: Path = tmp_path / "out", **environment: str) -> Answer:
+    def answer(
+        *arguments: str, out: Path = tmp_path / "out", process: bool = False, **environment: str
+    ) -> Answer:
         environment = {BUILD_VARIABLE: str(build), **environment}
-        done = call(Path.cwd(), *arguments, "--out", str(out), "--json", **environment)
+        words = (*arguments, "--out", str(out), "--json")
+        done = call(Path.cwd(), *words, process=process, **environment)
         lines = done.stdout.splitlines()
         data = json.loads(lines[-1]) if lines and lines[-1].startswith("{") else {}
         return Answer(done.returncode, data, done.stdout + done.stderr)

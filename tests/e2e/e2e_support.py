@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from called import DEADLINE_S, called
+
 from tornpage.store.place import place_of
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError, MachineError
 
 PYTHON = [sys.executable, "-P", "-m", "tornpage"]
 """The command line."""
-DEADLINE_S = 300
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,22 @@ class Answer:
 Tornpage = Callable[..., Answer]
 
 
-def call(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command line as a person calls it, in a folder; what it prints is not cut by a narrow terminal."""
+def call(
+    folder: Path, *arguments: str, process: bool = False, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """The command line as a person calls it, in a folder; what it prints is not cut by a narrow terminal.
+    Tests run beside each other, so that a run has one worker process unless it says how many. process: it is
+    a process of its own, not a call inside of this one."""
+    words = [*arguments]
+    if words[:1] in (["run"], ["try"], ["nightly"]) and "--jobs" not in words:
+        words += ["--jobs", "1"]
+    environment = {"COLUMNS": "400", **environment}
+    if not process:
+        return called(folder, *words, **environment)
     return subprocess.run(
-        [*PYTHON, *arguments],
+        [*PYTHON, *words],
         cwd=folder,
-        env={**os.environ, "COLUMNS": "400", **environment},
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,

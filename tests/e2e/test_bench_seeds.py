@@ -11,6 +11,8 @@ import pytest
 
 from tornpage.faults.scratch import scratch_folder
 
+pytestmark = pytest.mark.extended
+
 ROWS = 4000
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.extended
+
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`tornpage bench speed`."""

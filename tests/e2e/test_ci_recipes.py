@@ -18,6 +18,8 @@ from junitparser import JUnitXml
 
 from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT
 
+pytestmark = pytest.mark.extended
+
 EXAMPLES = ROOT / "examples"
 CONTAINER = EXAMPLES / "container" / "Containerfile"
 FETCHES = re.compile(r"apt-get|pip install")

@@ -65,6 +65,8 @@ TASKS = """
 from pathlib import Path
 from distributed.diagnostics.plugin import SchedulerPlugin
 
+pytestmark = pytest.mark.extended
+
 class Tasks(SchedulerPlugin):
     def transition(self, key, start, finish, *args, **kwargs):
         with Path(__file__).with_suffix(".log").open("a") as file:

@@ -15,6 +15,8 @@ from private_postgresql import PrivateServer, private_server
 from tornpage.store.place import place_of
 from tornpage.store.store import Store
 
+pytestmark = pytest.mark.extended
+
 SMALL = ["--scripts", "1", "--undisturbed", "0", "--jobs", "1", "--set", "doublewrite=off"]
 
 

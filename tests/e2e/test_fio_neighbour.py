@@ -16,6 +16,8 @@ from tornpage.faults.scratch import scratch_folder
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import data_folder
 
+pytestmark = pytest.mark.extended
+
 ROWS = 3000
 
 

@@ -17,9 +17,13 @@ import psutil
 import pytest
 from e2e_support import Tornpage
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("mariadbd", path="/usr/sbin:/usr/bin") is None, reason="mariadbd is not installed"
-)
+pytestmark = [
+    pytest.mark.extended,
+    pytest.mark.skipif(
+        shutil.which("mariadbd", path="/usr/sbin:/usr/bin") is None,
+        reason="mariadbd is not installed",
+    ),
+]
 JOBS = ("--jobs", "2")
 REPEATED = ("--set", "fsync=repeated")
 """Without what docs/FINDS.md tells of checkpoints, which is there or not by chance."""

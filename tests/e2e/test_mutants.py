@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from e2e_support import Answer, Tornpage
 
+pytestmark = pytest.mark.extended
+
 ROOT = Path(__file__).resolve().parents[2]
 RULES = {"ckpt_partial": 19, "fil_create_no_dir_sync": 24}
 """Mutants of this test that a rule catches too, and the invariant that it names."""

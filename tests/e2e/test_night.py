@@ -7,8 +7,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from kill_campaigns import CAMPAIGNS
 from kills import Night
+
+pytestmark = pytest.mark.extended
 
 KILLS = int(os.environ.get("KILLS", "12"))
 SEED = int(os.environ.get("KILLS_SEED", "1"))

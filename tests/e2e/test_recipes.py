@@ -20,6 +20,8 @@ from junitparser import JUnitXml
 
 from tornpage.vocabulary.paths import ROOT
 
+pytestmark = pytest.mark.extended
+
 SYSTEMD = ROOT / "examples" / "systemd"
 WORKFLOW = ROOT / "examples" / "github" / "nightly.yml"
 PAGE = ROOT / "docs" / "NIGHTLY.md"

@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT
+
+pytestmark = pytest.mark.extended
 
 SITE = ROOT / "build" / "site"
 

@@ -18,6 +18,8 @@ from packaging.requirements import Requirement
 from tornpage import __version__
 from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT
 
+pytestmark = pytest.mark.extended
+
 TIMEOUT_S = 300
 # What a wheel may ask of the machine: newer C libraries are not everywhere (Debian 12 has 2.36).
 WHEEL = re.compile(r"py3-none-manylinux_2_(\d+)_x86_64")

@@ -69,6 +69,7 @@ def test_work_is_drawn_by_its_seed() -> None:
     assert {op.do for seed in range(9) for op in draw_work(seed)} == set(Do)
 
 
+@pytest.mark.extended
 def test_file_systems_are_qualified_or_left_out() -> None:
     """Nothing computed is contradicted by a real crash; who cannot mount is told why nothing was tried."""
     found = qualify_file_systems(find_paths())

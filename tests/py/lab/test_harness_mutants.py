@@ -22,6 +22,8 @@ from tornpage.lab.harness_mutants import (
 from tornpage.lab.harness_table import HarnessMutant, Killer, load_harness_mutants
 from tornpage.vocabulary.errors import ConfigError
 
+pytestmark = pytest.mark.extended
+
 MODULE = "harness/tornpage/judged.py"
 TEST = "tests/test_judged.py"
 CTEST = Killer(runner="ctest", arguments=("^main_returns_zero$",))
