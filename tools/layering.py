@@ -96,7 +96,7 @@ HARNESS = {
     ],
     "campaigns": [
         {"audited", "contents", "limits", "stopped"},
-        {"campaign", "journal", "recoveries"},
+        {"campaign", "journal", "recoveries", "writes"},
         {"census"},
         {"hit", "killed", "powerloss"},
         {"kept", "stage"},

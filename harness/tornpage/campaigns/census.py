@@ -3,8 +3,8 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: aim, audited, codec, contents, errors, image, journal, judgement, model, observed, oracle,
-paths, preload, rows, rules, script, state, stream, target, trace, workload.
+May import: audited, codec, contents, errors, image, journal, judgement, model, observed, oracle, paths,
+preload, rows, rules, script, state, stream, target, trace, workload, writes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import xxhash
 from tornpage.campaigns.audited import check_audit, under_audit
 from tornpage.campaigns.contents import KnownContents
 from tornpage.campaigns.journal import Journal, acknowledged_in, clients_in, read_journal
-from tornpage.faults.aim import SECTOR
-from tornpage.faults.image import copy_image, keep_files, odd_files, remove_image
+from tornpage.campaigns.writes import Names, list_writes, names_of, written_names
+from tornpage.faults.image import copy_image, files_below, keep_files, odd_files, remove_image
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
 from tornpage.faults.stream import is_ignored, stream_difference, unseen_changes
-from tornpage.faults.trace import FilePaths, Op, Trace, refusal
+from tornpage.faults.trace import Trace, refusal
 from tornpage.oracle.judgement import judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
@@ -59,7 +59,6 @@ __all__ = [
     "failed_run",
     "judge_run",
     "judge_undisturbed",
-    "list_writes",
     "load_baseline",
     "run_undisturbed",
     "take_baseline",
@@ -69,9 +68,6 @@ __all__ = [
 EXIT_USAGE = 2
 RAN_WRONG = 0
 """The invariant of a run that the target failed."""
-_LISTED = frozenset((Op.OPEN, Op.RENAME, Op.WRITE, Op.FSYNC, Op.FDATASYNC, Op.MARK))
-_TOLD = ("issue", "page_write")
-"""Marks that list_writes() goes by."""
 NOT_THE_TARGETS = (EXIT_USAGE, EXIT_PRELOAD_REFUSED)
 """Of every target's program, and of the preload in it: what was asked for is wrong, not what it did."""
 
@@ -81,7 +77,8 @@ class Baseline:
     """All that a trial needs of the census.
 
     by_seq: its writes by event number; contents: those of the trace, for runs that equal it; found: folder
-    with what was there before the run.
+    with what was there before the run; names: of a target whose runs may have
+    other ones, None: they have not.
     """
 
     census: Census
@@ -94,6 +91,7 @@ class Baseline:
     findings: tuple[Finding, ...]
     by_seq: dict[int, WriteEvent]
     contents: KnownContents
+    names: Names | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +102,7 @@ class _Facts:
     page_size: int
     told: Mapping[int, State] | None
     findings: tuple[Finding, ...]
+    names: Names | None
 
 
 def census_key(spec: TrialSpec) -> str:
@@ -123,19 +122,22 @@ def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
 
     Raises CensusError when the run fails, TargetError when the target cannot be judged this way.
     """
-    census, run, work = _take(spec, target, scratch)
-    facts = _Facts(census, run.setting.page_size, run.answer.told, run.findings)
+    census, run, work, names = _take(spec, target, scratch, None)
+    facts = _Facts(census, run.setting.page_size, run.answer.told, run.findings, names)
     (work / "facts.json").write_text(to_json(facts), "utf-8")
     _put_in_place(work, _folder(spec, scratch))
     return census
 
 
-def take_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
-    """The same, with all that a trial needs of it, and for this process alone."""
-    census, run, work = _take(spec, target, scratch)
+def take_baseline(
+    spec: TrialSpec, target: Target, scratch: Path, names: Names | None = None
+) -> Baseline:
+    """The same, with all that a trial needs of it, and for this process alone. names: of its files, if
+    another script has shown which ones all runs have."""
+    census, run, work, names = _take(spec, target, scratch, names)
     folder = _folder(spec, scratch)
     _put_in_place(work, folder)
-    return _baseline(census, folder, run.oracle, run.trace, run.setting, run.findings)
+    return _baseline(census, folder, run.oracle, run.trace, run.setting, run.findings, names)
 
 
 def _folder(spec: TrialSpec, scratch: Path) -> Path:
@@ -148,24 +150,49 @@ def _put_in_place(work: Path, folder: Path) -> None:
     work.rename(folder)
 
 
-def _take(spec: TrialSpec, target: Target, scratch: Path) -> tuple[Census, UndisturbedRun, Path]:
+def _take(
+    spec: TrialSpec, target: Target, scratch: Path, names: Names | None
+) -> tuple[Census, UndisturbedRun, Path, Names | None]:
     """Also the folder that the record lies in, for this process alone until it is put in place."""
     _check_capable(target)
     work = _folder(spec, scratch).with_suffix(f".{os.getpid()}")
     run = run_undisturbed(spec, target, work)
     setting = run.setting
+    violations = run.violations
+    if names is None and Capability.DETERMINISTIC not in target.capabilities:
+        names, others = _compare(spec, target, run, work)
+        violations = violations or others
     census = Census(
         key=census_key(spec),
         writes=tuple(
-            list_writes(target, run.trace, setting.page_size, issued=True, unit=setting.unit)
+            list_writes(
+                target, run.trace, setting.page_size, issued=True, unit=setting.unit, names=names
+            )
         ),
         trace_hash=run.hash,
         events=run.trace.events_declared,
         statements=len(run.oracle.steps) or len(run.oracle.states) - 1,
-        violations=run.violations,
+        violations=violations,
         counters=run.answer.status,
     )
-    return census, run, work
+    return census, run, work, names
+
+
+def _compare(
+    spec: TrialSpec, target: Target, run: UndisturbedRun, work: Path
+) -> tuple[Names, tuple[Violation, ...]]:
+    """Which of the names that a run has written another one has too, and what is wrong with that one. There
+    is none where all of them were there before."""
+    before = files_below(work / "found").keys()
+    written = written_names(run.trace)
+    if written <= before:
+        return names_of(written, written, before), ()
+    folder = work.with_name(f"{work.name}-again")
+    try:
+        again = run_undisturbed(spec, target, folder)
+        return names_of(written, written_names(again.trace), before), again.violations
+    finally:
+        remove_image(folder)
 
 
 def _check_capable(target: Target) -> None:
@@ -373,7 +400,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     trace = Trace.load(folder / "trace", mapped=True)
     setting = target.judge_setting(spec.options, facts.page_size)
     oracle = _oracle_of(spec, _script_of(spec), facts.told, trace)
-    return _baseline(facts.census, folder, oracle, trace, setting, facts.findings)
+    return _baseline(facts.census, folder, oracle, trace, setting, facts.findings, facts.names)
 
 
 def _baseline(
@@ -383,6 +410,7 @@ def _baseline(
     trace: Trace,
     setting: Setting,
     findings: tuple[Finding, ...],
+    names: Names | None,
 ) -> Baseline:
     return Baseline(
         census=census,
@@ -395,6 +423,7 @@ def _baseline(
         findings=findings,
         by_seq={write.seq: write for write in census.writes},
         contents=KnownContents(trace),
+        names=names,
     )
 
 
@@ -405,64 +434,6 @@ def judge_run(target: Target, trace: Path, setting: Setting, found: Path, *, liv
         return Judged()
     base = found if any(found.iterdir()) else None
     return ask_rules(target.judge_command().argv, trace, setting, base=base, live=live)
-
-
-def list_writes(
-    target: Target, trace: Trace, page_size: int, *, issued: bool = False, unit: int = SECTOR
-) -> list[WriteEvent]:
-    """The writes of a run or a recovery, each with its site. issued: only those after the first
-    statement was issued. unit: what the storage writes whole of a file that holds pages."""
-    paths = FilePaths()
-    counts: dict[str, int] = {}
-    syncs: dict[str, int] = {}
-    writes: list[WriteEvent] = []
-    units: dict[str, int] = {}
-    facts: Mapping[str, str] | None = None
-    line = 0
-    for event in trace.events(kinds=_LISTED):
-        if event.kind == Op.MARK:
-            facts = None
-            if trace.tells(event, _TOLD):
-                mark = trace.mark(event)
-                if mark.verb == "issue":
-                    line = int(mark.facts["n"])
-                else:
-                    facts = mark.facts
-            continue
-        paths.see(trace, event)
-        if event.kind in (Op.FSYNC, Op.FDATASYNC):
-            file = paths[event.file]
-            syncs[file] = syncs.get(file, 0) + 1
-        if event.kind != Op.WRITE:
-            continue
-        file = paths[event.file]
-        if file not in units:
-            units[file] = unit if target.holds_pages(file) else SECTOR
-        counts[file] = nth = counts.get(file, 0) + 1
-        site = None
-        if line or not issued:
-            data = trace.payload(event)[: event.length]
-            site = target.site_of(file, event.offset, facts, page_size, data)
-        if site is not None:
-            writes.append(
-                WriteEvent(
-                    nth=nth,
-                    seq=event.seq,
-                    file=file,
-                    offset=event.offset,
-                    length=event.length,
-                    site=site,
-                    line=line,
-                    facts=facts or {},
-                    next_fsync=syncs.get(file, 0) + 1,
-                    unit=units[file],
-                )
-            )
-        facts = None
-    return [
-        write if write.next_fsync <= syncs.get(write.file, 0) else replace(write, next_fsync=0)
-        for write in writes
-    ]
 
 
 def _judge_errors(oracle: Oracle | ObservedOracle, failed: Mapping[int, str]) -> list[Violation]:

@@ -14,6 +14,7 @@ from tornpage.faults.trace import (
     FAULT_RULE_SHIFT,
     HEADER_SIZE,
     Event,
+    FilePaths,
     Op,
     Trace,
 )
@@ -23,6 +24,7 @@ from tornpage.vocabulary.model import Fault, FaultPlan, Site, TornWrite, WriteEv
 
 __all__ = ["Hit", "find_hit", "has_fired", "mask_of", "tears_nothing", "torn_write"]
 
+_NAMED = frozenset((Op.OPEN, Op.RENAME, Op.LINK))
 TORN_BYTES_MAX = 65536
 """Contents of a torn write beyond this are not kept in the result."""
 
@@ -55,7 +57,7 @@ def find_hit(
     if event is None:
         raise ChildError("the trace says that a fault fired, and does not show it")
     write = _write_hit(event, base, plan, target)
-    return Hit(event, write, _site_of(event, write, base, target))
+    return Hit(event, write, _site_of(trace, event, write, base, target))
 
 
 def _write_hit(event: Event, base: Baseline, plan: FaultPlan, target: Target) -> WriteEvent | None:
@@ -68,13 +70,26 @@ def _write_hit(event: Event, base: Baseline, plan: FaultPlan, target: Target) ->
     return next(named, None)
 
 
-def _site_of(event: Event, write: WriteEvent | None, base: Baseline, target: Target) -> Site | None:
+def _site_of(
+    trace: Trace, event: Event, write: WriteEvent | None, base: Baseline, target: Target
+) -> Site | None:
     if write is None:
         kind = event.flags & FAULT_KIND_MASK
         return Site.FILE_OP if kind in (Op.TRUNCATE, Op.RENAME, Op.UNLINK, Op.OPEN) else None
     if Capability.DETERMINISTIC in target.capabilities:
         return write.site
-    return target.site_of(write.file, event.offset, None, base.setting.page_size)  # of this run
+    name = _name_of(trace, event)  # of this run
+    return target.site_of(name, event.offset, None, base.setting.page_size)
+
+
+def _name_of(trace: Trace, event: Event) -> str:
+    """What the file was called then."""
+    paths = FilePaths()
+    for earlier in trace.events(kinds=_NAMED):
+        if earlier.seq > event.seq:
+            break
+        paths.see(trace, earlier)
+    return paths[event.file]
 
 
 def _first_hit(trace: Trace, start: int) -> Event | None:

@@ -2,7 +2,8 @@
 states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
 finds comes back as violations, each with the id of its state, which replays alone.
 
-May import: census, errors, image, limits, model, observed, oracle, process, script, state, target, trace.
+May import: census, errors, image, limits, model, observed, oracle, process, script, state, target, trace,
+writes.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tornpage.campaigns.census import UndisturbedRun, census_key, list_writes, run_undisturbed
+from tornpage.campaigns.census import UndisturbedRun, census_key, run_undisturbed
 from tornpage.campaigns.limits import Limits
+from tornpage.campaigns.writes import list_writes
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import ChildResult, require_loaded, run_child
 from tornpage.faults.trace import Trace

@@ -5,7 +5,8 @@ A trial that disturbs a recovery first plays the same one undisturbed, on the sa
 come to what it came to, and a fault that is yet to be drawn is drawn from its writes. If it fails, that is
 what the crash came to, and none is disturbed.
 
-May import: aim, allowed, census, errors, hit, image, model, process, rules, stage, target, trace.
+May import: aim, allowed, errors, hit, image, model, process, rules, stage, target, trace,
+writes.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tornpage.campaigns.census import list_writes
 from tornpage.campaigns.hit import tears_nothing
 from tornpage.campaigns.stage import Stage
+from tornpage.campaigns.writes import list_writes
 from tornpage.faults.aim import RecoveryAim
-from tornpage.faults.image import copy_image, remove_image
+from tornpage.faults.image import copy_image, files_below, remove_image
 from tornpage.faults.process import ChildResult
 from tornpage.faults.trace import Trace
 from tornpage.oracle.allowed import Allowed
@@ -151,8 +152,11 @@ def _undisturbed(stage: Stage) -> tuple[Recovery, Trace]:
 
 
 def _drawn(stage: Stage, aim: RecoveryAim, trace: Trace) -> tuple[Fault, ...]:
-    setting = stage.base.setting
-    return aim.draw(list_writes(stage.target, trace, setting.page_size, unit=setting.unit))
+    setting, names = stage.base.setting, stage.base.names
+    if names is not None:  # of the image, on which the disturbed one is played
+        names = names.with_stable(files_below(stage.image).keys())
+    writes = list_writes(stage.target, trace, setting.page_size, unit=setting.unit, names=names)
+    return aim.draw(writes)
 
 
 def _with_rules(stage: Stage, undisturbed: Recovery) -> Recovery:

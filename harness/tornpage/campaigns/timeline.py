@@ -1,7 +1,7 @@
 """The last file operations before a crash, from the recording of a live process, or as the explorer
 tells them of a state that it has composed.
 
-May import: census, evidence, target, trace.
+May import: evidence, target, trace, writes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tornpage.campaigns.census import list_writes
+from tornpage.campaigns.writes import list_writes
 from tornpage.faults.trace import Event, FilePaths, Op, Trace
 from tornpage.targets.target import Target
 from tornpage.vocabulary.evidence import Fate, Phase, Step

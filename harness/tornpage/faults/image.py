@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tornpage.faults.sparse import data_ranges
 
-__all__ = ["copy_image", "fill_image", "keep_files", "odd_files", "remove_image"]
+__all__ = ["copy_image", "files_below", "fill_image", "keep_files", "odd_files", "remove_image"]
 
 PART_BYTES = 1 << 20
 ODD = {
@@ -33,6 +33,15 @@ def odd_files(folder: Path) -> Iterator[tuple[str, str]]:
         kind = stat.S_IFMT(path.lstat().st_mode)
         if kind in ODD:
             yield str(path.relative_to(folder)), ODD[kind]
+
+
+def files_below(folder: Path) -> dict[str, Path]:
+    """The regular files, by their names below the folder."""
+    return {
+        str(path.relative_to(folder)): path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
 
 
 def keep_files(folder: Path) -> None:

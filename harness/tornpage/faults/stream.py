@@ -3,7 +3,7 @@
 What the preload did not see (shared mappings, io_uring, bare system calls, other processes) is in the files
 and not in the stream: no crash state that is computed or chosen from such a stream says anything.
 
-May import: sparse, trace.
+May import: image, sparse, trace.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tornpage.faults.image import files_below
 from tornpage.faults.sparse import SparseFile
 from tornpage.faults.trace import WRITE_PAYLOAD, Event, Op, Trace
 
@@ -46,13 +47,13 @@ def stream_difference(
     """How the files of a directory differ from what the stream gives of those that were `found` before
     it (None: there were none), as "ibdata1 differs in bytes 16384-16391"; "" if they do not. The trace
     must have contents."""
-    disk = _Disk(_files_below(found) if found is not None else {}, ignored)
+    disk = _Disk(files_below(found) if found is not None else {}, ignored)
     for event in trace.events(kinds=PLAYED):
         problem = disk.play(trace, event)
         if problem:
             return problem
     expected = {path: disk.files[number] for path, number in disk.names.items()}
-    there = _files_below(data)
+    there = files_below(data)
     for path in sorted({*expected, *there}):
         if is_ignored(path, ignored):
             continue
@@ -68,14 +69,6 @@ def stream_difference(
         if problem:
             return f"{path} {problem}"
     return ""
-
-
-def _files_below(folder: Path) -> dict[str, Path]:
-    return {
-        str(path.relative_to(folder)): path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink()
-    }
 
 
 class _Disk:

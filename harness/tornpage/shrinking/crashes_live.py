@@ -82,6 +82,7 @@ class KillSearch:
         self._scratch = scratch
         self._plan = spec.plan
         base = take_baseline(inline_spec(spec, script, spec.plan), target, scratch)
+        self._names = base.names
         self._known = {violation.invariant for violation in base.census.violations}
         result = self._run(base, script, spec.plan)
         violation = choose_violation(result.violations, wanted, spec)
@@ -106,7 +107,7 @@ class KillSearch:
     def find(self, script: Script, origins: Sequence[int]) -> Crash | None:
         """Takes a census and hits the candidates."""
         try:
-            base = take_baseline(inline_spec(self._spec, script, self._plan), *self._where())
+            base = self._baseline(script, self._plan)
         except MachineError:
             raise
         except TornpageError:
@@ -133,7 +134,7 @@ class KillSearch:
         fault = crash.plan.run[0]
         if fault.sectors is None or not crash.lost_sectors:
             return crash
-        base = take_baseline(inline_spec(self._spec, script, crash.plan), *self._where())
+        base = self._baseline(script, crash.plan)
         try:
             result = self._matches(base, script, crash.plan)
             if result is None or result.torn is None:
@@ -156,6 +157,11 @@ class KillSearch:
             return best
         finally:
             remove_image(base.script.parent)
+
+    def _baseline(self, script: Script, plan: FaultPlan) -> Baseline:
+        """Of a smaller script, whose files are named as those of the whole one."""
+        spec = inline_spec(self._spec, script, plan)
+        return take_baseline(spec, *self._where(), self._names)
 
     def _where(self) -> tuple[Target, Path]:
         return self._target, self._scratch
@@ -195,7 +201,7 @@ class KillSearch:
         if fault.kind is FaultKind.WRITE and self._site in base.census.by_site():
             return [
                 (
-                    _Place(origins[write.line - 1], write.file, write.offset),
+                    _Place(_origin(origins, write.line), write.file, write.offset),
                     replace(fault, file=write.file, nth=write.nth, offset=None),
                 )
                 for write in base.census.writes
@@ -213,7 +219,7 @@ class KillSearch:
         ]
         for write in base.census.writes if seqs else ():
             if write.seq > seqs[0]:
-                place = _Place(origins[write.line - 1], write.file, write.offset)
+                place = _Place(_origin(origins, write.line), write.file, write.offset)
                 return [(place, _kill_after(write))]
         return []
 
@@ -248,6 +254,12 @@ def _nearest(candidates: list[tuple[_Place, Fault]], near: _Place) -> list[Fault
     return [*ordered[:NEAREST], *dict.fromkeys(spread)]
 
 
+def _origin(origins: Sequence[int], line: int) -> int:
+    """Place in the original script of the statement in flight. A target that makes its own work has no
+    script: there it is the statement's number."""
+    return origins[line - 1] if origins and line else line
+
+
 def _operations(
     trace: Trace, journal: Journal, fault: Fault, origins: Sequence[int]
 ) -> list[tuple[_Place, Fault]]:
@@ -271,6 +283,6 @@ def _operations(
             if fault.offset and not fault.offset[0] <= event.offset <= fault.offset[1]:
                 continue
         line = journal.at(event.seq)[1]
-        place = _Place(origins[line - 1] if line else 0, file, event.offset)
+        place = _Place(_origin(origins, line), file, event.offset)
         found.append((place, replace(fault, nth=len(found) + 1)))
     return found

@@ -99,7 +99,8 @@ def play(
     target = Played(answers)
     spec = make_spec(3)
     spec = replace(spec, plan=replace(spec.plan, recover=recover))
-    base = cast(Any, type("Base", (), {"setting": type("S", (), {"page_size": 4096, "unit": 512})}))
+    setting = type("S", (), {"page_size": 4096, "unit": 512})
+    base = cast(Any, type("Base", (), {"setting": setting, "names": None}))
     stage = PlayedStage(spec, cast(Any, target), base, tmp_path)
     for folder in (stage.data, stage.image):
         folder.mkdir()

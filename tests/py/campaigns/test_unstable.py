@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from builders import make_spec
+from fake_trace import FakeTrace
 
 from tornpage.campaigns import census
 from tornpage.campaigns.census import UndisturbedRun, judge_undisturbed, run_undisturbed
@@ -97,3 +98,22 @@ def test_a_row_tells_what_came_again(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(census, "_run_once", once)
     row = judge_undisturbed(make_spec(3), SAME, tmp_path / "run")
     assert [(one.invariant, one.source) for one in row.violations] == [(0, Source.RUN)]
+
+
+def test_the_second_run_of_a_census_is_judged_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is made for the names of files, of a target that need not do the same again; what is wrong with it
+    is a finding like any other. Where all names were there before there is none."""
+    trace = FakeTrace().write("new", 0, 512).write("log", 0, 512).trace()
+    other = FakeTrace().write("newer", 0, 512).write("log", 0, 512).trace()
+    answers = [replace(run(), trace=trace), replace(run(RULE), trace=other)]
+    monkeypatch.setattr(census, "run_undisturbed", lambda *_: answers.pop())
+    work = tmp_path / "work"
+    (work / "found").mkdir(parents=True)
+    names, violations = census._compare(make_spec(3), OTHER, answers[0], work)
+    assert (names.stable, violations, len(answers)) == ({"log"}, (RULE,), 1)
+    for name in ("new", "log"):
+        (work / "found" / name).touch()
+    names, violations = census._compare(make_spec(3), OTHER, answers[0], work)
+    assert (names.aim("new"), violations, len(answers)) == ("new", (), 1)

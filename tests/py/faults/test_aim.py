@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from builders import make_write
 from fake_trace import FakeTrace
 
-from tornpage.campaigns.census import list_writes
+from tornpage.campaigns.writes import Names, list_writes, names_of
 from tornpage.faults.aim import RecoveryAim, faults_of, fits
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.vocabulary.model import Action, Fault, FaultKind, Site
@@ -39,6 +40,47 @@ def test_a_recovery_has_writes_before_any_statement() -> None:
         ("ib_logfile0", 2, Site.REDO, 0),
     ]
     assert list_writes(target, trace, 4096, issued=True) == []
+
+
+def test_names_that_differ_from_run_to_run_are_a_pattern() -> None:
+    """Of their folder, with the parts of the name that all of them have; letters that they share by
+    chance are none. What was there before, or is written in every run, is called by its name."""
+    one = {"log", "t/tmpab1", "t/tmpac2", "t/log", "d/part-ab.new", "x1/deep", "seen"}
+    other = {"log", "t/tmpaz9", "t/log", "d/part-zb.new", "d/part-q1b.new", "x2/deep"}
+    names = names_of(one, other, {"seen", "d/old"})
+    assert names.stable == {"log", "t/log", "seen", "d/old"}
+    told = {
+        name: names.aim(name) for name in ("log", "seen", "t/tmpab1", "d/part-ab.new", "x1/deep")
+    }
+    assert told == {
+        "log": "log",
+        "seen": "seen",
+        "t/tmpab1": "t/*",
+        "d/part-ab.new": "d/part-*.new",
+        "x1/deep": "*/deep",
+    }
+    assert names.with_stable({"d/never[1]"}).aim("d/never[1]") == "d/never[1]"
+    alone = Names(frozenset({"log"}))
+    assert [alone.aim(name) for name in ("log", "new", "d[1]/new")] == ["log", "*", "d[[]1]/*"]
+    special = names_of({"a[1].x7"}, {"a[1].y8"}, set())
+    assert special.aim("a[1].z9") == "a[[]1].*" and fnmatch.fnmatchcase("a[1].q", "a[[]1].*")
+
+
+def test_a_pattern_counts_all_that_it_matches() -> None:
+    """As the preload does: files with a name of their own too, whichever of them is hit."""
+    target = EngineTarget(Path("engine"), Path("preload"))
+    fake = FakeTrace().write("t1.ibd", 0, 512).fsync("t1.ibd").write("x7.ibd", 0, 512)
+    fake.fsync("x7.ibd").write("t1.ibd", 0, 512).write("x8.ibd", 0, 512).fsync("x8.ibd")
+    names = Names(frozenset({"t1.ibd"}), ("*.ibd",))
+    writes = list_writes(target, fake.trace(), 4096, names=names)
+    assert [(w.file, w.nth, w.next_fsync) for w in writes] == [
+        ("t1.ibd", 1, 1),
+        ("*.ibd", 2, 2),
+        ("t1.ibd", 2, 0),
+        ("*.ibd", 4, 3),
+    ]
+    exact = list_writes(target, fake.trace(), 4096)
+    assert [(w.file, w.nth) for w in exact][1::2] == [("x7.ibd", 1), ("x8.ibd", 1)]
 
 
 def test_what_the_storage_promises_of_pages_holds_wherever_they_lie() -> None:

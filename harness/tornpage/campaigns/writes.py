@@ -1,0 +1,197 @@
+"""The writes of a recorded run, each with its site, and by which name a fault can aim at it again.
+
+A plan says "the n-th write of a file". A store that commits by files of random names (mkstemp, fsync, rename)
+has other names in every run: there it is "the n-th write of a pattern of names", which two undisturbed runs
+tell from the names that all runs have.
+
+May import: aim, model, target, trace.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+import re
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
+
+from tornpage.faults.aim import SECTOR
+from tornpage.faults.trace import FilePaths, Op, Trace
+from tornpage.targets.target import Target
+from tornpage.vocabulary.model import WriteEvent
+
+__all__ = ["Names", "list_writes", "names_of", "written_names"]
+
+_LISTED = frozenset((Op.OPEN, Op.RENAME, Op.LINK, Op.WRITE, Op.FSYNC, Op.FDATASYNC, Op.MARK))
+_TOLD = ("issue", "page_write")
+"""Marks that list_writes() goes by."""
+_SEPARATORS = "-._/"
+"""What parts of a name end at: letters that random names have in common by chance are none of them."""
+_SPECIAL = re.compile(r"[*?\[]")
+"""To fnmatch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """stable: names of files that every run has; patterns: of the others."""
+
+    stable: frozenset[str] = frozenset()
+    patterns: tuple[str, ...] = ()
+
+    def aim(self, name: str) -> str:
+        """What a plan calls the file."""
+        if name in self.stable:
+            return name
+        for pattern in self.patterns:
+            if fnmatch.fnmatchcase(name, pattern):
+                return pattern
+        folder = _parents(name)[0]
+        return f"{_plain(folder)}/*" if folder else "*"
+
+    def with_stable(self, names: Set[str]) -> Names:
+        """The same, and these are stable too."""
+        return Names(self.stable | names, self.patterns)
+
+
+def written_names(trace: Trace) -> set[str]:
+    """The names under which a run has written or synced files."""
+    paths = FilePaths()
+    names = set()
+    for event in trace.events(kinds=_LISTED - {Op.MARK}):
+        paths.see(trace, event)
+        if event.kind in (Op.WRITE, Op.FSYNC, Op.FDATASYNC):
+            names.add(paths[event.file])
+    return names
+
+
+def names_of(one: Set[str], other: Set[str], before: Set[str]) -> Names:
+    """From the names that two undisturbed runs have written, and those that were there before."""
+    stable = (one & other) | before
+    known = {folder for name in stable for folder in _parents(name)} | {""}
+    drawn: dict[str, list[str]] = {}
+    for name in sorted((one | other) - stable):
+        folder = next(parent for parent in _parents(name) if parent in known)
+        drawn.setdefault(folder, []).append(name.removeprefix(f"{folder}/") if folder else name)
+    patterns = []
+    for folder, names in sorted(drawn.items(), key=lambda item: (-len(item[0]), item[0])):
+        patterns.append(f"{_plain(folder)}/{_pattern(names)}" if folder else _pattern(names))
+    return Names(frozenset(stable), tuple(patterns))
+
+
+def _parents(name: str) -> tuple[str, ...]:
+    """The folders that it is in, the nearest first."""
+    parts = name.split("/")[:-1]
+    return tuple("/".join(parts[:count]) for count in range(len(parts), -1, -1))
+
+
+def _pattern(names: list[str]) -> str:
+    """What they have in common at both ends, whole parts of a name only."""
+    first = _beginning(names)
+    first = first[: max(first.rfind(one) for one in _SEPARATORS) + 1]
+    last = _beginning([name[::-1] for name in names])[::-1]
+    begins = [last.find(one) for one in _SEPARATORS if one in last]
+    last = last[min(begins) :] if begins else ""
+    if min(map(len, names)) < len(first) + len(last):
+        last = ""
+    return f"{_plain(first)}*{_plain(last)}"
+
+
+def _beginning(names: list[str]) -> str:
+    """The letters that all of them begin with."""
+    least, most = min(names), max(names)
+    same = (one == other for one, other in zip(least, most, strict=False))
+    return least[: sum(itertools.takewhile(bool, same))]
+
+
+def _plain(text: str) -> str:
+    """As a pattern of itself."""
+    return _SPECIAL.sub(lambda found: f"[{found[0]}]", text)
+
+
+class _Counts:
+    """How many operations of each aim there have been: as the preload does, all that a pattern matches."""
+
+    def __init__(self, names: Names | None, trace: Trace) -> None:
+        written = written_names(trace) if names is not None else ()
+        self._aims = {name: names.aim(name) for name in written} if names is not None else {}
+        self._patterns = {aim for name, aim in self._aims.items() if aim != name}
+        self._counts: dict[str, int] = {}
+
+    def aim(self, name: str) -> str:
+        """What a plan calls the file."""
+        return self._aims.get(name, name)
+
+    def add(self, name: str) -> int:
+        """Counts an operation; the number that a plan gives it."""
+        aim = self.aim(name)
+        aims = {one for one in self._patterns if fnmatch.fnmatchcase(name, one)} | {aim}
+        for one in aims:
+            self._counts[one] = self._counts.get(one, 0) + 1
+        return self._counts[aim]
+
+    def of(self, aim: str) -> int:
+        """So many operations of an aim there were until now."""
+        return self._counts.get(aim, 0)
+
+
+def list_writes(
+    target: Target,
+    trace: Trace,
+    page_size: int,
+    *,
+    issued: bool = False,
+    unit: int = SECTOR,
+    names: Names | None = None,
+) -> list[WriteEvent]:
+    """The writes of a run or a recovery, each with its site. issued: only those after the first
+    statement was issued. unit: what the storage writes whole of a file that holds pages. names: of a target
+    whose files may be called otherwise in the next run; None: they are not."""
+    paths = FilePaths()
+    counts, syncs = _Counts(names, trace), _Counts(names, trace)
+    writes: list[WriteEvent] = []
+    units: dict[str, int] = {}
+    facts: Mapping[str, str] | None = None
+    line = 0
+    for event in trace.events(kinds=_LISTED):
+        if event.kind == Op.MARK:
+            facts = None
+            if trace.tells(event, _TOLD):
+                mark = trace.mark(event)
+                if mark.verb == "issue":
+                    line = int(mark.facts["n"])
+                else:
+                    facts = mark.facts
+            continue
+        paths.see(trace, event)
+        if event.kind in (Op.FSYNC, Op.FDATASYNC):
+            syncs.add(paths[event.file])
+        if event.kind != Op.WRITE:
+            continue
+        file = paths[event.file]
+        if file not in units:
+            units[file] = unit if target.holds_pages(file) else SECTOR
+        nth = counts.add(file)
+        site = None
+        if line or not issued:
+            data = trace.payload(event)[: event.length]
+            site = target.site_of(file, event.offset, facts, page_size, data)
+        if site is not None:
+            writes.append(
+                WriteEvent(
+                    nth=nth,
+                    seq=event.seq,
+                    file=counts.aim(file),
+                    offset=event.offset,
+                    length=event.length,
+                    site=site,
+                    line=line,
+                    facts=facts or {},
+                    next_fsync=syncs.of(counts.aim(file)) + 1,
+                    unit=units[file],
+                )
+            )
+        facts = None
+    return [
+        write if write.next_fsync <= syncs.of(write.file) else replace(write, next_fsync=0)
+        for write in writes
+    ]
