@@ -3,18 +3,22 @@ process."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from e2e_support import Tornpage, call
+from e2e_support import DEADLINE_S, PYTHON, Tornpage, call
 from test_target_file import changed, make
 
 from tornpage.campaigns.admission import audit_runs, own_work
 from tornpage.campaigns.attempt import check_target
 from tornpage.campaigns.stopped import check_at_acknowledgements
 from tornpage.faults.audit import AUDITOR, Audit
+from tornpage.targets.command.skeleton import Language
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import CensusError
 from tornpage.vocabulary.paths import data_folder
@@ -214,3 +218,33 @@ def test_files_are_compared_at_acknowledgements(store: Path, build: Path, tmp_pa
     told = "acknowledgement 1 of a run: .* header differs in bytes 0-1535"
     with pytest.raises(CensusError, match=told):
         check_at_acknowledgements(inline, target, tmp_path / "w", COMMITS)
+
+
+def test_where_ptrace_is_refused_the_verdict_says_so(tmp_path: Path) -> None:
+    """As in a container with a strict profile: the store is tortured all the same, and the last line, --json
+    and the admission say that its runs were not audited, and why. `run` as `try`."""
+    file = str(make(tmp_path, Language.C))
+    few = ("--states", "60", "--depth", "1", "--trials", "4", "--jobs", "1")
+    wrapped = [sys.executable, str(Path(__file__).with_name("without_ptrace.py")), *PYTHON]
+
+    def tornpage(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*wrapped, *words, "--out", str(tmp_path / "out")],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
+            env={**os.environ, "COLUMNS": "400"},
+        )
+
+    why = "not audited: Operation not permitted"
+    tried = tornpage("try", file, *few)
+    assert tried.returncode == 0, tried.stderr
+    admitted, last = tried.stdout.splitlines()[0], tried.stdout.splitlines()[-1]
+    assert why in admitted
+    assert last.startswith("CLEAN (exit 0): ") and last.endswith(f"; {why}")
+    assert last.count("power loss: ") == last.count("kills: ") == 1 and "I/O errors" in last
+    run = tornpage("run", "smoke", "--target", file, "--trials", "2", "--jobs", "1", "--json")
+    assert run.returncode == 0, run.stderr
+    data = json.loads(run.stdout.splitlines()[-1])
+    assert data["looked_at"]["not_audited"] == "Operation not permitted"

@@ -40,7 +40,7 @@ from tornpage.cli.progress import make_progress
 from tornpage.cli.target import audit_text, target_file
 from tornpage.cli.terminal import make_console, told
 from tornpage.reports.summary import Summary
-from tornpage.reports.verdict import looked_at, verdict_of_runs
+from tornpage.reports.verdict import looked_at, not_exercised, verdict_of_runs
 from tornpage.store.origin import Examined
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
@@ -103,7 +103,11 @@ def try_target(
             reports = [write_report(store, summary, paths, out) for summary in summaries]
     verdict = verdict_of_runs(summaries)
     if json_output:
-        about = {"looked_at": [looked_at(summary).to_json() for summary in summaries]}
+        parts = [looked_at(summary) for summary in summaries]
+        about = {
+            "looked_at": [part.to_json() for part in parts],
+            "not_exercised": not_exercised(parts),
+        }
         data = _to_json(admission, seen, summaries, place.name, reports)
         print(json.dumps({**data, **about, **verdict.to_json()}))
     else:

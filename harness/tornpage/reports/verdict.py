@@ -3,6 +3,7 @@ that runs something, the head of its report, a property in JUnit, and keys of --
 
     VIOLATIONS (exit 1): 1 new bug, next: tornpage show 2.5
     CLEAN (exit 0): engine 0123abcd, fs posix, 12 models, 239,984 states; not exercised: kills, I/O errors
+    CLEAN (exit 0): mydb 0123abcd; power loss: fs posix, 12 models, 606 states; kills: 20 trials; ...
     CLAIMS MISSED (exit 3): rowlog_overflows never happened
     NOTHING EXERCISED (exit 3): none of 20 trials was exercised
     NOTHING EXERCISED (exit 3): vacuous: on a disk whose every fsync is a lie none of 400 states broke ...
@@ -30,6 +31,7 @@ __all__ = [
     "Verdict",
     "Word",
     "looked_at",
+    "not_exercised",
     "verdict_of",
     "verdict_of_night",
     "verdict_of_replay",
@@ -90,13 +92,27 @@ class LookedAt:
     @property
     def text(self) -> str:
         """In one line."""
-        parts = [f"{self.target} {self.build[:HASH_DIGITS]}".rstrip()]
-        parts += [f"fs {self.fs}"] if self.fs else []
+        missed = _missed(self.not_exercised) + _not_audited([self.examined])
+        return f"{self.subject}, {self.extent}{missed}"
+
+    @property
+    def subject(self) -> str:
+        """Which target."""
+        return f"{self.target} {self.build[:HASH_DIGITS]}".rstrip()
+
+    @property
+    def extent(self) -> str:
+        """How much of it."""
+        parts = [f"fs {self.fs}"] if self.fs else []
         if self.models:
             parts.append(_several(len(self.models), "model"))
         unit = "state" if self.crash_model == "power_loss" else "trial"
-        parts.append(_several(self.crashes, unit))
-        return ", ".join(parts) + _missed(self.not_exercised) + _not_audited([self.examined])
+        return ", ".join([*parts, _several(self.crashes, unit)])
+
+    @property
+    def crash(self) -> str:
+        """What was done to it."""
+        return _CRASHES[self.crash_model]
 
     def to_json(self) -> dict[str, Any]:
         """The value of `looked_at`."""
@@ -214,18 +230,38 @@ def verdict_of(summary: Summary, *, only_news: bool = False) -> Verdict:
 
 
 def verdict_of_runs(summaries: Sequence[Summary], *, only_news: bool = False) -> Verdict:
-    """Of several runs, at least one, that are one question: the worst of theirs; bugs before everything."""
+    """Of several runs of a target, at least one, that are one question: the worst of theirs, bugs before
+    everything; with what came of each part, and what none of them came to."""
     verdicts = [verdict_of(summary, only_news=only_news) for summary in summaries]
-    by_code = {verdict.exit_code: verdict for verdict in reversed(verdicts)}
-    if 1 in by_code:
+    codes = [verdict.exit_code for verdict in verdicts]
+    code = 1 if 1 in codes else max(codes)
+    unproved = [summary.unproved for summary in summaries if summary.unproved]
+    if code == 3 and unproved:
+        return Verdict(Word.NOTHING, code, unproved[0])
+    abouts = [looked_at(summary) for summary in summaries]
+    parts = list(zip(summaries, abouts, verdicts, strict=True))
+    worst = [f"{a.crash}: {v.text}" for s, a, v in parts if v.exit_code > 1 and not s.unproved]
+    if code == 1:
         bugs = {s.bug.id: s for one in summaries for s in one.bugs if s.fails(only_news)}
-        return Verdict(Word.VIOLATIONS, 1, _bugs(list(bugs.values())))
-    worst = max(by_code)
-    if worst:
-        return by_code[worst]
-    known = [verdict for verdict in verdicts if verdict.word is Word.KNOWN]
-    word = Word.KNOWN if known else Word.CLEAN
-    return Verdict(word, 0, " | ".join(dict.fromkeys(verdict.text for verdict in verdicts)))
+        return Verdict(Word.VIOLATIONS, code, "; ".join([*worst, _bugs(list(bugs.values()))]))
+    fine = [f"{a.crash}: {a.extent}" for _, a, v in parts if not v.exit_code]
+    if code:
+        word = next(verdict.word for verdict in verdicts if verdict.exit_code == code)
+        return Verdict(word, code, "; ".join([*worst, *fine]))
+    known = {seen.bug.id for summary in summaries if summary.violations for seen in summary.bugs}
+    first = [_several(len(known), "known bug")] if known else []
+    text = "; ".join([*first, abouts[0].subject, *fine])
+    text += _missed(not_exercised(abouts)) + _not_audited([about.examined for about in abouts])
+    return Verdict(Word.KNOWN if known else Word.CLEAN, code, text)
+
+
+def not_exercised(parts: Sequence[LookedAt]) -> list[str]:
+    """What none of the parts of one question came to: a crash that one of them is about is none that the
+    other one lacks."""
+    there = {part.crash for part in parts}
+    missed = dict.fromkeys(name for part in parts for name in part.not_exercised)
+    own = [name for name in missed if name not in _CRASHES.values()]
+    return own + [name for name in _CRASHES.values() if name not in there]
 
 
 def verdict_of_night(night: NightSummary, *, only_news: bool = False) -> Verdict:

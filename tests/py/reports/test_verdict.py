@@ -15,6 +15,7 @@ from tornpage.reports.verdict import (
     SCHEMA,
     Word,
     looked_at,
+    not_exercised,
     verdict_of,
     verdict_of_night,
     verdict_of_replay,
@@ -207,16 +208,46 @@ def test_several_runs_are_as_bad_as_the_worst() -> None:
     nothing = kills()
     vacuous = kills(make_result(0), run=of_target_file(VACUOUS))
     assert verdict_of_runs([clean, vacuous, unsure, broken]).line == (
-        "VIOLATIONS (exit 1): 1 new bug, next: tornpage show 2.3"
+        "VIOLATIONS (exit 1): kills: the run did not come to its end; 1 new bug, next: tornpage show 2.3"
     )
     assert verdict_of_runs([clean, vacuous, unsure]).line == (
         f"NOTHING EXERCISED (exit 3): {VACUOUS.vacuous}"
     )
-    assert verdict_of_runs([clean, unsure]).exit_code == 2
-    assert verdict_of_runs([clean, nothing]).exit_code == 3
-    both = verdict_of_runs([clean, kills(make_result(0))])
-    assert both.exit_code == 0
-    assert "1,200 states" in both.text and "1 trial" in both.text
+    assert verdict_of_runs([clean, unsure]).line == (
+        "NO VERDICT (exit 2): kills: the run did not come to its end; "
+        "power loss: fs posix, 2 models, 1,200 states"
+    )
+    assert verdict_of_runs([clean, nothing]).line == (
+        "NOTHING EXERCISED (exit 3): kills: no crash was judged; "
+        "power loss: fs posix, 2 models, 1,200 states"
+    )
+    assert verdict_of_runs([losses(make_result(3, broken=5)), nothing]).line == (
+        "VIOLATIONS (exit 1): kills: no crash was judged; 1 new bug, next: tornpage show 2.3"
+    )
+
+
+def test_several_runs_are_one_question() -> None:
+    """What one part is about, the other one does not lack; what both lack is told once. Known bugs are
+    counted over all of them."""
+    unseen = of_target_file(UNSEEN)
+    parts = [losses(run=replace(LOSSES, origin=unseen.origin)), kills(make_result(0), run=unseen)]
+    both = verdict_of_runs(parts)
+    assert both.line == (
+        "CLEAN (exit 0): engine 0123abcd; power loss: fs posix, 2 models, 1,200 states; kills: 1 trial; "
+        "not exercised: control of sync=off, crashes of recovery, I/O errors; not audited: no ptrace"
+    )
+    abouts = [looked_at(part) for part in parts]
+    assert not_exercised(abouts) == ["control of sync=off", "crashes of recovery", "I/O errors"]
+    assert not_exercised(abouts[:1]) == [
+        "control of sync=off",
+        "crashes of recovery",
+        "kills",
+        "I/O errors",
+    ]
+    ignored = with_bugs(kills(make_result(0, broken=5)), BugStatus.IGNORED, Novelty.AGAIN)
+    assert verdict_of_runs([losses(), ignored]).line.startswith(
+        "KNOWN BUGS (exit 0): 1 known bug; engine 0123abcd; power loss: "
+    )
 
 
 def facts(state: str, verdict: str, crashes: int, unsure: int = 0) -> RunFacts:
