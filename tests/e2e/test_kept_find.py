@@ -46,6 +46,8 @@ def test_a_new_run_decides_only_where_runs_are_equal(
     file = make(tmp_path, width)
     change(file, FSYNC, "")
     assert tornpage(*POWER, "--target", str(file)).code == 1
+    kept = sum(one.stat().st_size for one in (tmp_path / "out").rglob("*") if one.is_file())
+    assert kept < 4 << 20, "the room of a recording is not kept"
     change(file, '        ack(n, {"rows": rows})', f'{FSYNC}        ack(n, {{"rows": rows}})')
     again = tornpage("replay", "1.0")
     assert again.code == code and again.data["note"].startswith(said), again.text

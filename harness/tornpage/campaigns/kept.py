@@ -1,7 +1,7 @@
 """What is kept of a run that cannot be had again, as a server's: its recording, the files that it began with,
 and what its crash may leave. kept_verdict.py asks them once more.
 
-May import: allowed, image, model, observed, powerloss, promise, state, target.
+May import: allowed, image, model, observed, powerloss, promise, state, target, trace.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tornpage.campaigns.powerloss import Recording, prefixes_of
 from tornpage.faults.image import copy_image, remove_image
+from tornpage.faults.trace import Trace
 from tornpage.oracle.allowed import Allowed
 from tornpage.oracle.observed import KeptStates, ObservedOracle
 from tornpage.oracle.promise import Promise
@@ -115,7 +116,10 @@ def keep_recording(recording: Recording, image: Path, target: Target) -> None:
     place = image / RECORDING
     remove_image(place)
     place.mkdir()
-    for file in (recording.trace, recording.allowed, recording.kinds, recording.write_sites):
+    (place / recording.trace.name).write_bytes(
+        Trace.load(recording.trace).data
+    )  # it has room behind
+    for file in (recording.allowed, recording.kinds, recording.write_sites):
         if file is not None:
             shutil.copyfile(file, place / file.name)
     copy_image(recording.found, place / recording.found.name)
