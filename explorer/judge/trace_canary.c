@@ -125,8 +125,11 @@ static const byte *home_page(const reader_t *reader)
 static const byte *fixed_page(const reader_t *reader)
 {
     const byte *page = home_page(reader);
-    page_id_t id = page == NULL ? (page_id_t){0} : fil_page_get_id(page);
-    return page != NULL && id.space == SPACE_SYSTEM && id.page_no < FIXED_PAGES ? page : NULL;
+    if (page == NULL) {
+        return NULL;
+    }
+    page_id_t id = fil_page_get_id(page);
+    return id.space == SPACE_SYSTEM && id.page_no < FIXED_PAGES ? page : NULL;
 }
 
 static bool of_log(const reader_t *reader)

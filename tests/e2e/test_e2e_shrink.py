@@ -12,7 +12,7 @@ from tornpage.campaigns.campaign import Campaign
 from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
 from tornpage.store.store import Store
 
-SMALL = ("--scripts", "1", "--undisturbed", "0")
+SMALL = ("--scripts", "1", "--undisturbed", "0", "--set", "params.rows=24")
 RUNS = {
     "kill": ("run", "smoke", "--trials", "40", *SMALL, "--set", "doublewrite=off"),
     "power loss": ("run", "powerloss", "--states", "300", *SMALL, "--set", "doublewrite=off"),

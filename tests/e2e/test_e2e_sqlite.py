@@ -111,7 +111,8 @@ def test_synchronous_decides_how_often_is_synced(build: Path, tmp_path: Path) ->
 
 def test_kills_inside_writes_lose_nothing(tornpage: Tornpage) -> None:
     """A kill loses nothing that was written: the last acknowledged commit is there, or the one in flight."""
-    answer = tornpage("run", "smoke", "--target", "sqlite", "--trials", "80")
+    run = ("run", "smoke", "--target", "sqlite")
+    answer = tornpage(*run, "--trials", "80", "--scripts", "2", "--undisturbed", "2")
     assert answer.code == 0, answer.text
     assert answer.data["violations"] == 0
     assert answer.data["exercised"] > 70

@@ -48,6 +48,7 @@ def campaign(tmp_path: Path) -> Path:
     text = (ROOT / "workloads" / "smoke.toml").read_text("utf-8")
     text, found = re.subn(r"(?m)^trials = \d+$", "trials = 120", text)
     text = re.sub(r"(?m)^undisturbed = \d+$", "undisturbed = 0", text)
+    text = re.sub(r"(?m)^scripts = \d+$", "scripts = 2", text)
     assert found == 1
     (tmp_path / "smoke.toml").write_text(text, "utf-8")
     return tmp_path
@@ -187,7 +188,8 @@ def test_a_plan_in_a_file_is_played(tmp_path: Path) -> None:
 def test_a_power_loss_state_is_found_again(tmp_path: Path) -> None:
     """By its number in the same recording, by its fingerprint in another one."""
     options = ["--set", "doublewrite=off", "--set", "log_optimize_ddl=on"]
-    sizes = ["--scripts", "1", "--depth", "1", "--states", "2000"]
+    options += ["--set", "log_write_through=off"]
+    sizes = ["--scripts", "1", "--depth", "1", "--states", "600"]
     done = call(tmp_path, "run", "powerloss", *options, *sizes)
     assert done.returncode == 1, done.stderr
     same = call(tmp_path, "replay", "1.0")

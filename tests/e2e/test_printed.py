@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from called import called
 
 from tornpage.store.store import Store
 
@@ -24,7 +25,7 @@ WIDTHS = (80, 200, None)
 """Columns of a terminal; None: piped."""
 ESCAPE = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07)")
 BOX = "┏┡└│┃"
-CONTROL = ["--set", "doublewrite=off", "--scripts", "1"]
+CONTROL = ["--set", "doublewrite=off", "--scripts", "1", "--jobs", "1"]
 KILLS = ["run", "smoke", *CONTROL, "--undisturbed", "0", "--trials", "24"]
 LOSSES = ["run", "powerloss", *CONTROL, "--depth", "1", "--states", "300"]
 
@@ -51,15 +52,13 @@ def call(folder: Path, width: int | None, *arguments: str) -> Printed:
     """`tornpage ARGUMENTS --out a folder with a long name`, on a terminal of so many columns or piped. A pipe
     has no columns, even if the terminal around it has told them."""
     out = folder / ("folder of a store whose name is longer than lines used to be" * 2)
-    command = [sys.executable, "-P", "-m", "tornpage", *arguments]
-    command += [] if arguments[0] == "doctor" else ["--out", str(out)]
-    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    env |= {"TERM": "xterm-256color", **({} if width else {"COLUMNS": "80"})}
+    arguments += () if arguments[0] == "doctor" else ("--out", str(out))
     if width is None:
-        done = subprocess.run(
-            command, env=env, capture_output=True, text=True, timeout=DEADLINE_S, check=False
-        )
+        done = called(Path.cwd(), *arguments, COLUMNS="80", TERM="xterm-256color")
         return _printed(done.returncode, done.stdout)
+    command = [sys.executable, "-P", "-m", "tornpage", *arguments]
+    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    env["TERM"] = "xterm-256color"
     screen, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     with subprocess.Popen(command, env=env, stdout=terminal, stderr=subprocess.DEVNULL) as child:
@@ -232,11 +231,8 @@ def told_again(shown: Printed) -> list[str]:
 def call_words(words: list[str]) -> Printed:
     """A line as it was printed, up to the name of the program."""
     variables = [word for word in words[: words.index("tornpage")] if "=" in word]
-    env = {**os.environ, **dict(word.split("=", 1) for word in variables)}
-    command = [sys.executable, "-P", "-m", *words[words.index("tornpage") :]]
-    done = subprocess.run(
-        command, env=env, capture_output=True, text=True, timeout=DEADLINE_S, check=False
-    )
+    environment = dict(word.split("=", 1) for word in variables)
+    done = called(Path.cwd(), *words[words.index("tornpage") + 1 :], **environment)
     return _printed(done.returncode, done.stdout)
 
 

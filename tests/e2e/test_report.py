@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from browser import CONTRAST, Browser, headless_browser
+from e2e_support import call
 
 from tornpage.campaigns.evidence import load_evidence
 from tornpage.store.store import Store
@@ -38,9 +39,7 @@ def out(tmp_path_factory: pytest.TempPathFactory, build: Path) -> Path:
         ("report", "--run", str(LOSSES)),
     ]
     for command in commands:
-        argv = [sys.executable, "-m", "tornpage", *command, "--out", str(folder)]
-        env = {**os.environ, "TORNPAGE_BUILD": str(build)}
-        done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+        done = call(folder.parent, *command, "--out", str(folder), TORNPAGE_BUILD=str(build))
         assert done.returncode in (0, 1, 3), done.stderr
     return folder
 

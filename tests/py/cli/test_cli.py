@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from called import called
 
 from tornpage.campaigns.admission import Admission
 from tornpage.cli.options import seconds_of
@@ -50,8 +51,7 @@ def test_mutants_refuses_what_it_would_leave_out(
     """One line, exit code 2, and no table is written."""
     table = tmp_path / "BUGS.md"
     words = [word.replace("TABLE", str(table)) for word in arguments]
-    command = [sys.executable, "-m", "tornpage", "mutants", *words, "--out", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = called(tmp_path, "mutants", *words, "--out", str(tmp_path))
     assert done.returncode == 2
     assert done.stderr.startswith(f"tornpage: {message}")
     assert not table.exists()
@@ -60,10 +60,7 @@ def test_mutants_refuses_what_it_would_leave_out(
 @pytest.mark.parametrize("command", ["run smoke", "nightly smoke", "runs", "report"])
 def test_an_empty_out_is_not_the_current_folder(command: str, tmp_path: Path) -> None:
     """One line, exit code 2, and nothing is written."""
-    words = [sys.executable, "-m", "tornpage", *command.split(), "--out", ""]
-    done = subprocess.run(
-        words, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
-    )
+    done = called(tmp_path, *command.split(), "--out", "")
     assert (done.returncode, done.stderr.startswith("tornpage: --out: ")) == (2, True), done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -72,8 +69,7 @@ def test_an_empty_out_is_not_the_current_folder(command: str, tmp_path: Path) ->
 def test_resume_makes_no_store(command: str, tmp_path: Path) -> None:
     """A mistyped --out has nothing to go on with, and gets nothing."""
     out = tmp_path / "oot"
-    words = [sys.executable, "-m", "tornpage", *command.split(), "--resume", "--out", str(out)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = called(tmp_path, *command.split(), "--resume", "--out", str(out))
     assert (done.returncode, "no result store here" in done.stderr) == (2, True), done.stderr
     assert not out.exists()
 
@@ -118,17 +114,15 @@ def test_a_damaged_store_is_one_line_without_sql(tmp_path: Path) -> None:
     with place.open("r+b") as file:
         file.seek((root - 1) * size)
         file.write(b"\x5a" * size)
-    words = [sys.executable, "-m", "tornpage", "runs", "--out", str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = called(tmp_path, "runs", "--out", str(tmp_path))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "malformed" in done.stderr
     assert "select" not in done.stderr.lower()
 
 
-def test_a_group_without_a_command_says_so() -> None:
+def test_a_group_without_a_command_says_so(tmp_path: Path) -> None:
     """Its help on standard output, and what is wrong in one line."""
-    words = [sys.executable, "-m", "tornpage", "bench"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = called(tmp_path, "bench")
     assert (done.returncode, done.stderr) == (2, "tornpage: a command is missing\n")
     assert "doublewrite" in done.stdout
 
