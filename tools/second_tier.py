@@ -4,8 +4,8 @@ and the longest C tests under sanitizers.
     tools/second_tier.py           runs those that this branch touches
     tools/second_tier.py --all     runs all
 
-The branch is what lies between its beginning on origin/main and the working tree. Where that cannot be told,
-all are touched.
+The branch is what lies between its beginning on origin/main and the working tree; on main itself, what the
+last commit or merge has brought. Where that cannot be told, all are touched.
 """
 
 from __future__ import annotations
@@ -68,11 +68,12 @@ def touches_c(changed: Collection[str]) -> bool:
 
 
 def changed_paths(root: Path = ROOT) -> list[str] | None:
-    """Paths that the branch has changed, those of the working tree included. None if there is no branch: no
-    repository, no origin/main, or no commit beside it."""
+    """Paths that the branch has changed, those of the working tree included. None if that cannot be told: no
+    repository, or a commit that nothing is known of before it."""
     base = _git(root, "merge-base", "HEAD", "origin/main")
-    head = _git(root, "rev-parse", "HEAD")
-    if base is None or head is None or base == head:
+    if base is None or base == _git(root, "rev-parse", "HEAD"):
+        base = _git(root, "rev-parse", "--verify", "HEAD^1")
+    if base is None:
         return None
     changed = _git(root, "diff", "--name-only", "--no-renames", base.strip())
     return None if changed is None else changed.splitlines()

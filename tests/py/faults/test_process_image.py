@@ -330,8 +330,9 @@ def test_what_a_child_has_started_ends_with_the_owner(sent: signal.Signals, tmp_
     file, fifo = tmp_path / "pid", tmp_path / "fifo"
     os.mkfifo(fifo)
     child = f"{DAEMON}open({str(fifo)!r}, 'w').write('up')\nsignal.pause()"
-    code = (
-        "import sys; from tornpage.faults.process import run_child\n"
+    code = (  # what runs in the background of a shell ignores Ctrl-C
+        "import signal, sys; from tornpage.faults.process import run_child\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "run_child([sys.executable, '-c', *sys.argv[1:]], {}, 60.0)"
     )
     owner = subprocess.Popen([sys.executable, "-c", code, child, str(file)], stderr=subprocess.PIPE)

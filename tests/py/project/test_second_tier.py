@@ -52,7 +52,8 @@ def test_a_change_runs_what_it_touches(changed: str, tests: list[str], is_c: boo
 
 
 def test_what_cannot_be_told_runs_everything(tmp_path: Path) -> None:
-    """No repository, and no commit beside origin/main; with one, its paths and those of the working tree."""
+    """No repository, and no commit before. On main it is the last commit; beside it, the whole branch; and
+    the working tree."""
 
     def git(*words: str) -> str:
         line = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words]
@@ -60,15 +61,17 @@ def test_what_cannot_be_told_runs_everything(tmp_path: Path) -> None:
 
     assert changed_paths(tmp_path) is None
     git("init", "-q", ".")
-    for name in ("one", "two"):
+    for name, changed in (("one", None), ("two", ["two"]), ("three", ["three"])):
         (tmp_path / name).write_text(name)
         git("add", name)
         git("commit", "-q", "-m", name)
-        if name == "one":
-            assert changed_paths(tmp_path) is None
+        assert changed_paths(tmp_path) == changed
+        if name == "two":
             git("update-ref", "refs/remotes/origin/main", "HEAD")
-            assert changed_paths(tmp_path) is None
+            assert changed_paths(tmp_path) == changed
     (tmp_path / "one").write_text("other")
-    assert changed_paths(tmp_path) == ["one", "two"]
+    assert changed_paths(tmp_path) == ["one", "three"]
+    git("update-ref", "refs/remotes/origin/main", "HEAD^1^1")
+    assert changed_paths(tmp_path) == ["one", "three", "two"]
     run = [word for command in commands(None) for word in command]
     assert set(TOUCHED_BY) <= set(run) and "ctest" in run

@@ -160,11 +160,11 @@ def test_another_census_is_refused(tmp_path: Path) -> None:
 
 def test_a_store_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
     """Killed at any moment of the creation of a store, the next one makes it."""
+    steps = range(0, 200, 12)
     code = (
         "import sqlite3, sys, os, signal\n"
         "from pathlib import Path\n"
         "from tornpage.store.store import Store\n"
-        "left = int(sys.argv[2])\n"
         "def count():\n"
         "    global left\n"
         "    left -= 1\n"
@@ -174,16 +174,19 @@ def test_a_store_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
         "def watched(*a, **k):\n"
         "    db = connect(*a, **k); db.set_progress_handler(count, 20); return db\n"
         "sqlite3.connect = watched\n"
-        "Store(Path(sys.argv[1]))\n"
+        "for left in map(int, sys.argv[2:]):\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        Store(Path(sys.argv[1], f'{left}.db'))\n"
+        "        os._exit(0)\n"
+        "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
-    ends = set()
-    for step in range(0, 200, 12):
-        path = tmp_path / f"{step}.db"
-        done = subprocess.run([sys.executable, "-c", code, str(path), str(step)], check=False)
-        ends.add(done.returncode)
-        with Store(path) as store:
+    command = [sys.executable, "-c", code, str(tmp_path), *map(str, steps)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert {int(line) for line in done.stdout.split()} == {0, -signal.SIGKILL}
+    for step in steps:
+        with Store(tmp_path / f"{step}.db") as store:
             assert store.runs() == []
-    assert ends == {0, -signal.SIGKILL}
 
 
 def test_contents_are_blobs(tmp_path: Path) -> None:
