@@ -308,7 +308,6 @@ LAYER_EXPORT ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, o
 
 LAYER_EXPORT void tp_trace_mark(const char *text, size_t len)
 {
-    const struct iovec part = {(void *)(uintptr_t)text, len};
     const plan_rule_t *rule = NULL;
     record_op_t op;
 
@@ -318,7 +317,7 @@ LAYER_EXPORT void tp_trace_mark(const char *text, size_t len)
     op = layer_op(TP_OP_MARK, NULL);
     op.length = len;
     /* A mark is no operation that could be prevented: it stands in the trace in any case. */
-    record_append(layer_log(), &op, &part, len);
+    layer_record_mark(&op, text);
     if ((layer_plan()->kinds & (1u << TP_OP_MARK)) != 0) {
         op.matches = plan_match_mark(layer_plan(), text, len);
         rule = inject_find(&op);

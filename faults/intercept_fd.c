@@ -248,6 +248,9 @@ static int fd_finish(int fd, const file_t *file, record_op_t *op, const plan_rul
         layer_record(op);
     }
     layer_check_moved(fd, file);
+    if (op->kind == TP_OP_TRUNCATE || op->kind == TP_OP_FALLOCATE) {
+        layer_call_ended();
+    }
     inject_after(op, rule);
     return (int)layer_leave(op->result);
 }
@@ -361,6 +364,7 @@ static int fd_truncate(int fd, off_t size)
     }
     op.offset = (uint64_t)size;
     rule = inject_begin(&op);
+    layer_resize_begins(&op);
     if (!inject_replaces(&op, rule)) {
         op.result = layer_result(real_get()->ftruncate(fd, size));
     }
@@ -402,6 +406,7 @@ static int fd_allocate(int fd, int mode, off_t offset, off_t bytes, bool posix)
     op.offset = (uint64_t)offset;
     op.length = (uint64_t)bytes;
     rule = inject_begin(&op);
+    layer_resize_begins(&op);
     if (!inject_replaces(&op, rule)) {
         op.result = fd_call_allocate(fd, mode, offset, bytes, posix);
     }

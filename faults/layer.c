@@ -329,6 +329,14 @@ void layer_call_begins(const record_op_t *op)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
+/* The size is at stake, and so is the whole file. */
+void layer_resize_begins(const record_op_t *op)
+{
+    record_op_t all = {.file = op->file, .length = UINT64_MAX};
+
+    layer_call_begins(&all);
+}
+
 void layer_call_ended(void)
 {
     atomic_store_explicit(&layer_own_call()->file, 0, memory_order_release);
@@ -435,6 +443,14 @@ void layer_check_moved(int fd, const file_t *file)
 void layer_record(const record_op_t *op)
 {
     record_append(&layer.log, op, NULL, 0);
+}
+
+void layer_record_mark(const record_op_t *op, const char *text)
+{
+    struct iovec part = {(void *)(uintptr_t)text, op->length};
+
+    record_append(&layer.log, op, &part, part.iov_len);
+    pause_at_mark(layer.pause, text, part.iov_len);
 }
 
 void layer_record_path(const record_op_t *op, const char *path)

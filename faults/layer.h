@@ -53,6 +53,8 @@ void layer_release_position(const file_t *file);
 
 /** A write is about to be made; it is recorded. In between it is under way (tp_trace_call_t). */
 void layer_call_begins(const record_op_t *op);
+/** The same of a truncation or an allocation, by which the whole file may change. */
+void layer_resize_begins(const record_op_t *op);
 void layer_call_ended(void);
 
 /** Releases the lock and turns a result into what a system call returns: -1 and errno for -errno,
@@ -89,6 +91,9 @@ void layer_check_moved(int fd, const file_t *file);
 
 /** Appends the record without payload. */
 void layer_record(const record_op_t *op);
+
+/** Appends the record of a mark of op->length bytes, and stands still there if somebody wants to look (pause.h). */
+void layer_record_mark(const record_op_t *op, const char *text);
 
 /** Appends the record with a path as payload. */
 void layer_record_path(const record_op_t *op, const char *path);

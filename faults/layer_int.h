@@ -7,6 +7,7 @@
 
 #include "faults/control.h"
 #include "faults/layer.h"
+#include "faults/pause.h"
 
 #define POSITIONS 64u
 
@@ -23,6 +24,7 @@ typedef struct layer {
     atomic_bool control_started; /* its thread runs, or will */
     bool uses_fiu;
     char control[CONTROL_NAME_MAX + 1]; /* name of the control socket; empty: none */
+    char pause[PAUSE_NAME_MAX + 1];     /* name of the socket of pauses; empty: none */
     identity_t *identity;
     plan_t plan;
     record_log_t log;

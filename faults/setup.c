@@ -108,15 +108,17 @@ static void layer_load_fiu(void)
 }
 
 /* Copied: the program may overwrite its environment, as one that shows its state in its title does. */
-static void layer_take_control(const char *name)
+static void layer_take_name(const char *variable, char *to, size_t longest)
 {
+    const char *name = environment_get(variable);
+
     if (name == NULL) {
         return;
     }
-    if (strlen(name) > CONTROL_NAME_MAX) {
-        layer_refuse("TORNPAGE_CONTROL=%s: %s", name, strerror(ENAMETOOLONG));
+    if (strlen(name) > longest) {
+        layer_refuse("%s=%s: %s", variable, name, strerror(ENAMETOOLONG));
     }
-    strcpy(layer_state()->control, name);
+    strcpy(to, name);
 }
 
 static void layer_make_identity(void)
@@ -161,7 +163,8 @@ void layer_start(void)
         layer_load_plan(plan);
     }
     layer_load_fiu();
-    layer_take_control(environment_get("TORNPAGE_CONTROL"));
+    layer_take_name("TORNPAGE_CONTROL", layer_state()->control, CONTROL_NAME_MAX);
+    layer_take_name("TORNPAGE_PAUSE", layer_state()->pause, PAUSE_NAME_MAX);
     if (trace == NULL && plan == NULL && !layer_state()->uses_fiu) {
         return;
     }

@@ -32,7 +32,7 @@ harness. Little-endian, records 8-byte aligned. faults/README.md tells the same 
       0     4    file id, 0 = none; stored last, and 0 again when the record is complete
       4     4    zero
       8     8    offset
-     16     8    length
+     16     8    length; all ones: the whole file, its size too, may change
      24    40    zero
 
 What is killed in the middle of a write may have written it, or a part of it, and leaves no record: by these

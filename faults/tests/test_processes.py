@@ -204,6 +204,47 @@ class Control(PreloadCase):
         self.assertIn("File name too long", run.errors)
 
 
+class Pauses(PreloadCase):
+    """Acknowledgements at which somebody looks."""
+
+    def test_an_acknowledgement_waits_until_it_was_looked_at(self) -> None:
+        """It is in the stream then, and nothing behind it; other marks wait for nobody."""
+        name = f"tornpage-pause-{os.getpid()}"
+        words = [
+            "open 0 f wc",
+            "mark issue n=1",
+            "write 0 5 a",
+            "mark ack n=1",
+            "write 0 5 b",
+            "mark ack n=2",
+        ]
+        seen = []
+        with socket.socket(socket.AF_UNIX) as looker:
+            looker.bind("\0" + name)
+            looker.listen()
+            with subprocess.Popen(
+                [PROGRAM, *words],
+                env=self.environment(TORNPAGE_PAUSE=name),
+                cwd=self.root,
+                stdout=subprocess.DEVNULL,
+            ) as process:
+                for _ in range(2):
+                    connection, _address = looker.accept()
+                    with connection:
+                        self.assertIsNone(process.poll())
+                        seen.append([record.kind for record in read_trace(self.trace_path).records])
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(seen, [[OPEN, MARK, WRITE, MARK], [OPEN, MARK, WRITE, MARK, WRITE, MARK]])
+
+    def test_nobody_that_looks_is_no_pause(self) -> None:
+        """And a name that cannot be one is refused."""
+        run = self.run_ops("mark ack n=1", TORNPAGE_PAUSE=f"tornpage-nobody-{os.getpid()}")
+        self.assertEqual((run.status, run.trace.of(MARK)[0].text), (0, "ack n=1"))
+        run = self.run_ops("mark ack n=1", TORNPAGE_PAUSE="x" * 108)
+        self.assertEqual(run.status, 97)
+        self.assertIn("TORNPAGE_PAUSE", run.errors)
+
+
 class Recordings(PreloadCase):
     """What belongs together."""
 

@@ -14,9 +14,10 @@ import pytest
 from e2e_support import DEADLINE_S, PYTHON, Tornpage, call
 from test_target_file import changed, make
 
-from tornpage.campaigns.admission import audit_runs, own_work
+from tornpage.campaigns import stopped
+from tornpage.campaigns.admission import Audited, audit_runs, own_work
 from tornpage.campaigns.attempt import check_target
-from tornpage.campaigns.stopped import check_at_acknowledgements
+from tornpage.campaigns.stopped import Compared, check_at_acknowledgements
 from tornpage.faults.audit import AUDITOR, Audit
 from tornpage.targets.command.skeleton import Language
 from tornpage.targets.registry import make_target
@@ -61,10 +62,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_what_is_recorded_is_admitted(store: Path, build: Path) -> None:
-    """The same program with pwrite: each of its writes is in the recording."""
-    seen = check_target(make_target(str(store), build))
-    assert (seen.writes, seen.not_audited) == (WRITES, "")
+def test_what_is_recorded_is_admitted(store: Path, build: Path, tmp_path: Path) -> None:
+    """The same program with pwrite: each of its writes is in the recording, and each acknowledgement was
+    looked at; by a run too that no admission test came before."""
+    target = make_target(str(store), build)
+    seen = check_target(target)
+    assert (seen.writes, seen.audited) == (WRITES, Audited("", Compared(COMMITS, COMMITS), 4))
+    works = [own_work(target), own_work(target, {"way": "dprintf"})]
+    assert audit_runs(target, works, tmp_path) == seen.audited + seen.audited
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -112,7 +117,7 @@ def test_threads_and_children_are_followed(tmp_path: Path, build: Path) -> None:
     """Four threads at once, and programs of the system that the store starts: all is accounted for."""
     file = changed(make(tmp_path), "threads", ("    rows = {}\n    ready", THREADS))
     seen = check_target(make_target(str(file), build))
-    assert seen.writes > 100 and seen.not_audited == ""
+    assert seen.writes > 100 and seen.audited.missing == ""
 
 
 def test_what_no_crash_needs_may_be_written_unseen(tmp_path: Path, build: Path) -> None:
@@ -125,7 +130,7 @@ def test_what_no_crash_needs_may_be_written_unseen(tmp_path: Path, build: Path) 
         check_target(make_target(str(file), build))
     text = file.read_text("utf-8").replace("ignore = []", 'ignore = ["note"]')
     file.write_text(text, "utf-8")
-    assert check_target(make_target(str(file), build)).not_audited == ""
+    assert check_target(make_target(str(file), build)).audited.missing == ""
 
 
 CHILD = """    shell = ["sh", "-c", f"echo a > {folder}/note; rm {folder}/note"]
@@ -139,7 +144,7 @@ def test_a_recovery_is_audited_too(tmp_path: Path, build: Path) -> None:
     file it is refused, unless no crash needs the file."""
     recover = "    rows = {}\n    for line"
     file = changed(make(tmp_path), "seen", (recover, CHILD.replace("ENVIRONMENT", "os.environ")))
-    assert check_target(make_target(str(file), build)).not_audited == ""
+    assert check_target(make_target(str(file), build)).audited.missing == ""
     (tmp_path / "b").mkdir()
     file = changed(make(tmp_path / "b"), "unseen", (recover, CHILD.replace("ENVIRONMENT", "{}")))
     target = make_target(str(file), build)
@@ -150,7 +155,7 @@ def test_a_recovery_is_audited_too(tmp_path: Path, build: Path) -> None:
         audit_runs(target, [own_work(target)], tmp_path)
     text = file.read_text("utf-8").replace("ignore = []", 'ignore = ["note"]')
     file.write_text(text, "utf-8")
-    assert check_target(make_target(str(file), build)).not_audited == ""
+    assert check_target(make_target(str(file), build)).audited.missing == ""
 
 
 def test_a_recovery_that_nothing_records_is_refused(store: Path, build: Path) -> None:
@@ -159,7 +164,7 @@ def test_a_recovery_that_nothing_records_is_refused(store: Path, build: Path) ->
     text = store.read_text("utf-8").replace("./store recover", "./store_static recover")
     file = store.with_name("static.toml")
     file.write_text(text, "utf-8")
-    assert check_target(make_target(str(file), build)).not_audited == ""
+    assert check_target(make_target(str(file), build)).audited.missing == ""
     command = "sh -c 'read f; echo > $f/new; rm $f/new; echo $f | env -i ./store recover'"
     file.write_text(text.replace("./store_static recover", f"env -i {command}"), "utf-8")
     with pytest.raises(
@@ -211,13 +216,83 @@ def test_every_run_is_audited_once(campaign: str, store: Path, tornpage: Tornpag
 
 
 def test_files_are_compared_at_acknowledgements(store: Path, build: Path, tmp_path: Path) -> None:
-    """Before the last bytes are the first ones again: a run that is stopped there shows what it was."""
+    """Before the last bytes are the first ones again: a run that stands still there shows what it was."""
     target = make_target(str(store), build)
-    assert check_at_acknowledgements(own_work(target), target, tmp_path / "w", COMMITS) == 3
+    compared = check_at_acknowledgements(own_work(target), target, tmp_path / "w")
+    assert compared == Compared(COMMITS, COMMITS)
     inline = own_work(target, {"way": "inline"})
     told = "acknowledgement 1 of a run: .* header differs in bytes 0-1535"
     with pytest.raises(CensusError, match=told):
-        check_at_acknowledgements(inline, target, tmp_path / "w", COMMITS)
+        check_at_acknowledgements(inline, target, tmp_path / "w")
+
+
+BETWEEN = """
+        if n in (AT, AT + 1):  # dirty behind AT, as it was behind the next one
+            line = "x" if n == AT else "a"
+            put = f"printf {line} | dd of={folder}/big conv=notrunc bs=1 seek=5 status=none"
+            os.waitpid(os.posix_spawnp("sh", ["sh", "-c", put], {}), 0)
+        ack(n, {"rows": rows})"""
+BIG = """
+    big = os.open(f"{folder}/big", os.O_WRONLY | os.O_CREAT)
+    os.write(big, b"a" * SIZE), os.close(big)
+    rows = {}
+    ready"""
+
+
+@pytest.mark.parametrize("size", [100, 3 << 20])
+@pytest.mark.parametrize("at", [2, 13, 29])
+def test_each_acknowledgement_is_looked_at(at: int, size: int, tmp_path: Path, build: Path) -> None:
+    """A change that was seen by nobody, and is undone before the next acknowledgement, also in the middle of
+    a run and in a file that is too large to be read each time."""
+    between = BETWEEN.replace("AT", str(at))
+    big = BIG.replace("SIZE", str(size))
+    changes = (('\n        ack(n, {"rows": rows})', between), ("\n    rows = {}\n    ready", big))
+    target = make_target(str(changed(make(tmp_path), "between", *changes)), build)
+    told = f"at acknowledgement {at} of a run: .* big differs in bytes 5-5"
+    with pytest.raises(CensusError, match=told):
+        check_at_acknowledgements(own_work(target), target, tmp_path / "w")
+
+
+def test_of_many_acknowledgements_some_are_looked_at(
+    tmp_path: Path, build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer and fewer, all along the run; it is told how many."""
+    monkeypatch.setattr(stopped, "EVERY_ACK", 4)
+    target = make_target(str(make(tmp_path)), build)
+    # 1 to 4, then four that are even, then those that three divides, and so on.
+    assert check_at_acknowledgements(own_work(target), target, tmp_path / "w") == Compared(13, 30)
+    monkeypatch.setattr(stopped, "EVERY_BYTES", 1 << 12)
+    compared = check_at_acknowledgements(own_work(target), target, tmp_path / "w")
+    assert 3 < compared.acknowledgements < 13 and compared.of == 30
+
+
+BUSY = """
+    import threading
+    def work(n):
+        own = os.open(f"{folder}/own{n}", os.O_RDWR | os.O_CREAT)
+        while not done:
+            os.ftruncate(own, 70000), os.pwrite(own, b"x" * 60000, 100), os.ftruncate(own, 10)
+            os.posix_fallocate(own, 0, 5000)
+            os.close(os.open(f"{folder}/new{n}", os.O_WRONLY | os.O_CREAT))
+            os.rename(f"{folder}/new{n}", f"{folder}/named{n}"), os.unlink(f"{folder}/named{n}")
+    done = []
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+    [thread.start() for thread in threads]
+    rows = {}
+    ready"""
+END = """        ack(n, {"rows": rows})
+    done.append(1)
+    [thread.join() for thread in threads]
+"""
+
+
+def test_what_goes_on_beside_an_acknowledgement_is_no_difference(
+    tmp_path: Path, build: Path
+) -> None:
+    """Other threads write, cut, reserve and rename while the files are looked at."""
+    changes = (("\n    rows = {}\n    ready", BUSY), ('        ack(n, {"rows": rows})\n', END))
+    target = make_target(str(changed(make(tmp_path), "busy", *changes)), build)
+    assert check_at_acknowledgements(own_work(target), target, tmp_path / "w") == Compared(30, 30)
 
 
 def test_where_ptrace_is_refused_the_verdict_says_so(tmp_path: Path) -> None:

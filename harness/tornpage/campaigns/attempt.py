@@ -51,7 +51,7 @@ def examine(opened: Opened, crew: Crew) -> tuple[Admission, Examined]:
         admission = admit(opened.target, scratch, opened.campaign.configs()[0].options)
         crew.progress.advance(False)
         works = works_of(opened.campaign, opened.name)
-        return admission, examine_runs(opened.target, works, scratch, crew, admission.not_audited)
+        return admission, examine_runs(opened.target, works, scratch, crew, admission.audited)
 
 
 def torture(store: Store, campaigns: list[Opened], examined: Examined, crew: Crew) -> list[Summary]:

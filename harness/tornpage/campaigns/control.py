@@ -13,7 +13,7 @@ from pathlib import Path
 
 import xxhash
 
-from tornpage.campaigns.admission import audit_runs
+from tornpage.campaigns.admission import Audited, audit_runs
 from tornpage.campaigns.campaign import Campaign, undisturbed_spec
 from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.limits import Limits
@@ -47,13 +47,13 @@ def examine_runs(
     works: Sequence[TrialSpec],
     scratch: Path,
     crew: Crew,
-    not_audited: str | None = None,
+    audited: Audited | None = None,
 ) -> Examined:
-    """Audit and control of these runs. not_audited: of an audit that was made before, None: it is made here.
+    """Audit and control of these runs. audited: what came of an audit before, None: it is made here.
     Raises CensusError naming the first call that the recording lacks, FailedRunError, ChildError."""
-    if not_audited is None:
+    if audited is None:
         crew.progress.phase("audit", 1)
-        not_audited = audit_runs(target, works, scratch)
+        audited = audit_runs(target, works, scratch)
         crew.progress.advance(False)
     explored = works if Capability.EXPLORE in target.capabilities else []
     crew.progress.phase("control", len(explored))
@@ -64,7 +64,16 @@ def examine_runs(
         kinds += len(found.broken)
         blind += [] if found.broken else [work.config]
         crew.progress.advance(False)
-    return Examined(work_key(target, works), states, kinds, tuple(blind), not_audited)
+    return Examined(
+        work_key(target, works),
+        states,
+        kinds,
+        tuple(blind),
+        audited.missing,
+        audited.compared.acknowledgements,
+        audited.compared.of,
+        audited.recoveries,
+    )
 
 
 def _control(target: Target, work: TrialSpec, scratch: Path, crew: Crew) -> Exploration:

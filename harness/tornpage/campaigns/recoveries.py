@@ -22,20 +22,26 @@ from tornpage.vocabulary.model import Action, Fault, FaultKind, TrialSpec
 
 __all__ = ["audit_recoveries"]
 
-IN_A_ROW = 3
-"""Crashes behind so many writes in the middle of a run: a statement has several."""
+LEFT = ("all", "none", "prefix:1")
+"""Of a write in which a run is killed: early, in the middle of the run, and of the one behind that. The last
+image has the whole run."""
 
 
-def audit_recoveries(spec: TrialSpec, target: Target, work: Path, writes: int) -> str:
-    """Recovers runs that were killed behind a write, under audit, in the new folder `work`. writes: of such a
-    run. Why one could not be audited, "" if all were. Raises CensusError naming the first call that changed
-    something and is not in the recording of its recovery."""
+def audit_recoveries(spec: TrialSpec, target: Target, work: Path, writes: int) -> tuple[str, int]:
+    """Recovers runs that were killed in a write, under audit, in the new folder `work`: images as unlike as
+    kills make them. writes: of such a run. Why one could not be audited, "" if all were, and how many were.
+    Raises CensusError naming the first call that changed something and is not in the recording of its
+    recovery."""
     middle = max(writes // 2, 1)
-    missing = ""
-    for nth in sorted({*range(middle, min(middle + IN_A_ROW, writes + 1)), max(writes, 1)}):
-        run_stopped(spec, target, work, Fault(FaultKind.WRITE, nth, Action.KILL, sectors="all"))
-        missing = missing or _audit(spec, target, work)
-    return missing
+    last = max(writes, 1)
+    places = dict(zip((max(writes // 8, 1), middle, middle + 1), LEFT, strict=True))
+    faults = {nth: left for nth, left in places.items() if nth < last} | {last: "all"}
+    for done, (nth, left) in enumerate(faults.items()):
+        run_stopped(spec, target, work, Fault(FaultKind.WRITE, nth, Action.KILL, sectors=left))
+        missing = _audit(spec, target, work)
+        if missing:
+            return missing, done
+    return "", len(faults)
 
 
 def _audit(spec: TrialSpec, target: Target, work: Path) -> str:

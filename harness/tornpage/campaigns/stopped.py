@@ -1,42 +1,84 @@
-"""Runs that are stopped at an acknowledgement: what is in the files then must be what was recorded till then.
+"""Runs that stand still at their acknowledgements: what is in the files then must be what was recorded till
+then; and runs that a fault ends.
 
 At the end of a run a file may hold again what it should, whatever was written to it past the recorder in
-between. A run that is killed right behind an acknowledgement is compared there.
+between. So the recorder waits at each acknowledgement until the files have been compared with the recording.
 
 May import: errors, image, model, plan, preload, stream, target, trace, workload.
 """
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import xxhash
 
 from tornpage.faults.image import copy_image, keep_files, remove_image
 from tornpage.faults.plan import compile_plan
 from tornpage.faults.preload import WHOLE
-from tornpage.faults.stream import stream_difference
-from tornpage.faults.trace import Trace
-from tornpage.targets.target import Target
-from tornpage.vocabulary.errors import CensusError
-from tornpage.vocabulary.model import Action, Fault, FaultKind, TrialSpec
+from tornpage.faults.stream import RecordedFiles
+from tornpage.faults.trace import GrowingTrace, Trace
+from tornpage.targets.target import Command, Target
+from tornpage.vocabulary.errors import CensusError, TraceError
+from tornpage.vocabulary.model import Fault, TrialSpec
 from tornpage.workloads.workload import generate
 
-__all__ = ["check_at_acknowledgements", "run_stopped"]
+__all__ = ["Compared", "check_at_acknowledgements", "run_stopped"]
 
-ACK = "ack "
+SLOWER = 4.0
+"""A run that stands still so often may take so many times its deadline."""
+EVERY_ACK = 500
+"""Where a run has more acknowledgements than that, every second one is compared up to 500 more, then every
+third, and so on."""
+EVERY_BYTES = 1 << 29
+"""The same of bytes that were read for it."""
 
 
-def check_at_acknowledgements(spec: TrialSpec, target: Target, work: Path, count: int) -> int:
-    """Compares the files of runs in the new folder `work` at the first, the middle and the last of `count`
-    acknowledgements, and returns how many of them were reached: a run may have fewer than another. Raises
-    CensusError naming acknowledgement, file and range."""
-    return sum(
-        _check(spec, target, work, number) for number in sorted({1, (count + 1) // 2, count})
-    )
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """At how many of its acknowledgements the files of a run were compared with its recording."""
+
+    acknowledgements: int
+    of: int
+
+    def __add__(self, other: Compared) -> Compared:
+        return Compared(self.acknowledgements + other.acknowledgements, self.of + other.of)
+
+
+def check_at_acknowledgements(spec: TrialSpec, target: Target, work: Path) -> Compared:
+    """Compares the files of a run in the new folder `work` at its acknowledgements. Raises CensusError naming
+    acknowledgement, file and range."""
+    command = _lay_out(spec, target, work)
+    env = target.preload_env(work / "data", work / "trace", None)
+    name = f"tornpage-pause-{os.getpid()}-{xxhash.xxh3_64_hexdigest(str(work).encode())}"
+    pauses = _Pauses(name, work, RecordedFiles(target.unrecorded, work / "found"))
+    with pauses:
+        command = replace(command, deadline_s=SLOWER * command.deadline_s, fork=None)
+        command.run({**env, **WHOLE, "TORNPAGE_PAUSE": name})
+    if pauses.problem:
+        raise CensusError(
+            f"at acknowledgement {pauses.compared.of} of a run: the recorded stream is not what happened: "
+            f"{pauses.problem}"
+        )
+    return pauses.compared
 
 
 def run_stopped(spec: TrialSpec, target: Target, work: Path, fault: Fault) -> Trace:
     """Runs the workload of `spec` in the new folder `work` until this fault kills it, if it does. Returns the
     recording; the crashed files are in work/data, those that were there before the run in work/found."""
+    command = _lay_out(spec, target, work)
+    (work / "plan").write_text(compile_plan((fault,)), "ascii")
+    env = target.preload_env(work / "data", work / "trace", work / "plan")
+    command.run({**env, **WHOLE}, may_be_killed=True)
+    return Trace.load(work / "trace")
+
+
+def _lay_out(spec: TrialSpec, target: Target, work: Path) -> Command:
+    """The command of a run in work/data."""
     remove_image(work)
     data, found = work / "data", work / "found"
     found.mkdir(parents=True)
@@ -45,21 +87,59 @@ def run_stopped(spec: TrialSpec, target: Target, work: Path, fault: Fault) -> Tr
     copy_image(found, data)
     script = generate(spec.workload, spec.params, spec.workload_seed)
     (work / "script").write_text(script.text, "ascii")
-    (work / "plan").write_text(compile_plan((fault,)), "ascii")
-    command = target.run_command(data, work / "script", spec.options)
-    env = target.preload_env(data, work / "trace", work / "plan")
-    command.run({**env, **WHOLE}, may_be_killed=True)
-    return Trace.load(work / "trace")
+    return target.run_command(data, work / "script", spec.options)
 
 
-def _check(spec: TrialSpec, target: Target, work: Path, number: int) -> bool:
-    trace = run_stopped(spec, target, work, Fault(FaultKind.MARK, number, Action.KILL, text=ACK))
-    if not trace.fired:
-        return False
-    difference = stream_difference(trace, work / "data", target.unrecorded, work / "found")
-    if difference:
-        raise CensusError(
-            f"stopped at acknowledgement {number} of a run: the recorded stream is not what happened: "
-            f"{difference}"
-        )
-    return True
+class _Pauses:
+    """Answers the recorder on its socket: behind each acknowledgement, when the files are compared. problem:
+    the first difference; compared.of: the acknowledgement that showed it."""
+
+    def __init__(self, name: str, work: Path, files: RecordedFiles) -> None:
+        """name: of the abstract socket."""
+        self.problem = ""
+        self.compared = Compared(0, 0)
+        self._work, self._files = work, files
+        self._trace: GrowingTrace | None = None
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(f"\0{name}")
+        self._listener.listen()
+        self._thread = threading.Thread(target=self._answer, daemon=True)
+
+    def __enter__(self) -> _Pauses:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Behind the end of the run."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listener.close()
+        if self._trace is not None:
+            self._trace.__exit__()
+
+    def _answer(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # shut down
+                return
+            with connection:
+                if not self.problem:
+                    self._pause()
+
+    def _pause(self) -> None:
+        done, number = self.compared.acknowledgements, self.compared.of + 1
+        stride = 1 + max(done // EVERY_ACK, self._files.read_bytes // EVERY_BYTES)
+        due = number % stride == 0
+        try:
+            self.problem = self._compare() if due else ""
+        except (OSError, TraceError) as error:
+            self.problem = str(error)
+        self.compared = Compared(done + due, number)
+
+    def _compare(self) -> str:
+        if self._trace is None:
+            self._trace = GrowingTrace(self._work / "trace")
+        problem = self._files.follow(self._trace.more())
+        data = self._work / "data"
+        return problem or self._files.difference(self._trace.under_way, data, all_=False)

@@ -127,7 +127,7 @@ def _to_json(
     return {
         "commits": admission.commits,
         "repeatable": admission.repeatable,
-        "not_audited": admission.not_audited,
+        "not_audited": admission.audited.missing,
         "control": seen.control,
         "vacuous": bool(seen.vacuous),
         "runs": [

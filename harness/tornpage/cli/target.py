@@ -100,11 +100,13 @@ def get(
 
 def audit_text(seen: Admission) -> str:
     """Whether all that changes files is known to be in the recording."""
-    if seen.not_audited:
-        return (
-            f"not audited: {seen.not_audited}: a call that the recorder does not see stays unseen"
-        )
-    return "an audit has seen no other call that changes them"
+    compared = seen.audited.compared
+    text = f"at {compared.acknowledgements:,} of {compared.of:,} acknowledgements too; "
+    if seen.audited.missing:
+        reason = seen.audited.missing
+        return f"{text}not audited: {reason}: a call that the recorder does not see stays unseen"
+    seen_too = f"nor in {seen.audited.recoveries} recoveries"
+    return f"{text}an audit has seen no other call that changes them, {seen_too}"
 
 
 def target_file(text: str) -> str:

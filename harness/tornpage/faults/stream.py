@@ -8,16 +8,19 @@ May import: image, sparse, trace.
 
 from __future__ import annotations
 
+import copy
 import fnmatch
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tornpage.faults.image import files_below
 from tornpage.faults.sparse import SparseFile
-from tornpage.faults.trace import WRITE_PAYLOAD, Event, Op, Trace
+from tornpage.faults.trace import WRITE_PAYLOAD, Call, Event, Op, Trace
 
-__all__ = ["is_ignored", "stream_difference", "unseen_changes"]
+__all__ = ["RecordedFiles", "is_ignored", "stream_difference", "unseen_changes"]
 
 CREATED = 1
 DIRECTORY = 2
@@ -26,6 +29,12 @@ PLAYED = frozenset((Op.OPEN, Op.WRITE, Op.TRUNCATE, Op.FALLOCATE, Op.RENAME, Op.
 KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
 """Modes of fallocate that are followed."""
 RENAME_EXCHANGE = 2
+WHOLE_FILE = (1 << 64) - 1
+"""Length of a call under way that may change all of a file: its size too."""
+SMALL_BYTES = 1 << 20
+"""So much is read without asking whether it has changed."""
+TICK_NS = 50_000_000
+"""Longer than the clock of files stands still."""
 
 
 def unseen_changes(trace: Trace, ignored: Sequence[str]) -> str:
@@ -47,28 +56,99 @@ def stream_difference(
     """How the files of a directory differ from what the stream gives of those that were `found` before
     it (None: there were none), as "ibdata1 differs in bytes 16384-16391"; "" if they do not. The trace
     must have contents."""
-    disk = _Disk(files_below(found) if found is not None else {}, ignored)
-    for event in trace.events(kinds=PLAYED):
-        problem = disk.play(trace, event)
-        if problem:
-            return problem
-    expected = {path: disk.files[number] for path, number in disk.names.items()}
-    there = files_below(data)
-    for path in sorted({*expected, *there}):
-        if is_ignored(path, ignored):
-            continue
-        if path not in there:
-            return f"{path} is not there"
-        if path not in expected:
-            return f"{path} was not seen to be created"
-        content = SparseFile.read(there[path])
-        for call in trace.under_way:  # nobody knows what of it was done
-            if call.file == disk.names[path]:
-                expected[path].take_over(content, call.offset, call.offset + call.length)
-        problem = _difference(expected[path], content)
-        if problem:
-            return f"{path} {problem}"
-    return ""
+    files = RecordedFiles(ignored, found)
+    return files.follow(trace) or files.difference(lambda: trace.under_way, data)
+
+
+class RecordedFiles:
+    """What a recording makes of the files that were there before it, and how those of a directory differ. It
+    may be told of a recording in parts, and of the files after each."""
+
+    def __init__(self, ignored: Sequence[str], found: Path | None = None) -> None:
+        """found: folder with what was there before; None: nothing. ignored: patterns of files of which
+        nothing is wanted."""
+        self._ignored = ignored
+        self._disk = _Disk(files_below(found) if found is not None else {}, ignored)
+        self._touched: set[int] = set()
+        self._seen: dict[str, _Looked] = {}
+        self.read_bytes = 0
+        """Of files that were read for a comparison, all together."""
+
+    def follow(self, trace: Trace) -> str:
+        """Plays these events, the ones behind those before; what cannot be followed, else ""."""
+        for event in trace.events(kinds=PLAYED):
+            problem = self._disk.play(trace, event)
+            if problem:
+                return problem
+            self._touched.add(event.file)
+        return ""
+
+    def difference(
+        self, under_way: Callable[[], Sequence[Call]], data: Path, *, all_: bool = True
+    ) -> str:
+        """How the files of a directory differ from what was played, as "ibdata1 differs in bytes
+        16384-16391"; "" if they do not. under_way: asked behind each file that was read, since calls may
+        begin meanwhile. all_: read every file; else where they are large only those that the events since the
+        last time, or a look at their times and sizes, say have changed."""
+        disk = self._disk
+        expected = {path: disk.files[number] for path, number in disk.names.items()}
+        there = files_below(data)
+        all_ = all_ or sum(path.stat().st_size for path in there.values()) <= SMALL_BYTES
+        for path in sorted({*expected, *there}):
+            if is_ignored(path, self._ignored):
+                continue
+            if path not in there:
+                return f"{path} is not there"
+            if path not in expected:
+                return f"{path} was not seen to be created"
+            number, looked, seen = disk.names[path], _look(there[path]), self._seen.pop(path, None)
+            if all_ or number in self._touched or seen is None or not seen.is_still(looked):
+                content = SparseFile.read(there[path])
+                self.read_bytes += content.size
+                calls = [call for call in under_way() if call.file == number]
+                problem = _difference(_as_may_be(expected[path], content, calls), content)
+                if problem:
+                    return f"{path} {problem}"
+                if calls:
+                    continue  # it is read again
+            self._seen[path] = looked
+        self._touched.clear()
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What says whether a file has changed since it was looked at. recent: it had changed so shortly before
+    that a later change may have the same time."""
+
+    inode: int
+    size: int
+    changed_ns: int
+    recent: bool
+
+    def is_still(self, now: _Looked) -> bool:
+        """Nothing has changed since."""
+        mine = (self.inode, self.size, self.changed_ns)
+        return not self.recent and mine == (now.inode, now.size, now.changed_ns)
+
+
+def _look(path: Path) -> _Looked:
+    """Before it is read."""
+    now = time.time_ns()
+    found = path.stat()
+    changed = max(found.st_ctime_ns, found.st_mtime_ns)
+    return _Looked(found.st_ino, found.st_size, changed, recent=changed > now - TICK_NS)
+
+
+def _as_may_be(expected: SparseFile, found: SparseFile, calls: Sequence[Call]) -> SparseFile:
+    """What calls under way may have done is as it was found: nobody knows what of it was done."""
+    if any(call.length == WHOLE_FILE for call in calls):
+        return found
+    if calls:
+        expected = copy.deepcopy(expected)
+    for call in calls:
+        expected.take_over(found, call.offset, call.offset + call.length)
+    return expected
 
 
 class _Disk:

@@ -35,6 +35,7 @@ __all__ = [
     "Damage",
     "Event",
     "FilePaths",
+    "GrowingTrace",
     "Mark",
     "Op",
     "Trace",
@@ -186,6 +187,7 @@ class Trace:
                     raise TraceError(f"{path}: not a trace file: shorter than its header")
                 (committed,) = struct.unpack_from("<Q", header, 8)
                 size = os.fstat(file.fileno()).st_size
+                calls = _calls_under_way(file.fileno(), header)
                 wanted = min(max(committed, HEADER_SIZE), size)
                 data: bytes | mmap.mmap
                 if mapped:
@@ -193,15 +195,9 @@ class Trace:
                 else:
                     file.seek(0)
                     data = file.read(wanted)
-                (at,) = struct.unpack_from("<Q", header, CALLS_AT)
-                calls = (
-                    os.pread(file.fileno(), CALLS_BYTES, at)
-                    if 0 < at <= size - CALLS_BYTES
-                    else b""
-                )
         except OSError as error:
             raise TraceError(f"{path}: {error.strerror}") from error
-        return cls(data, [Call(*call) for call in CALL.iter_unpack(calls) if call[0]])
+        return cls(data, calls)
 
     @property
     def fired(self) -> bool:
@@ -353,6 +349,44 @@ class Trace:
             for event in self.events():
                 last = event
         return last if last is not None and last.kind == Op.KILL else None
+
+
+def _calls_under_way(fd: int, header: bytes) -> list[Call]:
+    (at,) = struct.unpack_from("<Q", header, CALLS_AT)
+    calls = b""
+    if 0 < at <= os.fstat(fd).st_size - CALLS_BYTES:
+        calls = os.pread(fd, CALLS_BYTES, at)
+    return [Call(*call) for call in CALL.iter_unpack(calls) if call[0]]
+
+
+class GrowingTrace:
+    """A recording that is being written. Closed by leaving its context."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError."""
+        self._file = path.open("rb", buffering=0)
+        self._at = HEADER_SIZE
+
+    def __enter__(self) -> GrowingTrace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def more(self) -> Trace:
+        """What has been recorded since the last time."""
+        fd = self._file.fileno()
+        header = os.pread(fd, HEADER_SIZE, 0)
+        (committed,) = struct.unpack_from("<Q", header, 8)
+        new = os.pread(fd, committed - self._at, self._at) if committed > self._at else b""
+        self._at += len(new)
+        whole = header[:8] + struct.pack("<Q", HEADER_SIZE + len(new)) + header[16:]
+        return Trace(whole + new)
+
+    def under_way(self) -> list[Call]:
+        """Writes and changes of sizes that have begun and are not recorded yet."""
+        fd = self._file.fileno()
+        return _calls_under_way(fd, os.pread(fd, HEADER_SIZE, 0))
 
 
 def refusal(path: Path) -> str:

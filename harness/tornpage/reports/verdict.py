@@ -92,7 +92,7 @@ class LookedAt:
     @property
     def text(self) -> str:
         """In one line."""
-        missed = _missed(self.not_exercised) + _not_audited([self.examined])
+        missed = _missed(self.not_exercised) + _audited([self.examined])
         return f"{self.subject}, {self.extent}{missed}"
 
     @property
@@ -131,6 +131,11 @@ class LookedAt:
             data |= {
                 "control": self.examined.control,
                 "not_audited": self.examined.not_audited,
+                "audited": {
+                    "compared": self.examined.compared,
+                    "acknowledgements": self.examined.acknowledgements,
+                    "recoveries": self.examined.recoveries,
+                },
             }
         return data
 
@@ -251,7 +256,7 @@ def verdict_of_runs(summaries: Sequence[Summary], *, only_news: bool = False) ->
     known = {seen.bug.id for summary in summaries if summary.violations for seen in summary.bugs}
     first = [_several(len(known), "known bug")] if known else []
     text = "; ".join([*first, abouts[0].subject, *fine])
-    text += _missed(not_exercised(abouts)) + _not_audited([about.examined for about in abouts])
+    text += _missed(not_exercised(abouts)) + _audited([about.examined for about in abouts])
     return Verdict(Word.KNOWN if known else Word.CLEAN, code, text)
 
 
@@ -291,7 +296,7 @@ def verdict_of_night(night: NightSummary, *, only_news: bool = False) -> Verdict
     text = (
         f"{targets}, {_several(len(night.runs), 'run')}, {_several(night.crashes, 'crash', 'es')}"
     )
-    text += _missed(night.not_reached) + _not_audited(night.examined)
+    text += _missed(night.not_reached) + _audited(night.examined)
     known = any(one.count for one in night.bugs)
     return Verdict(Word.KNOWN if known else Word.CLEAN, code, text)
 
@@ -347,10 +352,13 @@ def _missed(names: Sequence[str]) -> str:
     return f"; not exercised: {shown}" + (f" and {more} more" if more > 0 else "")
 
 
-def _not_audited(examined: Sequence[Examined | None]) -> str:
-    """As an end of a line: a change that no recording has may have been there unseen."""
-    reasons = [one.not_audited for one in examined if one is not None and one.not_audited]
-    return "".join(f"; not audited: {reason}" for reason in dict.fromkeys(reasons))
+def _audited(examined: Sequence[Examined | None]) -> str:
+    """As an end of a line: how far a change that no recording has would have been seen, and where it may have
+    been there unseen."""
+    known = [one for one in examined if one is not None]
+    told = [one.audited for one in known if one.audited]
+    told += [f"not audited: {one.not_audited}" for one in known if one.not_audited]
+    return "".join(f"; {text}" for text in dict.fromkeys(told))
 
 
 def _several(count: int, what: str, ending: str = "s") -> str:

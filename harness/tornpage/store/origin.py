@@ -18,13 +18,18 @@ OURS = frozenset({"campaign", "explorer", "harness", "judge", "launcher", "prelo
 class Examined:
     """What comes before any verdict on a target file. work: hash of target, options and workload; states: of
     the control, a disk whose every fsync is a lie, 0 where that cannot be made; kinds: how many kinds of them
-    broke the promise; blind: configurations of which none did; not_audited: why one was not."""
+    broke the promise; blind: configurations of which none did; not_audited: why one was not; compared: at so
+    many of the acknowledgements of its runs their files were compared with their recordings; recoveries:
+    images whose recovery was audited."""
 
     work: str
     states: int = 0
     kinds: int = 0
     blind: tuple[str, ...] = ()
     not_audited: str = ""
+    compared: int = 0
+    acknowledgements: int = 0
+    recoveries: int = 0
 
     @property
     def vacuous(self) -> str:
@@ -36,6 +41,14 @@ class Examined:
             "promise, so that this set-up cannot find anything: does the run change enough between its "
             "syncs, and does recover read what is there?"
         )
+
+    @property
+    def audited(self) -> str:
+        """How far runs were looked at from outside, "" if they were not."""
+        if not self.acknowledgements:
+            return ""
+        acks = f"{self.compared:,} of {self.acknowledgements:,} acknowledgements"
+        return f"audited: {acks}, {self.recoveries} recoveries"
 
     @property
     def control(self) -> dict[str, int]:

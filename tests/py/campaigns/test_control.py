@@ -13,11 +13,13 @@ import pytest
 from builders import make_spec
 
 from tornpage.campaigns import control, runner
+from tornpage.campaigns.admission import Audited
 from tornpage.campaigns.control import LIE, PORTIONS, examine_runs, work_key
 from tornpage.campaigns.crew import Crew, QuietProgress
 from tornpage.campaigns.fitting import Opened, open_campaign
 from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.powerloss import Exploration, Scope
+from tornpage.campaigns.stopped import Compared
 from tornpage.store.origin import Examined, Origin
 from tornpage.store.store import Store
 from tornpage.targets.command.skeleton import Language, write_skeleton
@@ -77,14 +79,16 @@ def test_more_states_only_where_none_was_broken(
 
     monkeypatch.setattr(control, "recorded_run", recorded)
     monkeypatch.setattr(control, "explore", explored)
-    monkeypatch.setattr(control, "audit_runs", lambda *_: "no ptrace")
+    monkeypatch.setattr(control, "audit_runs", lambda *_: Audited("no ptrace", Compared(7, 8), 3))
     works = [make_spec(0)]
     found = examine_runs(opened.target, works, tmp_path, crew)
     assert (tuple(seen), found.kinds, found.states) == (tuple(asked), kinds, asked[-1])
     assert bool(found.vacuous) is (kinds == 0)
     assert found.blind == (() if kinds else (works[0].config,))
     assert found.not_audited == "no ptrace"
-    assert examine_runs(opened.target, works, tmp_path, crew, "").not_audited == ""
+    assert (found.compared, found.acknowledgements, found.recoveries) == (7, 8, 3)
+    before = Audited("", Compared(1, 1), 4)
+    assert examine_runs(opened.target, works, tmp_path, crew, before).not_audited == ""
 
 
 def test_options_and_work_are_controlled_each(opened: Opened) -> None:

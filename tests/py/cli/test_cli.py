@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from called import called
 
-from tornpage.campaigns.admission import Admission
+from tornpage.campaigns.admission import Admission, Audited
+from tornpage.campaigns.stopped import Compared
 from tornpage.cli.options import seconds_of
 from tornpage.cli.target import audit_text
 from tornpage.store.store import Store
@@ -151,6 +152,11 @@ main()
 
 def test_an_admission_without_an_audit_says_why() -> None:
     """Never silently: the reason stands in the line of `check` and `try`."""
-    seen = Admission(1, 1, 1, 1, 1, True, {}, "Operation not permitted")
-    assert audit_text(seen).startswith("not audited: Operation not permitted")
-    assert "not audited" not in audit_text(replace(seen, not_audited=""))
+    audited = Audited("Operation not permitted", Compared(1000, 3000), 0)
+    seen = Admission(1, 1, 1, 1, 1, True, {}, audited)
+    told = audit_text(seen)
+    assert told.startswith(
+        "at 1,000 of 3,000 acknowledgements too; not audited: Operation not permitted"
+    )
+    told = audit_text(replace(seen, audited=replace(audited, missing="", recoveries=4)))
+    assert "not audited" not in told and told.endswith("nor in 4 recoveries")

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from fake_trace import FakeTrace
 
-from tornpage.faults.stream import RENAME_EXCHANGE, stream_difference
-from tornpage.faults.trace import Op
+from tornpage.faults import stream
+from tornpage.faults.stream import RENAME_EXCHANGE, WHOLE_FILE, RecordedFiles, stream_difference
+from tornpage.faults.trace import Call, GrowingTrace, Op, Trace
 
 
 @pytest.mark.parametrize(
@@ -27,3 +28,95 @@ def test_renames_that_are_not_followed(
     trace = FakeTrace().record(Op.RENAME, flags=flags, payload=names).trace()
     assert stream_difference(trace, tmp_path, ()) == told
     assert stream_difference(trace, tmp_path, ("f", "g")) == ""
+
+
+def put(fake: FakeTrace, offset: int, data: bytes) -> FakeTrace:
+    """A write to the first file, with its contents."""
+    length = len(data)
+    return fake.record(
+        Op.WRITE, flags=1, file=1, offset=offset, length=length, result=length, payload=data
+    )
+
+
+def recorded() -> Trace:
+    """A file f with one write."""
+    return put(FakeTrace().open("f", created=True), 0, b"recorded").trace()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (Call(1, 0, 4), "f differs in bytes 6-6"),
+        (Call(1, 4, 4), ""),
+        (Call(1, 0, WHOLE_FILE), ""),
+        (Call(2, 0, WHOLE_FILE), "f differs in bytes 6-6"),
+    ],
+)
+def test_what_is_under_way_may_be_there_or_not(tmp_path: Path, call: Call, told: str) -> None:
+    """Bytes of a write, or all of a file whose size is at stake; of no other file."""
+    trace = recorded()
+    (tmp_path / "f").write_bytes(b"recordEd")
+    trace.under_way = (call,)
+    assert stream_difference(trace, tmp_path, ()) == told
+
+
+def test_a_call_that_begins_while_a_file_is_read_counts(tmp_path: Path) -> None:
+    """Who is asked before the file is read does not know it yet."""
+    trace = recorded()
+    files = RecordedFiles(())
+    assert files.follow(trace) == ""
+    (tmp_path / "f").write_bytes(b"recorded")
+    calls: list[Call] = []
+
+    def under_way() -> list[Call]:
+        assert files.read_bytes > 0
+        return calls
+
+    assert files.difference(under_way, tmp_path) == ""
+    (tmp_path / "f").write_bytes(b"recordEd")
+    calls.append(Call(1, 6, 1))
+    assert files.difference(under_way, tmp_path) == ""
+    calls.clear()
+    assert files.difference(under_way, tmp_path, all_=False) == "f differs in bytes 6-6"
+
+
+def test_a_large_file_is_read_when_it_may_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its times, its size, its inode or the recording; and where it had changed so shortly before the last
+    look that the clock may stand where it stood."""
+    trace = recorded()
+    (tmp_path / "f").write_bytes(b"recorded")
+    look = {"now": (1, 8, 100, True)}
+    monkeypatch.setattr(stream, "SMALL_BYTES", 0)
+    monkeypatch.setattr(stream, "_look", lambda _path: stream._Looked(*look["now"]))
+    files = RecordedFiles(())
+    assert files.follow(trace) == ""
+
+    def read(*now: int, recent: bool = False) -> bool:
+        before = files.read_bytes
+        look["now"] = (*now, recent)  # type: ignore[assignment]
+        assert files.difference(list, tmp_path, all_=False) == ""
+        return files.read_bytes > before
+
+    assert read(1, 8, 100, recent=True)
+    assert read(1, 8, 100)  # behind one that was recent
+    assert not read(1, 8, 100)
+    assert read(2, 8, 100) and not read(2, 8, 100)
+    assert read(2, 8, 101) and not read(2, 8, 101)
+    more = put(FakeTrace(), 0, b"recorded").trace()
+    assert files.follow(more) == "" and read(2, 8, 101)
+
+
+def test_a_recording_that_grows_is_read_in_parts(tmp_path: Path) -> None:
+    """Each record once, in order, as far as it is committed."""
+    fake = put(FakeTrace().open("f", created=True), 0, b"one")
+    path = tmp_path / "trace"
+    path.write_bytes(fake.data())
+    with GrowingTrace(path) as growing:
+        assert [event.kind for event in growing.more().events()] == [Op.OPEN, Op.WRITE]
+        assert list(growing.more().events()) == []
+        path.write_bytes(put(fake, 3, b"two").data())
+        (event,) = growing.more().events()
+        assert (event.kind, event.offset) == (Op.WRITE, 3)
+        assert growing.under_way() == []

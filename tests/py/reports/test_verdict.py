@@ -185,6 +185,15 @@ def test_what_came_before_a_run_stands_in_its_verdict() -> None:
     data = looked_at(unseen).to_json()
     assert (data["control"], data["not_audited"]) == ({"states": 25, "kinds": 2}, "no ptrace")
     assert unseen.to_json("", Path())["control"] == {"states": 25, "kinds": 2}
+    audited = replace(UNSEEN, not_audited="", compared=1000, acknowledgements=3000, recoveries=4)
+    some = kills(make_result(0), run=of_target_file(audited))
+    told = "I/O errors; audited: 1,000 of 3,000 acknowledgements, 4 recoveries"
+    assert verdict_of(some).line.endswith(told)
+    assert looked_at(some).to_json()["audited"] == {
+        "compared": 1000,
+        "acknowledgements": 3000,
+        "recoveries": 4,
+    }
     without = kills(make_result(0), run=of_target_file(Examined("w")))
     assert looked_at(without).not_exercised[0] == "control"
 
