@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -260,4 +261,34 @@ def test_each_campaign_has_its_own_target(tornpage: Tornpage, tmp_path: Path) ->
     night = tornpage("nightly", files[1], "--seed", "1")
     assert (night.code, {*standings(night).values()}) == (0, {"gone"}), night.text
     again = tornpage("nightly", files[1], "--target", str(fixed / "mydb.toml"), "--seed", "1")
-    assert (again.code, {*standings(again).values()}) == (1, {"again"}), again.text
+    assert (again.code, {*standings(again).values()}) == (1, {"back"}), again.text
+
+
+def test_a_bug_that_comes_back_is_red(tornpage: Tornpage, tmp_path: Path) -> None:
+    """Nights of a store that is right, wrong, right and wrong again, where only news count: whoever fixed it
+    and said nothing hears of it. The night after that knows it. The list and JUnit agree."""
+    write_skeleton("mydb", Language.PYTHON, tmp_path)
+    (tmp_path / "x.toml").write_text(OWN, "utf-8")
+    store, junit = tmp_path / "mydb" / "store.py", tmp_path / "junit.xml"
+    right = store.read_text("utf-8")
+    wrong = right.replace("os.fsync(log)", "id(log)")
+    told = []
+    for seed, text in enumerate((right, wrong, right, wrong, wrong), 1):
+        store.write_text(text, "utf-8")
+        words = ("--seed", str(seed), "--fail-on", "new", "--junit", str(junit))
+        night = tornpage("nightly", str(tmp_path / "x.toml"), *words)
+        listed = tornpage("bugs", "--status", "new").data["bugs"]
+        if seed == 2:
+            for bug in listed:
+                tornpage("bugs", str(bug["id"]), "--mark", "known", "--reason", "seen")
+        failures = "<failure" in junit.read_text("utf-8")
+        told.append((night.code, {*standings(night).values()}, len(listed) > 0, failures))
+    assert told == [
+        (0, set(), False, False),
+        (1, {"new"}, True, True),
+        (0, {"gone"}, False, False),
+        (1, {"back"}, True, True),
+        (0, {"again"}, True, False),
+    ]
+    for bug in listed:
+        assert re.fullmatch(r"came back in run [0-9]+; it was known: seen", bug["reason"])

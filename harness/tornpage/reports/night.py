@@ -22,7 +22,7 @@ class Standing(StrEnum):
 
     NEW = "new"
     BACK = "back"
-    """It was fixed."""
+    """It was fixed, or did not show any more."""
     AGAIN = "again"
     """It is still there."""
     GONE = "gone"

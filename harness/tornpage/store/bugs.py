@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, select
+from sqlalchemy import ColumnElement, Connection, Row, or_, select
 
 from tornpage.oracle.root import Root, roots_of
 from tornpage.store import schema
@@ -22,6 +22,8 @@ from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Violation
 
 __all__ = [
+    "NOT_SHOWN",
+    "SHOWN",
     "Bug",
     "BugStatus",
     "Novelty",
@@ -38,11 +40,15 @@ __all__ = [
 ]
 
 
+SHOWN, NOT_SHOWN = "reproduced", "not reproduced"
+"""What became of a bug that was played again, where it could be (memory.Answer)."""
+
+
 class BugStatus(StrEnum):
     """What a person, or a night, thinks of a bug."""
 
     NEW = "new"
-    """Nobody has looked at it yet; or it came back after it was fixed."""
+    """Nobody has looked at it yet; or it came back."""
     KNOWN = "known"
     FIXED = "fixed"
     IGNORED = "ignored"
@@ -54,7 +60,7 @@ class Novelty(StrEnum):
 
     NEW = "new"
     BACK = "back"
-    """It had been fixed."""
+    """It had been fixed, or played again it did not show, and nothing has shown it since."""
     AGAIN = "again"
 
 
@@ -219,10 +225,39 @@ def _find_or_add(
         assert added.inserted_primary_key is not None, "it is the row's id"
         return int(added.inserted_primary_key[0]), Novelty.NEW
     bug, status, reason = known
-    if status != BugStatus.FIXED:
+    gone = _gone_in(db, bug, where.run)
+    if status == BugStatus.IGNORED or (status != BugStatus.FIXED and gone is None):
         return bug, Novelty.AGAIN
-    mark_bug(db, bug, BugStatus.NEW, f"came back in run {where.run}; it was fixed: {reason}")
+    was = f"it was {status}" if status != BugStatus.NEW else f"run {gone} did not show it any more"
+    reason = f"came back in run {where.run}; {was}" + (f": {reason}" if reason else "")
+    mark_bug(db, bug, BugStatus.NEW, reason)
     return bug, Novelty.BACK
+
+
+def _gone_in(db: Connection, bug: int, run: int) -> int | None:
+    """The run before this one that played the bug again and did not see it, if nothing has shown it since.
+    What was played in the night of this run does not count: that one play did not show it is no news of a
+    bug that is still there."""
+    played, runs = schema.replay, schema.run
+    night = db.execute(select(runs.c.night).where(runs.c.id == run)).scalar_one()
+    before = [] if night is None else [or_(runs.c.night.is_(None), runs.c.night != night)]
+    last = db.execute(
+        select(played.c.run, played.c.answer)
+        .join(runs, runs.c.id == played.c.run)
+        .where(
+            played.c.bug == bug,
+            played.c.run < run,
+            played.c.answer.in_((SHOWN, NOT_SHOWN)),
+            *before,
+        )
+        .order_by(played.c.run.desc())
+        .limit(1)
+    ).one_or_none()
+    if last is None or last.answer != NOT_SHOWN:
+        return None
+    seen = schema.sighting.c
+    since = select(seen.run).where(seen.bug == bug, seen.run >= last.run).limit(1)
+    return None if db.execute(since).first() else int(last.run)
 
 
 def widen(db: Connection, bug: int, invariants: Iterable[int]) -> None:

@@ -16,6 +16,8 @@ from sqlalchemy import Connection, Row, column, select, table
 
 from tornpage.store import schema
 from tornpage.store.bugs import (
+    NOT_SHOWN,
+    SHOWN,
     Bug,
     BugStatus,
     Reproducer,
@@ -37,8 +39,8 @@ __all__ = ["Answer", "MemoryStore", "Night", "Replayed", "RunFacts"]
 class Answer(StrEnum):
     """What became of a finding that was played again."""
 
-    REPRODUCED = "reproduced"
-    NOT_REPRODUCED = "not reproduced"
+    REPRODUCED = SHOWN
+    NOT_REPRODUCED = NOT_SHOWN
     NOT_PLAYED = "cannot be played"
 
 

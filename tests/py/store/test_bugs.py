@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from builders import make_result, make_spec
 
 from tornpage.campaigns.prune import prune_runs
 from tornpage.store.bugs import BugStatus, Novelty, Reproducer
+from tornpage.store.memory import Answer, Replayed
 from tornpage.store.origin import Origin
 from tornpage.store.rows import CensusRow
 from tornpage.store.store import Store
@@ -21,10 +23,10 @@ TORN = Violation(5, "recovery refused: torn page 5 of ibdata1: no doublewrite co
 LOST = Violation(1, "acknowledged commits are missing: prefix 3 found, at least 4 acknowledged")
 
 
-def begin(store: Store, build: str = "b1") -> int:
+def begin(store: Store, build: str = "b1", night: int | None = None) -> int:
     """A run of the engine of this hash."""
     origin = Origin(started=f"2026-11-2{build[1:]}", programs={"engine": build, "harness": "h"})
-    return store.begin_run("smoke", "engine", 1, 9, {"name": "smoke"}, origin).id
+    return store.begin_run("smoke", "engine", 1, 9, {"name": "smoke"}, origin, night).id
 
 
 def broken(number: int, *violations: Violation) -> TrialResult:
@@ -108,6 +110,48 @@ def test_a_fixed_bug_that_comes_back_is_new_again(tmp_path: Path) -> None:
             assert store.sightings(run)[1].novelty is Novelty.AGAIN
         with pytest.raises(ConfigError, match="no bug 7"):
             store.mark_bug(7, BugStatus.KNOWN, "")
+
+
+def test_a_bug_that_did_not_show_any_more_comes_back(tmp_path: Path) -> None:
+    """By a play that did not show it, not by silence; by one of the very night, or before another sighting,
+    it does not: it was there all the time. An ignored one never does."""
+    with Store(tmp_path / "s.db") as store:
+
+        def sees(night: int | None = None) -> Novelty:
+            run = begin(store, night=night)
+            add(store, run, broken(0, TORN))
+            add(store, run, broken(1, TORN))
+            return store.sightings(run)[1].novelty
+
+        def plays(answer: Answer, night: int | None = None) -> None:
+            store.put_replay(Replayed(begin(store, night=night), 1, answer, ""))
+
+        assert sees() is Novelty.NEW
+        begin(store)
+        assert sees() is Novelty.AGAIN, "silence"
+        plays(Answer.NOT_PLAYED)
+        assert sees() is Novelty.AGAIN
+        plays(Answer.NOT_REPRODUCED, night=7)
+        assert sees(7) is Novelty.AGAIN, "the night itself has seen it"
+        assert sees(8) is Novelty.AGAIN
+        plays(Answer.NOT_REPRODUCED)
+        plays(Answer.NOT_PLAYED)
+        assert sees() is Novelty.BACK
+        assert re.fullmatch(
+            r"came back in run [0-9]+; run [0-9]+ did not show it any more", store.bug(1).reason
+        )
+        assert sees() is Novelty.AGAIN
+        plays(Answer.NOT_REPRODUCED)
+        plays(Answer.REPRODUCED)
+        assert sees() is Novelty.AGAIN
+        store.mark_bug(1, BugStatus.KNOWN, "looked at")
+        plays(Answer.NOT_REPRODUCED, night=9)
+        assert sees(10) is Novelty.BACK
+        bug = store.bug(1)
+        assert bug.status is BugStatus.NEW and bug.reason.endswith("; it was known: looked at")
+        store.mark_bug(1, BugStatus.IGNORED, "by design")
+        plays(Answer.NOT_REPRODUCED)
+        assert (sees(), store.bug(1).status) == (Novelty.AGAIN, BugStatus.IGNORED)
 
 
 def test_a_bug_outlives_its_runs(tmp_path: Path) -> None:
