@@ -48,6 +48,12 @@ _OPTIONS = {"seed": "--seed", "target": "--target", "campaigns": "campaigns"} | 
 """What `tornpage nightly` calls the fields of a plan."""
 SEEDS = 1_000_000_000
 """Seeds of a night's runs are below: a person can read them."""
+FLOOR_S = 30.0
+"""A turn that is shorter comes to no crash: where not all campaigns can have as much, the others begin the
+next night."""
+OF_A_DAY = 100
+"""The first night of a day has the date as its seed; the others so many times that, and their number more."""
+SAID_BY_PROGRAMS = frozenset({"seed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +82,14 @@ class NightPlan:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """Who makes it. tell: gets a line after each run."""
+    """Who makes it. tell: gets a line after each run; clock: seconds, as time.monotonic()."""
 
     paths: Paths
     jobs: int
     out: Path
     progress: Progress
     tell: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
 
 
 def names_of_campaigns(paths: Paths, target: str) -> tuple[str, ...]:
@@ -101,11 +108,12 @@ def open_night(
     *,
     resume: bool,
     anew: bool,
-    said: Set[str] = frozenset(),
+    said: Set[str] = SAID_BY_PROGRAMS,
 ) -> Night:
     """The newest interrupted night if asked to resume, else, or if there is none to go on with and anew is
-    allowed, a new one. said: fields of the plan that somebody named, as of NightPlan.differs(). ConfigError:
-    there is none, its owner lives, it was made by other programs, or what is said is not its plan."""
+    allowed, a new one. said: fields of the plan that somebody named, as of NightPlan.differs(); a seed that
+    nobody named is not that of an earlier night. ConfigError: there is none, its owner lives, it was made by
+    other programs, or what is said is not its plan."""
     found = _interrupted(store, paths) if resume else None
     if found is not None:
         others = [_changed(found, paths), *_plan_of(found).differs(plan, said)]
@@ -120,7 +128,16 @@ def open_night(
         store.end_night(found.id, "failed")
     elif resume and not anew:
         raise ConfigError(f"{store.name}: no interrupted night to resume")
+    if "seed" not in said:
+        plan = replace(plan, seed=_unused(store, plan.seed))
     return store.begin_night(asdict(plan), _origin_of(_load(plan, paths)))
+
+
+def _unused(store: Store, seed: int) -> int:
+    """The seed, or one made of it, that no night has had."""
+    taken = {night.plan["seed"] for night in store.nights()}
+    others = (seed * OF_A_DAY + number for number in itertools.count(2))
+    return next(one for one in itertools.chain([seed], others) if one not in taken)
 
 
 def _interrupted(store: Store, paths: Paths) -> Night | None:
@@ -163,8 +180,9 @@ def _run_rest(store: Store, left: _Left, team: Team) -> None:
     for round_ in itertools.count():
         if left.is_over(round_):
             break
-        for place, opened in enumerate(left.campaigns):
-            left.run(opened, round_, len(left.campaigns) - place)
+        turns = left.turns()
+        for place, opened in enumerate(turns):
+            left.run(opened, round_, len(turns) - place)
 
 
 class _Left:
@@ -187,6 +205,16 @@ class _Left:
         if self.plan.seconds:
             return self._seconds() <= 0 or not self._alive()
         return round_ > 0
+
+    def turns(self) -> list[Opened]:
+        """The campaigns, first those whose last turn, in any night before this one, is the longest ago."""
+        earlier = [run for run in self._store.runs() if run.night not in (None, self._night.id)]
+
+        def last_turn(opened: Opened) -> int:
+            ours = replace(opened, campaign=self._chosen[_key(opened)])
+            return max((run.id for run in earlier if ours.did(run)), default=0)
+
+        return sorted(self.campaigns, key=last_turn)
 
     def past_findings(self, opened: Opened) -> Run | None:
         """The night's run of those of a target."""
@@ -248,11 +276,16 @@ class _Left:
         write_report(self._store, summary, self._team.paths, self._team.out)
         self._team.tell(self.line_of(self._store.run(summary.run.id)))
 
+    def _share(self, waiting: int) -> float:
+        """Seconds of a turn: as many turns as can have the floor share what is left."""
+        left = self._seconds()
+        return left / min(waiting, max(1, int(left // FLOOR_S)))
+
     @contextmanager
     def step(self, opened: Opened, waiting: int) -> Iterator[Crew]:
         """The crew of a run that may take its share of the time; what it takes is written down."""
-        clock = time.monotonic()
         team = self._team
+        began = team.clock()
         crew = Crew(
             team.paths,
             team.jobs,
@@ -262,11 +295,11 @@ class _Left:
             self._night.id,
         )
         if self.plan.seconds:
-            crew = replace(crew, stop_at=clock + self._seconds() / waiting)
+            crew = replace(crew, stop_at=began + self._share(waiting))
         try:
             yield crew
         finally:
-            self._store.add_night_seconds(self._night.id, time.monotonic() - clock)
+            self._store.add_night_seconds(self._night.id, team.clock() - began)
 
     def line_of(self, run: Run) -> str:
         """A run in one line."""

@@ -206,6 +206,11 @@ class MemoryStore(Database):
         self.write(lambda db: db.execute(change))
         return self.night(night)
 
+    def nights(self) -> list[Night]:
+        """All of them, by number."""
+        query = select(schema.night).order_by(schema.night.c.id)
+        return [_night(row) for row in self.read(lambda db: db.execute(query).all())]
+
     def add_night_seconds(self, night: int, seconds: float) -> None:
         """Adds time spent."""
         rows = schema.night

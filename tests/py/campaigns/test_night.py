@@ -55,10 +55,15 @@ class Runs:
         self.made: list[tuple[str, int, str]] = []
         self.fails: set[str] = set()
         self.outcome = Outcome.CLEAN
+        self.now = 0.0
+        self.costs: float | None = 1.0
+        self.shares: list[float] = []
 
     def run(self, store: Store, chosen: Campaign, target: str, crew: Crew) -> Summary:
         """As run_campaign()."""
         self.made.append((chosen.name, chosen.seed, target))
+        self.shares.append(crew.stop_at - self.now)
+        self.now += self.shares[-1] if self.costs is None else self.costs
         settings = chosen.model_dump(mode="json")
         run = store.begin_run(
             chosen.name, target, chosen.seed, 1, settings, crew.origin, crew.night
@@ -83,12 +88,12 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
 
 
 @pytest.fixture
-def spend(tmp_path: Path) -> Callable[..., NightSummary]:
+def spend(tmp_path: Path, runs: Runs) -> Callable[..., NightSummary]:
     """A night of these campaigns, in one store."""
 
-    def whole(*names: str, target: str = "", seed: int = 1) -> NightSummary:
-        plan = NightPlan(seed, target, names, (), 0.0)
-        team = Team(PATHS, 1, tmp_path, QuietProgress(), lambda _line: None)
+    def whole(*names: str, target: str = "", seed: int = 1, seconds: float = 0.0) -> NightSummary:
+        plan = NightPlan(seed, target, names, (), seconds)
+        team = Team(PATHS, 1, tmp_path, QuietProgress(), lambda _line: None, lambda: runs.now)
         with Store(tmp_path / "s.db") as store:
             opened = open_night(store, plan, PATHS, tmp_path, resume=False, anew=True)
             return run_night(store, opened, team)
@@ -139,6 +144,58 @@ def test_each_night_has_seeds_of_its_own(
         spend(file, seed=seed)
     first, second, again = (seed for _, seed, _ in runs.made)
     assert first == again != second
+
+
+def test_short_nights_take_turns(
+    runs: Runs, spend: Callable[..., NightSummary], tmp_path: Path
+) -> None:
+    """A campaign that takes more than its share, as one whose undisturbed runs alone are as long, takes no
+    turn of the next night: that begins with those that have waited longest. A new one is the first."""
+    names = [campaign(tmp_path, name) for name in ("x", "y", "z")]
+    runs.costs = 80.0
+    for seed in range(1, 5):
+        spend(*names, seed=seed, seconds=75.0)
+    assert [name for name, _, _ in runs.made] == ["x", "y", "z", "x"]
+    runs.made.clear()
+    spend(*names, campaign(tmp_path, "w"), seed=5, seconds=75.0)
+    spend(*names, campaign(tmp_path, "w"), seed=6, seconds=75.0)
+    assert [name for name, _, _ in runs.made] == ["w", "y"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shares"),
+    [(75.0, [37.5, 37.5]), (20.0, [20.0]), (90.0, [30.0, 30.0, 30.0]), (600.0, [200.0] * 3)],
+)
+def test_each_turn_has_the_floor(
+    seconds: float,
+    shares: list[float],
+    runs: Runs,
+    spend: Callable[..., NightSummary],
+    tmp_path: Path,
+) -> None:
+    """Of a time that is too short for all, those have it that can have enough; the next night begins with the
+    others."""
+    names = [campaign(tmp_path, name) for name in ("x", "y", "z")]
+    runs.costs = None
+    spend(*names, seconds=seconds)
+    assert runs.shares == shares
+    first = [name for name, _, _ in runs.made]
+    runs.made.clear()
+    spend(*names, seed=2, seconds=seconds)
+    waited = [name for name in ("x", "y", "z") if name not in first]
+    assert [name for name, _, _ in runs.made][: len(waited)] == waited[: len(shares)]
+
+
+def test_what_a_short_turn_leaves_is_for_the_others(
+    runs: Runs, spend: Callable[..., NightSummary], tmp_path: Path
+) -> None:
+    """And rounds follow, with seeds of their own, in the order of the night."""
+    names = [campaign(tmp_path, name) for name in ("x", "y")]
+    runs.costs = 10.0
+    spend(*names, seconds=60.0)
+    assert [name for name, _, _ in runs.made] == ["x", "y"] * 3
+    assert len({(name, seed) for name, seed, _ in runs.made}) == 6
+    assert runs.shares == [30.0, 50.0, 40.0, 30.0, 20.0, 10.0]
 
 
 def test_one_that_fails_is_left_out_and_told(

@@ -62,7 +62,9 @@ def test_a_night_goes_on_with_its_own_plan(tmp_path: Path) -> None:
             ):
                 open_night(store, asked, paths, tmp_path, resume=True, anew=False, said=said)
         unsaid = replace(plan, seed=5, campaigns=(), limits=Limits(states=40))
-        again = open_night(store, unsaid, paths, tmp_path, resume=True, anew=False)
+        again = open_night(
+            store, unsaid, paths, tmp_path, resume=True, anew=False, said=frozenset()
+        )
         assert again.id == first.id and again.plan["limits"]["states"] == 40
         asked, _ = others["--depth"]
         other = open_night(store, asked, paths, tmp_path, resume=True, anew=True)
@@ -72,3 +74,18 @@ def test_a_night_goes_on_with_its_own_plan(tmp_path: Path) -> None:
         del old["limits"]
         store.begin_night(old, first.origin)
         assert open_night(store, plan, paths, tmp_path, resume=True, anew=True).id == 4
+
+
+def test_nights_of_one_day_have_seeds_of_their_own(tmp_path: Path) -> None:
+    """The first one the date; a seed that somebody names is taken as it is."""
+    paths = find_paths()
+    plan = replace(PLAN, seed=20261124)
+    unsaid: frozenset[str] = frozenset()
+    with Store(tmp_path / "s.db") as store:
+        seeds = []
+        for said in (unsaid, unsaid, {"seed"}, unsaid):
+            night = open_night(store, plan, paths, tmp_path, resume=False, anew=True, said=said)
+            seeds.append(night.plan["seed"])
+            store.end_night(night.id, "finished")
+        assert seeds == [20261124, 2026112402, 20261124, 2026112403]
+        assert [night.id for night in store.nights()] == [1, 2, 3, 4]
