@@ -160,27 +160,60 @@ static uint64_t *other_digests(const uint64_t *digests, uint32_t n)
     return others;
 }
 
-/** The state at the end, where no prefix has such rows. */
-static void no_prefix(explorer_t *explorer, uint32_t from_point, canary_t *canary)
+/** The state at the end, where no prefix is it. rows: nor has such rows. mask: as of judge() */
+static void other_state(explorer_t *explorer, bool rows, canary_t *canary, uint64_t mask)
 {
     const allowed_t *allowed = explorer->allowed;
     allowed_t others = *allowed;
     expected_t end = expected_at(explorer, explorer->trace->list.n);
-    (void)from_point;
     others.prefixes = mem_alloc(allowed->n * sizeof(*others.prefixes));
     for (uint32_t k = 0; k < allowed->n; k++) {
         allowed_prefix_t *prefix = &others.prefixes[k];
         *prefix = allowed->prefixes[k];
         prefix->digest = ~prefix->digest;
-        prefix->rows_digest = ~prefix->rows_digest;
+        prefix->rows_digest = rows ? ~prefix->rows_digest : prefix->rows_digest;
         prefix->table_digests = other_digests(prefix->table_digests, prefix->n_tables);
     }
     end.allowed = &others;
-    judge(explorer, &end, false, canary, bit(2) | bit(3) | bit(10));
+    judge(explorer, &end, false, canary, mask);
     for (uint32_t k = 0; k < others.n; k++) {
         free(others.prefixes[k].table_digests);
     }
     free(others.prefixes);
+}
+
+static void no_prefix(explorer_t *explorer, uint32_t from_point, canary_t *canary)
+{
+    (void)from_point;
+    other_state(explorer, true, canary, bit(2) | bit(3) | bit(10));
+}
+
+/** The same rows, and other entries in the trees beside them. */
+static void other_indexes(explorer_t *explorer, uint32_t from_point, canary_t *canary)
+{
+    (void)from_point;
+    if (explorer->allowed->by_client) {
+        untried(canary, "of several clients nobody tells indexes by themselves");
+    } else {
+        other_state(explorer, false, canary, bit(2) | bit(3) | bit(10));
+    }
+}
+
+/** The state at the end, where another recovery of it had shown another one. */
+static void other_recovery(explorer_t *explorer, uint32_t from_point, canary_t *canary)
+{
+    expected_t end = expected_at(explorer, explorer->trace->list.n);
+    (void)from_point;
+    end.is_shown = true;
+    end.shown = ~explorer->allowed->prefixes[end.high].digest;
+    end.shown_prefix = end.shown_to = end.high;
+    for (uint32_t k = end.low; k <= end.high; k++) {
+        if (explorer->allowed->prefixes[k].digest == end.shown) {
+            untried(canary, "the run may end in any state");
+            return;
+        }
+    }
+    judge(explorer, &end, false, canary, bit(17) | bit(1) | bit(2) | bit(3) | bit(10));
 }
 
 /* ---- those of the kind of target ---- */
@@ -191,7 +224,7 @@ static void of_kind(explorer_t *explorer, const target_canary_t *kind, canary_t 
     expected_t end = expected_at(explorer, explorer->trace->list.n);
     outcome_t outcome;
     outcome_init(&outcome);
-    const char *why = kind->make(explorer->target.self, &outcome);
+    const char *why = kind->make(explorer->target.self, kind->number, &outcome);
     if (why != NULL) {
         untried(canary, why);
     } else if (kind->is_judged) {
@@ -214,6 +247,8 @@ static const struct kind {
     {"lost_commit", 1, true, lost_commit},
     {"never_issued", 3, false, never_issued},
     {"no_prefix", 2, false, no_prefix},
+    {"other_indexes", 10, false, other_indexes},
+    {"other_recovery", 17, false, other_recovery},
 };
 
 static uint32_t n_of_states(const campaign_t *campaign)

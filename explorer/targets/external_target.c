@@ -93,15 +93,17 @@ static void put_liar(files_t *files, bool refuses)
     files->config = &files->lying_config;
 }
 
-static const char *refusal(void *self, outcome_t *outcome)
+static const char *refusal(void *self, uint32_t number, outcome_t *outcome)
 {
+    (void)number;
     (void)outcome;
     put_liar(self, true);
     return NULL;
 }
 
-static const char *second_answer(void *self, outcome_t *outcome)
+static const char *second_answer(void *self, uint32_t number, outcome_t *outcome)
 {
+    (void)number;
     (void)outcome;
     put_liar(self, false);
     return NULL;

@@ -34,9 +34,11 @@ typedef struct target_canary {
     uint32_t invariant; /**< that it breaks */
     uint64_t shows_as;  /**< bit per invariant that the same damage may show as */
     bool twice;         /**< it shows when the image is recovered once more */
-    bool is_judged; /**< what make() has found is the outcome; else the target judges the image */
-    /** Makes it, of a target that is used for nothing else afterwards. @return why it cannot be made; NULL: it is made */
-    const char *(*make)(void *self, outcome_t *outcome);
+    bool is_judged;  /**< what make() has found is the outcome; else the target judges the image */
+    uint32_t number; /**< the kind's own */
+    /** Makes it, of a target that is used for nothing else afterwards. number: of the canary. @return why it cannot be made;
+    NULL: it is made */
+    const char *(*make)(void *self, uint32_t number, outcome_t *outcome);
 } target_canary_t;
 
 /** A kind of target, and with what it is asked: the same in all processes. */

@@ -31,6 +31,9 @@ static inline uint32_t count_inodes(const fs_list_t *list)
     return n;
 }
 
+/** What the recorded process does besides; NULL: nothing. */
+static void (*fixture_work)(engine_t *engine);
+
 static inline int setup(void **state)
 {
     static fixture_t f;
@@ -46,6 +49,9 @@ static inline int setup(void **state)
     image_os_record(f.image, &f.trace.list);
     assert_int_equal(engine_open(image_os(f.image), &probe, &f.engine.options, true, &engine, &err),
                      DB_SUCCESS);
+    if (fixture_work != NULL) {
+        fixture_work(engine);
+    }
     assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     image_os_record(f.image, NULL);
     image_undo(f.image);

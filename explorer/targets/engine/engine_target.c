@@ -73,47 +73,55 @@ static dberr_t engine_close_images(void *of, err_sink_t *err)
 
 /* ---- canaries ---- */
 
-static const char *foreign_page(void *of, outcome_t *outcome)
+static const char *damaged_pages(void *of, uint32_t number, outcome_t *outcome)
 {
     engine_self_t *self = of;
     (void)outcome;
-    return canary_foreign_page(&self->judge);
+    return canary_damaged_pages(&self->judge, (canary_pages_t)number);
 }
 
-static const char *torn_page(void *of, outcome_t *outcome)
+static const char *swapped_name(void *of, uint32_t number, outcome_t *outcome)
 {
     engine_self_t *self = of;
-    (void)outcome;
-    return canary_torn_page(&self->judge);
-}
-
-static const char *future_page(void *of, outcome_t *outcome)
-{
-    engine_self_t *self = of;
-    (void)outcome;
-    return canary_future_page(&self->judge);
-}
-
-static const char *swapped_name(void *of, outcome_t *outcome)
-{
-    engine_self_t *self = of;
+    (void)number;
     (void)outcome;
     return canary_swapped_name(&self->judge);
 }
 
-static const char *unlogged_page(void *of, outcome_t *outcome)
+static const char *no_checkpoint(void *of, uint32_t number, outcome_t *outcome)
 {
     engine_self_t *self = of;
+    (void)number;
+    (void)outcome;
+    return canary_no_checkpoint(&self->judge);
+}
+
+static const char *unlogged_page(void *of, uint32_t number, outcome_t *outcome)
+{
+    engine_self_t *self = of;
+    (void)number;
     return canary_unlogged_page(&self->judge, outcome);
 }
 
 #define BIT(invariant) ((uint64_t)1 << (invariant))
+#define OF_PAGES(n, i, which)                                                                      \
+    {                                                                                              \
+        .name = (n), .invariant = (i), .shows_as = BIT(i), .make = damaged_pages,                  \
+        .number = (which)                                                                          \
+    }
 
 static const target_canary_t CANARIES[] = {
-    {.name = "foreign_page", .invariant = 5, .shows_as = BIT(5), .make = foreign_page},
-    {.name = "torn_page", .invariant = 5, .shows_as = BIT(5), .make = torn_page},
-    {.name = "future_page", .invariant = 4, .shows_as = BIT(4), .make = future_page},
+    OF_PAGES("foreign_page", 5, CANARY_FOREIGN_PAGE),
+    OF_PAGES("torn_page", 5, CANARY_TORN_PAGE),
+    OF_PAGES("future_page", 4, CANARY_FUTURE_PAGE),
+    OF_PAGES("page_shape", 6, CANARY_PAGE_SHAPE),
+    OF_PAGES("row_order", 7, CANARY_ROW_ORDER),
+    OF_PAGES("siblings", 8, CANARY_SIBLINGS),
+    OF_PAGES("one_parent", 9, CANARY_ONE_PARENT),
+    OF_PAGES("extents", 11, CANARY_EXTENTS),
+    OF_PAGES("trx_id", 25, CANARY_TRX_ID),
     {.name = "swapped_name", .invariant = 12, .shows_as = BIT(12) | BIT(30), .make = swapped_name},
+    {.name = "no_checkpoint", .invariant = 30, .shows_as = BIT(30), .make = no_checkpoint},
     {.name = "unlogged_page",
      .invariant = 4,
      .shows_as = BIT(4),
