@@ -14,7 +14,6 @@ the same exit code, or the same signal.
 5. If this process is killed, the kernel kills the program. What that had started in sessions of their own is then left: who ends
    a program sends SIGTERM. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,6 +23,8 @@ the same exit code, or the same signal.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "faults/children.h"
 
 enum { EXIT_NOT_STARTED = 126 };
 
@@ -82,42 +83,6 @@ static bool reap(pid_t program, int *status)
     return over;
 }
 
-/** One after the other kills the children that a text of the kernel names. @return how many */
-static unsigned kill_named(char *text)
-{
-    unsigned n = 0;
-    char *end;
-    for (char *at = text;; at = end) {
-        pid_t pid = (pid_t)strtol(at, &end, 10);
-        if (end == at) {
-            return n;
-        }
-        (void)kill(pid, SIGKILL);
-        (void)waitpid(pid, NULL, 0);
-        n++;
-    }
-}
-
-/** Kills all descendants: the children of one that was killed are children of this process then. */
-static void kill_descendants(void)
-{
-    char path[64];
-    char text[4096];
-    ssize_t n;
-    (void)snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
-    do {
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        while (n > 0 && text[n - 1] != ' ') {
-            n--; /* a number that was cut off is another process */
-        }
-        text[n > 0 ? n : 0] = '\0';
-    } while (n > 0 && kill_named(text) > 0);
-}
-
 /** To the end of the program, or to a signal that ends all. @return whether the program has ended, with its status, else with the
 signal's */
 static int supervise(pid_t program, const sigset_t *awaited)
@@ -173,6 +138,6 @@ int main(int argc, char **argv)
         return refuse("fork", strerror(errno));
     }
     int status = supervise(program, &awaited);
-    kill_descendants();
+    children_kill(0);
     return end_like(status);
 }

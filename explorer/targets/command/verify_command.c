@@ -28,6 +28,7 @@ On top of told.c. Rules:
 
 #include "explorer/image/fs_event.h"
 #include "explorer/judge/told.h"
+#include "faults/children.h"
 
 #define LOOK_MS 200
 #define STILL_MS 1000 /**< a look that is so late was held up */
@@ -104,45 +105,6 @@ static dberr_t start(verify_command_t *command, err_sink_t *err)
                : err_set(err, DB_IO_ERROR, "recover: fork: %s", strerrordesc_np(errno));
 }
 
-/** One after the other kills the children that a text of the kernel names. @return how many */
-static uint32_t kill_named(char *text, pid_t spared)
-{
-    uint32_t n = 0;
-    char *end;
-    for (char *at = text;; at = end) {
-        pid_t pid = (pid_t)strtol(at, &end, 10);
-        if (end == at) {
-            return n;
-        }
-        if (pid != spared) {
-            (void)kill(pid, SIGKILL);
-            (void)waitpid(pid, NULL, 0);
-            n++;
-        }
-    }
-}
-
-/** Kills every child of this process but one, until there is no other. */
-static void kill_children(pid_t spared)
-{
-    char path[64];
-    char text[4096];
-    ssize_t n;
-    (void)snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)getpid(),
-                   (long)getpid());
-    do {
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        while (n > 0 && text[n - 1] != ' ') {
-            n--; /* a number that was cut off is another process */
-        }
-        text[n > 0 ? n : 0] = '\0';
-    } while (n > 0 && kill_named(text, spared) > 0);
-}
-
 /** @return its wait status: it ended by itself if it had not been killed */
 static int stop(verify_command_t *command, bool wait)
 {
@@ -159,7 +121,7 @@ static int stop(verify_command_t *command, bool wait)
     }
     while (waitpid(command->pid, &status, 0) < 0 && errno == EINTR) {
     }
-    kill_children(command->spared);
+    children_kill(command->spared);
     (void)close(command->log_fd);
     command->pid = 0;
     return status;
@@ -431,7 +393,7 @@ static dberr_t run(void *self, const char *dir, check_report_t *report, err_sink
     }
     status = read_alone(command, &deadline, report, err);
     if (command->long_lived) {
-        kill_children(command->pid); /* what it has left behind of this folder */
+        children_kill(command->pid); /* what it has left behind of this folder */
     } else {
         (void)stop(command, false);
     }

@@ -1,0 +1,11 @@
+/** The end of all that a process has started. Of one that is a subreaper: all its descendants. */
+#ifndef FAULTS_CHILDREN_H
+#define FAULTS_CHILDREN_H
+
+#include <sys/types.h>
+
+/** Kills the children of this process and waits for each, until there is none but `spared` (0: none is). The children of one
+that was killed are children of this process then. */
+void children_kill(pid_t spared);
+
+#endif
