@@ -27,6 +27,12 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/e2e/test_ci_recipes.py": ("examples/", "harness/tornpage/reports/", "tools/setup.sh"),
     "tests/e2e/test_cluster.py": (CAMPAIGNS,),
     "tests/e2e/test_e2e_shared_store.py": (STORE, "tests/py/private_postgresql.py"),
+    "tests/e2e/test_findings_walk.py": (
+        "docs/FINDINGS.md",
+        "harness/tornpage/cli/",
+        "harness/tornpage/shrinking/",
+        "tests/mutants/dblwr_off.patch",
+    ),
     "tests/e2e/test_fio_neighbour.py": (LAB, "workloads/fio/"),
     "tests/e2e/test_mariadb.py": (
         BUNDLED,

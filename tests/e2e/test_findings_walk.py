@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tornpage.vocabulary.paths import ROOT
+
+pytestmark = pytest.mark.extended
 
 PAGE = (ROOT / "docs" / "FINDINGS.md").read_text("utf-8")
 FENCE = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
