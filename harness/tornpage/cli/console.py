@@ -118,6 +118,9 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     for seen in summary.bugs[:BUGS_SHOWN]:
         console.print(bug_lines(seen, unit), highlight=False, soft_wrap=True)
     _print_more(console, summary.bugs, BUGS_SHOWN)
+    untried = looked_at(summary).no_canary
+    if untried:
+        plain_printer(console)(f"no canary for: {', '.join(untried)}")
     plain_printer(console)(f"report: {report}")
 
 

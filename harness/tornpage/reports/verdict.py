@@ -52,6 +52,8 @@ _STATES = {
 """Of a run whose verdicts are not all there."""
 _MODELS = "by_model"
 """Of what the explorer says of one exploration: the states of each model of what a crash keeps."""
+_CANARIES = "canaries"
+"""As well: what must be condemned, and whether it could be tried."""
 _FS = "fs"
 """As well: the file system whose promises it went by."""
 
@@ -76,7 +78,8 @@ class LookedAt:
     """What a run is a statement about. build: hash of the target's own programs, "" where they have none; fs:
     file-system profile of power losses, "" for live crashes; models: of crash states that were judged;
     crashes: trials or states judged; undisturbed: runs without a crash; not_exercised: in words;
-    examined: what came before the run of a target file."""
+    no_canary: of power losses, in no configuration was there an occasion to try the judge by these; examined:
+    what came before the run of a target file."""
 
     target: str
     build: str
@@ -87,6 +90,7 @@ class LookedAt:
     depth: int
     undisturbed: int
     not_exercised: tuple[str, ...]
+    no_canary: tuple[str, ...] = ()
     examined: Examined | None = None
 
     @property
@@ -126,6 +130,7 @@ class LookedAt:
             "depth": self.depth,
             "undisturbed": self.undisturbed,
             "not_exercised": list(self.not_exercised),
+            "no_canary": list(self.no_canary),
         }
         if self.examined is not None:
             data |= {
@@ -187,8 +192,18 @@ def looked_at(summary: Summary) -> LookedAt:
         depth=depth,
         undisturbed=summary.scripts + summary.undisturbed,
         not_exercised=tuple(_not_exercised(summary, crash_model, depth)),
+        no_canary=tuple(_no_canary(part.get(_CANARIES, ()) for part in parts)),
         examined=summary.run.origin.examined,
     )
+
+
+def _no_canary(tried: Iterable[Iterable[dict[str, Any]]]) -> list[str]:
+    """Those that were condemned nowhere: one that was let pass ends the run."""
+    condemned: dict[str, bool] = {}
+    for canary in (one for each in tried for one in each):
+        name = str(canary["name"])
+        condemned[name] = condemned.get(name, False) or bool(canary["condemned"])
+    return sorted(name for name, is_condemned in condemned.items() if not is_condemned)
 
 
 def _not_exercised(summary: Summary, crash_model: str, depth: int) -> Iterable[str]:

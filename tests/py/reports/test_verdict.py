@@ -156,6 +156,22 @@ def test_what_a_run_did_not_come_to_is_named() -> None:
     assert (data["models"], data["crashes"]) == (["one-torn", "subset"], 1200)
 
 
+def test_what_no_canary_was_made_for_is_told() -> None:
+    """By name, unless another configuration has had an occasion."""
+    assert looked_at(losses()).to_json()["no_canary"] == []
+    tried = [{"hole": True, "freed_page": None, "one_parent": None}, {"one_parent": True}]
+    explored = {
+        str(number): {
+            **next(iter(EXPLORED.values())),
+            "canaries": [{"name": name, "condemned": told} for name, told in one.items()],
+        }
+        for number, one in enumerate(tried)
+    }
+    some = replace(losses(), explored=explored)
+    assert looked_at(some).no_canary == ("freed_page",)
+    assert looked_at(some).to_json()["no_canary"] == ["freed_page"]
+
+
 VACUOUS = Examined("w", states=400)
 UNSEEN = Examined("w", states=25, kinds=2, blind=("sync=off",), not_audited="no ptrace")
 
