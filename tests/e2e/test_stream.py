@@ -16,7 +16,7 @@ import pytest
 from tornpage.campaigns.campaign import load_campaign, undisturbed_spec
 from tornpage.campaigns.census import run_undisturbed, take_census
 from tornpage.faults.preload import preload_environment, preload_path
-from tornpage.faults.stream import stream_difference, unseen_changes
+from tornpage.faults.stream import WHAT_TO_DO, stream_difference, unseen_changes
 from tornpage.faults.trace import Trace
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
@@ -114,7 +114,7 @@ def test_a_rename_that_is_not_followed_is_refused(
     trace = _record(
         build, tmp_path, "open 0 f wc", "write 0 512 a", "open 1 e wc", "write 1 512 a", rename
     )
-    assert stream_difference(trace, tmp_path / "data", ()) == told
+    assert stream_difference(trace, tmp_path / "data", ()) == f"{told}: {WHAT_TO_DO}"
     assert stream_difference(trace, tmp_path / "data", ("[ef]",)) == ""
 
 

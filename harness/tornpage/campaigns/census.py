@@ -370,7 +370,10 @@ def _check_stream(trace: Trace, target: Target, what: str) -> None:
         raise MachineError(f"{what}: an operation failed by {trace.starved()}")
     unseen = unseen_changes(trace, target.unrecorded)
     if unseen:
-        raise CensusError(f"{what}: the preload cannot follow {unseen}")
+        raise CensusError(
+            f"{what}: the preload cannot follow {unseen}: do without that call (docs/TARGETS.md, "
+            "Limits), or name the file in `ignore` if no crash needs it"
+        )
 
 
 def _check_kinds(folder: Path, target: Target, when: str) -> None:

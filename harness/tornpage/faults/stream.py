@@ -29,6 +29,7 @@ PLAYED = frozenset((Op.OPEN, Op.WRITE, Op.TRUNCATE, Op.FALLOCATE, Op.RENAME, Op.
 KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
 """Modes of fallocate that are followed."""
 RENAME_EXCHANGE = 2
+WHAT_TO_DO = "rename within it to a new name, or name the file in `ignore` if no crash needs it"
 WHOLE_FILE = (1 << 64) - 1
 """Length of a call under way that may change all of a file: its size too."""
 SMALL_BYTES = 1 << 20
@@ -220,9 +221,9 @@ class _Disk:
         wanted = any(path and not is_ignored(path, self._ignored) for path in (old, new))
         if wanted and not (old and new):
             way = f"of {old} out of" if old else f"of a file from outside into {new} in"
-            return f"a rename {way} the folder is not followed"
+            return f"a rename {way} the folder is not followed: {WHAT_TO_DO}"
         if wanted and event.flags & RENAME_EXCHANGE:
-            return f"an exchange of {old} and {new} is not followed"
+            return f"an exchange of {old} and {new} is not followed: {WHAT_TO_DO}"
         for path, number in list(self.names.items()):
             if path == old or path.startswith(f"{old}/"):
                 del self.names[path]

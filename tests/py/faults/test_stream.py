@@ -8,7 +8,13 @@ import pytest
 from fake_trace import FakeTrace
 
 from tornpage.faults import stream
-from tornpage.faults.stream import RENAME_EXCHANGE, WHOLE_FILE, RecordedFiles, stream_difference
+from tornpage.faults.stream import (
+    RENAME_EXCHANGE,
+    WHAT_TO_DO,
+    WHOLE_FILE,
+    RecordedFiles,
+    stream_difference,
+)
 from tornpage.faults.trace import Call, GrowingTrace, Op, Trace
 
 
@@ -26,7 +32,7 @@ def test_renames_that_are_not_followed(
     """Whatever the files hold in the end; but a rename among files of which nothing is wanted is nothing."""
     names = old.encode() + b"\0" + new.encode()
     trace = FakeTrace().record(Op.RENAME, flags=flags, payload=names).trace()
-    assert stream_difference(trace, tmp_path, ()) == told
+    assert stream_difference(trace, tmp_path, ()) == f"{told}: {WHAT_TO_DO}"
     assert stream_difference(trace, tmp_path, ("f", "g")) == ""
 
 
