@@ -4,7 +4,8 @@ Place: top of the engine, beside engine.c.
 
 Rules
 1. (I23) A writing call that meets failed I/O or damaged bytes poisons the handle: what is half done
-   in memory must not reach a file. From then on every call is refused and nothing is written.
+   in memory must not reach a file. From then on every call is refused and nothing is written. So is the
+   call itself, wherever it met that: with log_write_through an append tells nobody else.
 2. A call that fails otherwise has changed nothing that its caller can see.
 3. Every failure has a message: that of the first cause, not of what followed it (undoing, calls on
    a poisoned handle); or at least the status. */
@@ -37,7 +38,7 @@ dberr_t engine_explain(engine_t *engine, dberr_t err)
 
 dberr_t engine_leave(engine_t *engine, dberr_t err)
 {
-    err = engine_explain(engine, err);
+    err = engine_explain(engine, err == DB_SUCCESS && engine->env.io_failed ? DB_IO_ERROR : err);
     if (err == DB_IO_ERROR || err == DB_CORRUPTION || err == DB_UNRECOVERABLE) {
         env_poison(&engine->env);
     }

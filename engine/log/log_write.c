@@ -239,7 +239,7 @@ void log_append(log_t *log, const byte *group, size_t len, lsn_t *start_lsn, lsn
     }
     log->lsn = end;
     if (log->write_through && !log->env->io_failed) {
-        /* A failure poisons the handle, and whoever needs this log durable is told then. */
+        /* A failure poisons the handle, and the call at hand is told when it ends. */
         (void)!log_write_up_to(log, end, false);
     }
     if (start_lsn != NULL) {

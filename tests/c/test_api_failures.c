@@ -11,6 +11,7 @@ typedef struct failing {
     const char *path; /**< of the file whose operations fail; a prefix */
     tap_kind_t kind;
     bool on;
+    uint32_t n_spared; /**< of them, that succeed first */
     uint32_t n_failed;
 } failing_t;
 
@@ -18,6 +19,10 @@ static dberr_t failing_before(void *ctx, const tap_op_t *op)
 {
     failing_t *t = ctx;
     if (!t->on || op->kind != t->kind || strncmp(op->path, t->path, strlen(t->path)) != 0) {
+        return DB_SUCCESS;
+    }
+    if (t->n_spared > 0) {
+        t->n_spared--;
         return DB_SUCCESS;
     }
     t->n_failed++;
@@ -106,6 +111,30 @@ static void test_cause_of_a_failed_undo(void **state)
     assert_int_equal(err, DB_IO_ERROR);
     assert_cause(engine_error(t->f.engine), LOG_FILE_NAME ": write");
     assert_int_equal(engine_rollback(t->f.engine, trx), DB_IO_ERROR);
+    assert_cause(engine_error(t->f.engine), LOG_FILE_NAME ": write");
+}
+
+/** A statement whose log is written as it is appended: the call amid which that fails is not a success. */
+static void test_failed_append_fails_its_call(void **state)
+{
+    failing_t *t = *state;
+    trx_t *trx = NULL;
+    byte row[8 + B_LEN + 8];
+    const uint32_t many = UINT32_MAX;
+    fixture_close(&t->f, true);
+    t->f.options.log_write_through = true;
+    OK(&t->f, engine_open(&t->tap.base, &t->f.probe, &t->f.options, true, &t->f.engine, &t->f.err));
+    OK(&t->f, engine_begin(t->f.engine, &trx));
+    make_row(5000, row);
+    OK(&t->f, engine_insert(t->f.engine, trx, "t", row));
+    fail_from_now(t, TAP_WRITE, LOG_FILE_NAME);
+    t->n_spared = many;
+    make_row(5001, row);
+    OK(&t->f, engine_insert(t->f.engine, trx, "t", row));
+    t->n_spared = many - t->n_spared - 1; /* the next one writes as often: its last write fails */
+    make_row(5002, row);
+    assert_int_equal(engine_insert(t->f.engine, trx, "t", row), DB_IO_ERROR);
+    assert_int_equal(t->n_failed, 1);
     assert_cause(engine_error(t->f.engine), LOG_FILE_NAME ": write");
 }
 
@@ -215,6 +244,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_first_cause_stays, failing_setup, failing_teardown),
         cmocka_unit_test_setup_teardown(test_cause_of_a_failed_undo, failing_setup,
+                                        failing_teardown),
+        cmocka_unit_test_setup_teardown(test_failed_append_fails_its_call, failing_setup,
                                         failing_teardown),
         cmocka_unit_test_setup_teardown(test_cause_of_a_failed_close, failing_setup,
                                         failing_teardown),

@@ -269,7 +269,7 @@ def test_depths_take_turns(name: str) -> None:
         assert sorted(depth for _, depth in own) == sorted(depths)
 
 
-DRAWN = ("mix", "mix_kill", "storm", "backup", "backup_kill", "million")
+DRAWN = ("mix", "mix_kill", "mix_error", "storm", "backup", "backup_kill", "million")
 """Campaigns of scripts that the seed puts together."""
 
 
