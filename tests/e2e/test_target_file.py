@@ -8,6 +8,7 @@ import re
 import resource
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -368,9 +369,10 @@ def test_an_installed_target_is_known_by_its_name(tmp_path: Path, tornpage: Torn
     code = f"from pathlib import Path\nFILE = Path({str(file)!r})\n"
     (site / "mydb_target.py").write_text(code, "utf-8")
     path = f"{site}:{os.environ.get('PYTHONPATH', '')}"
-    answer = tornpage(*("run", "powerloss", "--target", "mydb", "--states", "40"), PYTHONPATH=path)
+    found: dict[str, Any] = {"process": True, "PYTHONPATH": path}
+    answer = tornpage("run", "powerloss", "--target", "mydb", "--states", "40", **found)
     assert (answer.code, answer.data["target"]) == (0, "mydb"), answer.text
-    unknown = tornpage("run", "powerloss", "--target", "yourdb", PYTHONPATH=path)
+    unknown = tornpage("run", "powerloss", "--target", "yourdb", **found)
     assert unknown.code == 2 and ", mydb, " in unknown.text
 
 
