@@ -33,6 +33,8 @@ from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome
 from tornpage.vocabulary.paths import BUILD_VARIABLE
 
+pytestmark = pytest.mark.extended
+
 KILLS = ("run", "smoke", "--set", "doublewrite=off", "--trials", "24", "--scripts", "1")
 LOSSES = ("run", "powerloss", "--set", "doublewrite=off", "--states", "30", "--depth", "1")
 CAMPAIGN = """
@@ -64,8 +66,6 @@ TABLES = ("trial", "violation", "census", "census_violation", "exploration", "bu
 TASKS = """
 from pathlib import Path
 from distributed.diagnostics.plugin import SchedulerPlugin
-
-pytestmark = pytest.mark.extended
 
 class Tasks(SchedulerPlugin):
     def transition(self, key, start, finish, *args, **kwargs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import ast
 import subprocess
 from pathlib import Path
 
@@ -11,7 +11,15 @@ from second_tier import TOUCHED_BY, changed_paths, commands, touched_tests, touc
 
 from tornpage.vocabulary.paths import ROOT
 
-MARKED = re.compile(r"^(?:pytestmark = |    |@)pytest\.mark\.extended", re.MULTILINE)
+
+def is_marked(file: Path) -> bool:
+    """The module has the marker, or one of its tests."""
+    for node in ast.parse(file.read_text("utf-8")).body:
+        is_mark = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
+        for part in [node.value] if is_mark else getattr(node, "decorator_list", []):
+            if "pytest.mark.extended" in ast.unparse(part):
+                return True
+    return False
 
 
 def test_every_extended_test_has_its_paths() -> None:
@@ -19,7 +27,7 @@ def test_every_extended_test_has_its_paths() -> None:
     marked = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests").rglob("test_*.py")
-        if MARKED.search(path.read_text("utf-8"))
+        if is_marked(path)
     }
     assert set(TOUCHED_BY) == marked
     for beginnings in TOUCHED_BY.values():
