@@ -12,7 +12,8 @@ import pytest
 from builders import make_result, make_spec, make_summary
 from rich.table import Table
 
-from tornpage.campaigns.admission import Admission
+from tornpage.campaigns.admission import Admission, Audited
+from tornpage.campaigns.stopped import Compared
 from tornpage.cli.attempt import _lines
 from tornpage.cli.bugs import bugs
 from tornpage.cli.console import print_night, print_summary, print_trial
@@ -92,7 +93,8 @@ def night() -> NightSummary:
 
 def tried() -> list[str]:
     """Of `tornpage try`."""
-    admission, seen = Admission(1, 1, 1, 1, 1, True, {}, ""), Examined("", 1, 1)
+    audited = Audited("", Compared(0, 0), 0)
+    admission, seen = Admission(1, 1, 1, 1, 1, True, {}, audited), Examined("", 1, 1)
     return _lines(admission, seen, [summary_of()], [Path(NAME)])  # type: ignore[list-item]
 
 
