@@ -20,6 +20,10 @@ from tornpage.faults.process import ENDING
 DEADLINE_S = 300
 
 
+class Hangs(BaseException):
+    """A call has no end: no error of the command, which would tell it as one."""
+
+
 def called(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """`tornpage ARGUMENTS` in a folder, as a process would answer: exit code, and what it printed. Working
     directory, environment, output and signals are this process's own again afterwards."""
@@ -55,4 +59,4 @@ def _signals() -> Iterator[None]:
 
 
 def _hangs(_number: int, _frame: FrameType | None) -> None:
-    raise TimeoutError(f"no end after {DEADLINE_S} s")
+    raise Hangs(f"no end after {DEADLINE_S} s")
