@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from e2e_support import Answer, Tornpage, call
 
 from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background: what is started here must hear Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

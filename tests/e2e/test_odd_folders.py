@@ -109,8 +109,6 @@ def test_nothing_is_left_after_ctrl_c(tmp_path: Path, build: Path) -> None:
         env={**os.environ, BUILD_VARIABLE: str(build)},
         stderr=subprocess.PIPE,
         start_new_session=True,
-        # What runs in the background of a shell ignores Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert fifo.read_text() == "x"  # it runs
     (started,) = daemons(token)

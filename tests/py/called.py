@@ -17,7 +17,7 @@ from unittest import mock
 from tornpage.cli.main import main
 from tornpage.faults.process import ENDING
 
-DEADLINE_S = 300
+DEADLINE_S = 600
 
 
 class Hangs(BaseException):
