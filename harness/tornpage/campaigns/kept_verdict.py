@@ -54,7 +54,7 @@ def ask_kept(
     recording, crash = load_recording(image), load_crash(image)
     if recording is not None:
         answers.append(_ask_state(spec, recording, target, scratch))
-    if crash is not None and not spec.plan.recover:
+    if crash is not None:
         answers.append(_ask_image(spec, result, crash, target, scratch))
     if (image / RECORDINGS[0][1]).is_dir():
         answers.append(KeptAnswer("the kept recording", _ask_rules(spec, image, target)))
@@ -77,6 +77,8 @@ def _ask_image(
     spec: TrialSpec, result: TrialResult, crash: KeptCrash, target: Target, scratch: Path
 ) -> KeptAnswer:
     of = "the kept image, recovered again"
+    if spec.plan.recover:
+        return KeptAnswer(of, unasked="not asked: the crash was in its recovery")
     assert result.image is not None, "the caller has looked"
     data = crash.at or scratch / "kept-image"
     try:

@@ -101,9 +101,10 @@ def _why_clean(kept: Sequence[KeptAnswer], target: Target, note: str) -> str:
     """ "fixed?" is said only where what was seen before was asked again, or is done again."""
     if any(one.violations for one in kept):
         return f"fixed? the runs of this target are equal, and write otherwise than then: {note}"
-    if Capability.DETERMINISTIC in target.capabilities or any(not one.unasked for one in kept):
+    all_asked = bool(kept) and not any(one.unasked for one in kept)
+    if Capability.DETERMINISTIC in target.capabilities or all_asked:
         return f"fixed? {note}".strip()
-    return "no run of this target need equal another, and nothing that was kept could be asked"
+    return "no run of this target need equal another, and what was kept could not be asked"
 
 
 def play_trial(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:

@@ -169,13 +169,13 @@ def _wrong_tests(
 ) -> dict[str, str]:
     """Lines of tests of these that do not pass without any patch, each with what is wrong."""
     tests = {f"tests-{sources.key('', [one])}": one for m in mutants for one in m.killers}
-    todo = {name: one for name, one in tests.items() if kept.load(name, name) is None}
-    tasks = [_task(name, "", (one,), sources, folder) for name, one in sorted(todo.items())]
+    waiting = {name: one for name, one in tests.items() if kept.load(name, name) is None}
+    tasks = [_task(name, "", (one,), sources, folder) for name, one in sorted(waiting.items())]
     progress.phase("tests without a slip", len(tasks))
     wrong = {}
     for row in _each_done(tasks, jobs):
         if row.killer or row.error:
-            text = todo[row.name].text
+            text = waiting[row.name].text
             wrong[text] = f"without the slip too: {text}: {row.test or row.error}"
         else:
             kept.keep(row.name, row.name, row)

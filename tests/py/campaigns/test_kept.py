@@ -11,7 +11,8 @@ from builders import make_result, make_spec
 
 from tornpage.campaigns import kept_verdict
 from tornpage.campaigns.kept import keep_crash, keep_found, load_crash
-from tornpage.campaigns.kept_verdict import ask_kept
+from tornpage.campaigns.kept_verdict import KeptAnswer, ask_kept
+from tornpage.campaigns.replay import _why_clean
 from tornpage.oracle.allowed import allowed_after
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.promise import Promise
@@ -114,3 +115,30 @@ def test_where_an_image_lay_is_told_only_if_its_files_may_name_it(tmp_path: Path
     keep_crash(allowed_after(oracle, 1, 1, Promise()), False, Path("/a/data"), tmp_path)
     kept_crash = load_crash(tmp_path)
     assert kept_crash is not None and kept_crash.at is None and not kept_crash.before_first
+
+
+def test_a_crash_in_a_recovery_is_not_asked_and_said_so(server: Target, tmp_path: Path) -> None:
+    """Its image is older than that crash: to recover it alone says nothing of the finding."""
+    oracle = ObservedOracle(dict(enumerate(STATES)), [1, 2, 3])
+    (tmp_path / "run.trace").write_bytes(b"no folder")
+    keep_crash(allowed_after(oracle, 1, 1, Promise()), False, Path("/a/data"), tmp_path)
+    spec = make_spec(3)
+    spec = replace(spec, plan=replace(spec.plan, recover=(spec.plan.run,)))
+    result = replace(make_result(3, broken=1), image=tmp_path)
+    (answer,) = ask_kept(spec, result, server, tmp_path)
+    assert answer.unasked.startswith("not asked") and not answer.violations
+
+
+@pytest.mark.parametrize(
+    ("kept", "fixed"),
+    [
+        ((), False),
+        ((KeptAnswer("a"),), True),
+        ((KeptAnswer("a"), KeptAnswer("b", unasked="not asked: gone")), False),
+    ],
+)
+def test_fixed_is_said_only_if_all_that_was_kept_is_clean(
+    kept: tuple[KeptAnswer, ...], fixed: bool, server: Target
+) -> None:
+    """Of a target whose runs differ, a new run has only had luck."""
+    assert _why_clean(kept, server, "").startswith("fixed?") == fixed
