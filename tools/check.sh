@@ -32,9 +32,15 @@ analyse() {
         -j 2 -I engine engine faults explorer
 }
 
+imports() {
+    local said
+    said=$(.venv/bin/lint-imports --no-logo --no-cache) || { echo "$said"; return 1; }
+}
+
 step "clang-format" format
 step "cppcheck" analyse
 step "layering" .venv/bin/python tools/layering.py
+step "imports" imports
 step "ruff" .venv/bin/python -m ruff check harness tests tools
 step "ruff format" .venv/bin/python -m ruff format --check harness tests tools
 step "mypy" .venv/bin/python -m mypy

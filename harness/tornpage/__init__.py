@@ -1,6 +1,3 @@
-"""Tornpage: torture of the crash recovery of page-based storage engines.
-
-May import: nothing of the package.
-"""
+"""Tornpage: torture of the crash recovery of page-based storage engines."""
 
 __version__ = "0.1.0"

@@ -1,7 +1,4 @@
-"""`python -m tornpage` is the command `tornpage`.
-
-May import: main.
-"""
+"""`python -m tornpage` is the command `tornpage`."""
 
 import sys
 

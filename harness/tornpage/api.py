@@ -1,8 +1,5 @@
 """The names for programs, tests and notebooks; docs/API.md explains them. What is here stays as it is until
 the major version changes; the modules below are the harness's own business.
-
-May import: admission, bugs, campaign, changes, codec, crew, errors, fitting, limits, memory, origin, paths,
-place, publish, registry, replay, rows, runner, shrink, store, summary, target, undisturbed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """The pytest plugin: campaigns in files *.torture.toml are tests, and own tests get a fixture. docs/PYTEST.md
 explains both. Every pytest loads it where Tornpage is installed, so the harness is imported when needed.
-
-May import: api, torture_items.
 """
 
 from __future__ import annotations

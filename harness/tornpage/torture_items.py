@@ -1,8 +1,5 @@
 """What pytest collects from campaign files: one item per portion of a campaign. An item plays what it found
 before, then runs its campaign; what it finds is shrunk, and told with the line that plays it again.
-
-May import: api, bugs, campaign, changes, crew, errors, fitting, limits, memory, origin, paths, place,
-portions, powerloss, publish, recheck, registry, runner, shown, store, summary, undisturbed.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@ the files, recovered; the same run once more under audit, so that nothing is cha
 still at its acknowledgements; and recoveries of killed ones, under audit too.
 
 What a crash state says is worth as much as this: a write that the recording does not show is in no state.
-
-May import: census, errors, image, model, recoveries, stopped, target, trace, workload.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Everything that is done to a target file, one after the other: the admission test, the control, power
 loss, kills.
-
-May import: admission, changes, control, crew, fitting, limits, origin, paths, runner, scratch, store,
-summary, target.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A run under audit: its command, and what the audit found.
-
-May import: audit, errors, target, trace.
-"""
+"""A run under audit: its command, and what the audit found."""
 
 from __future__ import annotations
 

@@ -8,8 +8,6 @@ trial 17 needs no other trial.
 
 A script is a number: it decides the seed of the workload and what is drawn from the lists of `vary`.
 Numbers go on from scripts that are crashed to those that only run undisturbed, so that none is run twice.
-
-May import: aim, codec, errors, limits, model, option, registry, seeds, workload.
 """
 
 from __future__ import annotations

@@ -13,9 +13,6 @@ says nothing.
     dblwr_skip, ...          that name must speak (explorer/judge/trace_canary.h)
 
 Not tried here: the explorer (its own canaries: explorer/run/canary.h), crash masks.
-
-May import: allowed, census, crash, errors, image, journal, killed, model, observed, recovered, registry,
-rules, stage, target, verdict, workers.
 """
 
 from __future__ import annotations

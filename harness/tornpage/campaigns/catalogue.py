@@ -1,8 +1,5 @@
 """Lists of what there is to choose from: campaigns, workloads, options, models, file systems, sites,
 invariants, targets. Each text comes from where the thing is defined.
-
-May import: campaign, documented, errors, filesystems, invariants, model, paths, powerloss, registry,
-workload.
 """
 
 from __future__ import annotations

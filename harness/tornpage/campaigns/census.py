@@ -2,9 +2,6 @@
 
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
-
-May import: audited, codec, contents, errors, image, journal, judgement, model, observed, oracle, paths,
-preload, rows, rules, script, state, stream, target, trace, workload, writes.
 """
 
 from __future__ import annotations

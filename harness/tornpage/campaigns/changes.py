@@ -1,7 +1,4 @@
-"""What somebody changes of campaigns before they run: how far they go, and with which options.
-
-May import: campaign, errors, limits, option.
-"""
+"""What somebody changes of campaigns before they run: how far they go, and with which options."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ The owner draws, orders and stores as ever, so that neither the number of worker
 finish changes anything in the store. A task whose worker dies, or whose machine fails, goes to another worker
 once; a trial, or a slice of states, that fails twice is a failure of the harness at this one and at no other.
 What a task raised comes back as it was; a worker that is lost is the machine's failure.
-
-May import: crew, errors, model, remote.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 A killed run that equals its census in every record, hashes included, wrote what the census wrote: recording,
 reading and comparing that again would be most of a trial. What is wanted of its contents is told here.
-
-May import: trace.
 """
 
 from __future__ import annotations

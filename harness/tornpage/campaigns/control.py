@@ -2,8 +2,6 @@
 
 The control is a disk whose every fsync is a lie. If no state of it breaks the promise, the set-up cannot find
 anything, and what it does not find on an honest disk says nothing.
-
-May import: admission, campaign, codec, crew, limits, model, origin, powerloss, registry, target.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 The run's trace must equal the census byte for byte up to the crash; then the census's verdicts apply. A run
 of a target that tells its own states is judged by what this very run told.
-
-May import: allowed, census, hit, journal, killed, model, observed, process, stage, trace.
 """
 
 from __future__ import annotations

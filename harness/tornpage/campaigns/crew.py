@@ -1,7 +1,4 @@
-"""What a run is made with, and whom it tells of its progress.
-
-May import: origin, paths.
-"""
+"""What a run is made with, and whom it tells of its progress."""
 
 from __future__ import annotations
 

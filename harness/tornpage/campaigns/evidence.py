@@ -1,7 +1,5 @@
 """Writes down how a finding came about, beside its crashed image: the report shows it, also where the
 programs are not at hand. Made once per kept image; it takes no part in a verdict.
-
-May import: codec, errors, evidence, image, kept, model, pages, powerloss, target, timeline, trace, workload.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """How a campaign is opened, whoever runs it: `run`, `nightly`, `try`, programs and pytest. A campaign and its
 target are what they say, and are told apart by that; the path of a file is only where it was found.
-
-May import: admission, campaign, origin, paths, registry, rows, target.
 """
 
 from __future__ import annotations

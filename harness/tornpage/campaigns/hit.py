@@ -1,7 +1,4 @@
-"""What the fault of a trial hit: the operation in the trace, the write of the census, and how it was torn.
-
-May import: census, errors, model, target, trace.
-"""
+"""What the fault of a trial hit: the operation in the trace, the write of the census, and how it was torn."""
 
 from __future__ import annotations
 

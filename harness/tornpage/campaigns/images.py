@@ -1,7 +1,4 @@
-"""Images of crashes that are kept: one per fingerprint: a bug that every second trial hits fills no disk.
-
-May import: fingerprint, image, model, rows, store.
-"""
+"""Images of crashes that are kept: one per fingerprint: a bug that every second trial hits fills no disk."""
 
 from __future__ import annotations
 

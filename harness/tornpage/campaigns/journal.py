@@ -1,7 +1,4 @@
-"""What the marks of a run tell: which statements were issued and acknowledged, when, and by whom.
-
-May import: errors, trace.
-"""
+"""What the marks of a run tell: which statements were issued and acknowledged, when, and by whom."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """What is kept of a run that cannot be had again, as a server's: its recording, the files that it began with,
 and what its crash may leave. kept_verdict.py asks them once more.
-
-May import: allowed, image, model, observed, powerloss, promise, state, target, trace.
 """
 
 from __future__ import annotations

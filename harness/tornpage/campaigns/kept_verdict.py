@@ -1,8 +1,6 @@
 """What the kept evidence of a finding says under the programs that there are now: the image of a kill is
 recovered again, a state of a kept recording is made and recovered again, the rules are asked again. A new
 run is another matter: those of a server differ.
-
-May import: census, crash, errors, image, kept, model, powerloss, recovered, target, verdict, workload.
 """
 
 from __future__ import annotations

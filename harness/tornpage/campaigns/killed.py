@@ -1,7 +1,5 @@
 """The oracle of a run that was killed, of a target that observes its own states: what this very run has told
 and had acknowledged, not what an undisturbed one did. So kills need no target that does the same each time.
-
-May import: journal, observed, state, trace.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
     a door ──> Limits ──> changes.change() ──> Campaign ──> lossrunner.loss_limits() ──> Limits ──> explorer
 
 A deadline is no limit: how long a state or a command may take is the target's to say.
-
-May import: errors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Runs a power-loss campaign: per script a recorded run, then the explorer over its crash states. Each
 broken state becomes a trial of the store, so that show, replay and report treat it like any other.
-
-May import: campaign, codec, crew, errors, image, images, limits, parts, paths, powerloss, registry, rows,
-slices, store, target.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """A night: past findings are played again, then campaigns run in turn, each round with seeds of its own, for
 as long as the plan says. It can be ended at any moment and goes on where it was.
-
-May import: bugs, campaign, changes, crew, errors, fitting, limits, lossrunner, memory, night, origin,
-paths, publish, recheck, registry, rows, runner, seeds, store.
 """
 
 from __future__ import annotations

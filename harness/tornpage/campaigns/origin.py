@@ -1,7 +1,4 @@
-"""Where a run comes from: what makes its verdicts, by hash: a run goes on with the same programs only.
-
-May import: campaign, errors, origin, paths, process, registry, target.
-"""
+"""Where a run comes from: what makes its verdicts, by hash: a run goes on with the same programs only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """The pages that a crash hurt, in three states: before, as they were written, and after the crash. The
 target decodes them; what it cannot decode is shown as bytes.
-
-May import: evidence, process, target.
 """
 
 from __future__ import annotations

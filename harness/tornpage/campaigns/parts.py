@@ -1,8 +1,5 @@
 """One exploration of a power-loss campaign: a recorded run, the explorer over its crash states, and each kind
 of broken state played again. Nothing of it knows a store.
-
-May import: census, errors, evidence, images, limits, model, paths, powerloss, registry, rows, target,
-workers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A campaign in portions that are run, and pass or fail, one by one.
-
-May import: campaign.
-"""
+"""A campaign in portions that are run, and pass or fail, one by one."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """Power loss: records one run with its contents and lets the explorer (explorer/) enumerate the crash
 states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
 finds comes back as violations, each with the id of its state, which replays alone.
-
-May import: census, errors, image, limits, model, observed, oracle, process, script, state, target, trace,
-writes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Deletes old runs with all that they left beside the store: images, reports and slices.
-
-May import: errors, image, lossrunner, paths, publish, store.
-"""
+"""Deletes old runs with all that they left beside the store: images, reports and slices."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Writes the pages that a person reads: one per run, and the index over all runs of the store.
-
-May import: bugs, campaign, dossier, errors, evidence, index, origin, page, paths, report, rows, store,
-summary.
-"""
+"""Writes the pages that a person reads: one per run, and the index over all runs of the store."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Plays the reproducers of all bugs that are not ignored again, as a run of its own: a bug that shows is
 there, and one that was fixed has come back.
-
-May import: bugs, campaign, crew, errors, memory, model, origin, registry, replay, rows, runner, scratch,
-store, target, undisturbed.
 """
 
 from __future__ import annotations

@@ -4,9 +4,6 @@ it. What they came to, as values; verdict.py judges them.
 A trial that disturbs a recovery first plays the same one undisturbed, on the same image: the later ones must
 come to what it came to, and a fault that is yet to be drawn is drawn from its writes. If it fails, that is
 what the crash came to, and none is disturbed.
-
-May import: aim, allowed, errors, hit, image, model, process, rules, stage, target, trace,
-writes.
 """
 
 from __future__ import annotations

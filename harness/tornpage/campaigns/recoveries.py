@@ -2,8 +2,6 @@
 
 A crash inside a recovery is chosen from what was recorded of it. Where a recovery changes files past the
 recorder, no such crash shows it, and kills and power losses alike say that nothing is wrong.
-
-May import: audited, errors, image, model, preload, stopped, stream, target, trace.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@ sends back what came of it; crashed images only where there is a finding.
 
 A worker keeps its censuses for the whole run and takes each when it first needs it. Before its first task it
 compares its programs with the owner's.
-
-May import: errors, image, images, model, origin, parts, paths, registry, scratch, workers.
 """
 
 from __future__ import annotations

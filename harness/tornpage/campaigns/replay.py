@@ -4,9 +4,6 @@ was kept of a target whose runs differ is asked first; a new run is an answer by
 A kill is played from its plan and the script, a run without a fault from the script. A power-loss state is a
 number of one recording; where the programs write otherwise now, or the number shows nothing any more, the
 script is explored again for a state with the same fingerprint.
-
-May import: errors, evidence, fingerprint, kept_verdict, limits, memory, model, paths, powerloss, registry,
-rows, scratch, target, trial, undisturbed.
 """
 
 from __future__ import annotations

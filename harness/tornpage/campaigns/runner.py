@@ -6,9 +6,6 @@ when it has come back and those before it are stored. Workers share nothing but 
 number and the order in which they finish change nothing in the store. At most WINDOW trials, or undisturbed
 runs, per worker are under way. A fault that is drawn only when its crashed image is there comes back with the
 verdict, and goes into the row before it.
-
-May import: campaign, canaries, census, control, crew, errors, evidence, images, lossrunner, model, origin,
-paths, registry, rows, scratch, store, summary, target, undisturbed, workers.
 """
 
 from __future__ import annotations

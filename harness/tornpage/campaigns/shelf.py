@@ -3,8 +3,6 @@
 A file is the hash of what follows, in hexadecimal, a line with the census of the recorded run as JSON, and
 what the slice told. It has its name only when it is durable. One that is damaged is not there: it is removed,
 and its slice is handed out again.
-
-May import: codec, errors, image, rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """A new campaign file: another campaign's values, with the meaning of every key above it. Keys that the other
 one leaves out stand there as comments with their defaults.
-
-May import: campaign, documented.
 """
 
 from __future__ import annotations

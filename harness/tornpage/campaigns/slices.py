@@ -4,9 +4,6 @@ came to, so that it is what one process says of all states, however many slices 
 Each worker records the run for itself; only a deterministic target can be explored so. The owner keeps on a
 shelf beside the images what has come back, of all explorations that are under way, as soon as it is there:
 whatever ends the run, it goes on with the slices that are missing.
-
-May import: census, crew, errors, evidence, images, limits, model, parts, paths, powerloss, registry, rows,
-shelf, target, workers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Where one trial is played: its folder, its target, and the processes that run in it, each with what was
 recorded of it.
-
-May import: census, errors, hit, image, model, paths, plan, preload, process, stream, target, trace.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@ then; and runs that a fault ends.
 
 At the end of a run a file may hold again what it should, whatever was written to it past the recorder in
 between. So the recorder waits at each acknowledgement until the files have been compared with the recording.
-
-May import: errors, image, model, plan, preload, stream, target, trace, workload.
 """
 
 from __future__ import annotations

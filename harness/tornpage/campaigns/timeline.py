@@ -1,7 +1,5 @@
 """The last file operations before a crash, from the recording of a live process, or as the explorer
 tells them of a state that it has composed.
-
-May import: evidence, target, trace, writes.
 """
 
 from __future__ import annotations

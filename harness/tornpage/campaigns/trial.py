@@ -5,9 +5,6 @@
 
 A trial never raises for what the target does: that is in its TrialResult. Where the harness fails in its
 middle, what was found until then is in the result.
-
-May import: aim, census, crash, errors, hit, image, kept, model, plan, recovered, stage, state, target,
-trace, verdict.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """The runs of a campaign without a fault, by the number of their script: "RUN.sNUMBER" is the id of one, as
 "RUN.NUMBER" is that of a trial.
-
-May import: campaign, census, errors, fingerprint, lossrunner, model, place, rows, store, target.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Not verified here: the bytes that a run or a recovery wrote (the rules, asked where it is played), and what a
 killed recovery printed: it came to no end.
-
-May import: crash, model, recovered, target.
 """
 
 from __future__ import annotations

@@ -3,9 +3,6 @@
 A violation is played once more before it goes to the owner: what does not come again is unstable and no
 finding. What the machine did (a full disk, no memory) is no verdict: it ends the run, which can go on
 later.
-
-May import: aim, census, crew, errors, image, kept, model, paths, process, registry, rows, target, trace,
-trial.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 A plan says "the n-th write of a file". A store that commits by files of random names (mkstemp, fsync, rename)
 has other names in every run: there it is "the n-th write of a pattern of names", which two undisturbed runs
 tell from the names that all runs have.
-
-May import: aim, model, target, trace.
 """
 
 from __future__ import annotations

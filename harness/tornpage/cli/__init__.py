@@ -1,4 +1,1 @@
-"""The `tornpage` command and what a person sees of it in the terminal.
-
-May import: campaigns, faults, lab, reports, shrinking, store, targets, targets.command, vocabulary.
-"""
+"""The `tornpage` command and what a person sees of it in the terminal."""

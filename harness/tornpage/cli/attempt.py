@@ -1,8 +1,4 @@
-"""`tornpage try`: everything that is done to a target file, and what came of it in words.
-
-May import: admission, attempt, console, crew, limits, options, origin, paths, place, progress, publish,
-store, summary, target, terminal, verdict.
-"""
+"""`tornpage try`: everything that is done to a target file, and what came of it in words."""
 
 from __future__ import annotations
 

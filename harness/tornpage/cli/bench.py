@@ -1,8 +1,4 @@
-"""`tornpage bench`: measurements, beside figures that others have published and of Tornpage itself.
-
-May import: compared, errors, finds, measured, mutant_build, mutant_table, mutants, options, page, paths,
-progress, seeds, speed, statements, terminal.
-"""
+"""`tornpage bench`: measurements, beside figures that others have published and of Tornpage itself."""
 
 from __future__ import annotations
 

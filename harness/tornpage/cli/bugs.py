@@ -1,7 +1,4 @@
-"""`tornpage bugs`: all bugs of the store, one of them, and what is thought of it.
-
-May import: bugs, console, errors, options, paths, place, recheck, store, terminal.
-"""
+"""`tornpage bugs`: all bugs of the store, one of them, and what is thought of it."""
 
 from __future__ import annotations
 

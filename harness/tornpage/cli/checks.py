@@ -1,7 +1,4 @@
-"""Checks of the surroundings, as they are printed: what was seen, and what to do.
-
-May import: codec, doctor, options, terminal.
-"""
+"""Checks of the surroundings, as they are printed: what was seen, and what to do."""
 
 from __future__ import annotations
 

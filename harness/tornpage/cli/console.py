@@ -1,8 +1,4 @@
-"""What a person sees in the terminal: summaries, one trial.
-
-May import: bugs, dossier, evidence, memory, model, night, sectors, shown, shrink, summary, terminal,
-verdict.
-"""
+"""What a person sees in the terminal: summaries, one trial."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tornpage diff`: two runs side by side.
-
-May import: difference, options, paths, place, runner, store, terminal.
-"""
+"""`tornpage diff`: two runs side by side."""
 
 from __future__ import annotations
 

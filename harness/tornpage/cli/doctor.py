@@ -1,7 +1,4 @@
-"""`tornpage doctor`: is everything here that a run needs?
-
-May import: checks, doctor, filesystem, options, paths.
-"""
+"""`tornpage doctor`: is everything here that a run needs?"""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tornpage list`: what there is to choose from.
-
-May import: catalogue, codec, options, paths, terminal.
-"""
+"""`tornpage list`: what there is to choose from."""
 
 from __future__ import annotations
 

@@ -4,9 +4,6 @@ Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
 A call loads the module of the command that it names, and no other: the help of all loads all.
-
-May import: attempt, bench, bugs, diff, doctor, errors, listing, mutants, new, nightly, options, pricing,
-process, prune, qualify, replay, report, run, runs, show, shrink, sql, store, target, terminal.
 """
 
 from __future__ import annotations

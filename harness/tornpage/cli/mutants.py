@@ -2,9 +2,6 @@
 
 Exit codes: 0 all caught (as shipped: with every seed; --harness: all killed; --check: all compile), 1 not
 all, 2 usage or harness failure.
-
-May import: errors, harness_mutants, harness_table, mutant_build, mutant_table, mutants, options, paths,
-progress, shipped, terminal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`tornpage new`: files to begin with.
-
-May import: campaign, errors, options, paths, skeleton.
-"""
+"""`tornpage new`: files to begin with."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""`tornpage nightly`: past findings again, then campaigns with new seeds until the time is up.
-
-May import: campaign, console, limits, night, options, paths, place, progress, prune, publish, registry,
-runner, store, terminal, verdict.
-"""
+"""`tornpage nightly`: past findings again, then campaigns with new seeds until the time is up."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What several commands share: options, the code of a usage error.
-
-May import: crew, errors, limits, option.
-"""
+"""What several commands share: options, the code of a usage error."""
 
 from __future__ import annotations
 

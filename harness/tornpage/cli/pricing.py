@@ -1,7 +1,4 @@
-"""`tornpage bench doublewrite`: what doublewrite costs on a user's disk, and what its skip saves.
-
-May import: doublewrite, options, paths, terminal.
-"""
+"""`tornpage bench doublewrite`: what doublewrite costs on a user's disk, and what its skip saves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How far a long command is: bars on a terminal, lines in a log.
-
-May import: crew, errors, terminal.
-"""
+"""How far a long command is: bars on a terminal, lines in a log."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tornpage prune`: old runs deleted.
-
-May import: options, paths, place, prune, store.
-"""
+"""`tornpage prune`: old runs deleted."""
 
 from __future__ import annotations
 

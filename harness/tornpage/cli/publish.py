@@ -1,7 +1,4 @@
-"""Results for a CI system: a JUnit file, annotations of a GitHub workflow.
-
-May import: annotations, junit, options, summary, terminal.
-"""
+"""Results for a CI system: a JUnit file, annotations of a GitHub workflow."""
 
 from __future__ import annotations
 

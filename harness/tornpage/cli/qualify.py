@@ -1,7 +1,4 @@
-"""`tornpage qualify`: does the fault layer do what it says?
-
-May import: checks, options, paths, qualify, terminal.
-"""
+"""`tornpage qualify`: does the fault layer do what it says?"""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """`tornpage replay`: one trial of the store again, alone, or its run under another plan.
 
 Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
-
-May import: codec, console, memory, options, origin, paths, place, plan, replay, terminal, undisturbed,
-verdict.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`tornpage report`: a run's summary and its HTML page once more.
-
-May import: console, options, paths, place, publish, runner, store.
-"""
+"""`tornpage report`: a run's summary and its HTML page once more."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
-
-May import: changes, cluster, console, crew, errors, fitting, neighbour, options, paths, place, progress,
-prune, publish, runner, store, terminal.
-"""
+"""`tornpage run`: a campaign from its first trial, or on from where it was interrupted."""
 
 from __future__ import annotations
 

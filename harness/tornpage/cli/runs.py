@@ -1,7 +1,4 @@
-"""`tornpage runs`: all runs of the store.
-
-May import: memory, options, paths, place, store, terminal.
-"""
+"""`tornpage runs`: all runs of the store."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tornpage show`: what the store knows of a trial.
-
-May import: codec, console, evidence, model, options, origin, paths, place, terminal, undisturbed.
-"""
+"""`tornpage show`: what the store knows of a trial."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tornpage shrink`: a smaller script and a smaller crash for a finding.
-
-May import: codec, console, options, paths, place, shown, shrink, store, terminal, undisturbed.
-"""
+"""`tornpage shrink`: a smaller script and a smaller crash for a finding."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tornpage store`: what is done to a store as a whole.
-
-May import: copy, errors, options, place, store, terminal.
-"""
+"""`tornpage store`: what is done to a store as a whole."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tornpage target`: a target file to begin with, and its conformance test.
-
-May import: admission, attempt, errors, fetch, options, paths, registry, skeleton, target, terminal.
-"""
+"""`tornpage target`: a target file to begin with, and its conformance test."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 Text is never wrapped here: a terminal does that itself, and a line that is piped somewhere stays one line.
 What others have written is told in one line and without what a terminal obeys (vocabulary/shown.py): commands
 print by say(), by the functions of console.py, or on a console that make_console() made.
-
-May import: shown.
 """
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
 """What is done to a program, and what is seen of it: fault plans and where they strike, child processes,
 the trace that the preload writes, crashed images.
-
-May import: vocabulary.
 """

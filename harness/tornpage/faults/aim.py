@@ -1,7 +1,5 @@
 """What a campaign's mask does to a write, and where a fault inside a recovery goes. Which writes a recovery
 has depends on the crash before it: such a fault is drawn when the crashed image is there.
-
-May import: model, seeds.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ recording.
 `tornpage-audit` (faults/audit.c) follows all threads and processes of a run from outside, by ptrace, and
 lists these calls. A call and its record are one to one: a call without one is a change that no crash state
 shows, even if the bytes are as before in the end. faults/README.md has the form of the list.
-
-May import: errors, paths, stream, trace.
 """
 
 from __future__ import annotations

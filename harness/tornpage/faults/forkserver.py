@@ -3,8 +3,6 @@
 Most of a short life goes to exec, the loader and the set-up of the C library. The server stands
 before the program's own constructors and its main (faults/serve.c): a child has done nothing that an executed
 one has not, and its recorded stream is the same, byte for byte.
-
-May import: errors, preload, process.
 """
 
 from __future__ import annotations

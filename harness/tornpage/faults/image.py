@@ -1,8 +1,6 @@
 """Crashed images: the files of a data directory between the crash and the recovery.
 
 They are copied with their holes, and removed.
-
-May import: sparse.
 """
 
 from __future__ import annotations

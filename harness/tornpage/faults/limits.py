@@ -1,7 +1,5 @@
 """The limits of the process, which its children inherit: where one is too low, what a target cannot do or
 dies of is the machine's doing, and would be taken for the target's.
-
-May import: errors.
 """
 
 from __future__ import annotations

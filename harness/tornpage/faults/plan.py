@@ -13,8 +13,6 @@
     ...
 
 What is not understood, or what the fault layer cannot do, is refused with the line of the key.
-
-May import: codec, errors, model, named.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The library that is loaded into a program to record and disturb it: where it is and how it is asked for.
-
-May import: errors.
-"""
+"""The library that is loaded into a program to record and disturb it: where it is and how it is asked for."""
 
 from __future__ import annotations
 

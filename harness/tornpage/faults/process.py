@@ -5,8 +5,6 @@ out. One that was ended from outside is a failure of the machine: what it did sa
 has tornpage-launch above it (faults/launch.c): it ends with the process that started it, however that ends,
 and takes along whatever it has started, in a session of its own too.
 posix_spawn because fork() of a large Python process costs more than the engine's whole run.
-
-May import: errors, paths.
 """
 
 from __future__ import annotations

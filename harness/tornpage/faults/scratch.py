@@ -6,8 +6,6 @@ before the file has its name, so that no moment shows a living owner's folder wi
 
 The semaphores of an owner's worker pool have its folder's name. They go with the owner, or with the tracker
 that Python starts beside it; where somebody kills both, with the folder.
-
-May import: paths, process.
 """
 
 from __future__ import annotations

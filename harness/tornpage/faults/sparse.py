@@ -1,7 +1,4 @@
-"""Files with holes: what takes room in one, and one in memory that takes no more.
-
-May import: nothing of the package.
-"""
+"""Files with holes: what takes room in one, and one in memory that takes no more."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 What the preload did not see (shared mappings, io_uring, bare system calls, other processes) is in the files
 and not in the stream: no crash state that is computed or chosen from such a stream says anything.
-
-May import: image, sparse, trace.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ A trace in which the preload says that it could not do what was asked is not one
 Reading is lazy: a Trace holds the bytes, iteration yields one tuple per event, a marker's text is split
 only when asked for. A last record that was cut off by a kill is ignored; anything else that is
 wrong with the file raises TraceError.
-
-May import: errors.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 As there, doublewrite is off because the storage promises atomic writes. One client, which says commit and
 waits; a pool that is smaller than the data. The scripts are the same with and without compression.
-
-May import: compared, rig, script, sql, workload.
 """
 
 from __future__ import annotations

@@ -4,9 +4,6 @@ crashes on the workers of a cluster, beside worker processes.
 
 What is compared is measured in turn, so that a slow moment of the machine hits all of it. Campaigns run as a
 user runs them, with the store and the report; their rate is that of their own clock.
-
-May import: campaign, errors, image, measured, model, paths, process, randomkill, registry, scratch, target,
-workload.
 """
 
 from __future__ import annotations

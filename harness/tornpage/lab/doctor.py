@@ -1,7 +1,4 @@
-"""`tornpage doctor`: is everything here that a run needs? Each check ends in one line with its remedy.
-
-May import: errors, limits, paths, preload, registry, scratch.
-"""
+"""`tornpage doctor`: is everything here that a run needs? Each check ends in one line with its remedy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """What the doublewrite of new pages costs on a disk of the user's, and what MDEV-19738 saves there: a load is
 recorded once with every page doublewritten and once with the first write of new pages skipping it; fio
 replays both recordings, which are the same on every machine, and takes the time.
-
-May import: errors, neighbour, preload, process, scratch, trace.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 All of it comes into a new folder that takes the place of the old one at the end, so that what failed leaves
 nothing behind.
-
-May import: errors, file, paths, process.
 """
 
 from __future__ import annotations

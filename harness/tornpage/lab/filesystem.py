@@ -4,9 +4,6 @@ mounted again and compared with the computed states of its profile; and small pr
 each.
 
 It takes root and a kernel with loop devices; elsewhere it is left out, and says so.
-
-May import: doctor, errors, filesystems, filework, fsprobes, paths, preload, process, registry, scratch,
-trace.
 """
 
 from __future__ import annotations

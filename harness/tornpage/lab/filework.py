@@ -2,8 +2,6 @@
 
 Every sector of 512 bytes that is written holds the number of its operation, so that what is found says where
 it comes from.
-
-May import: seeds.
 """
 
 from __future__ import annotations

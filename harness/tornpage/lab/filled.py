@@ -1,7 +1,4 @@
-"""A store that is filled with real trials, to measure what grows with their number.
-
-May import: campaign, errors, file, measured, paths, process, store.
-"""
+"""A store that is filled with real trials, to measure what grows with their number."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """How long users wait for a find: of each planted bug the processor time until the default campaigns, as they
 are shipped, raise the first alarm, by a rule or by a state, and until a state is broken; the medians of some
 seeds, and their sums over all bugs.
-
-May import: crew, mutant_build, mutant_table, paths, shipped.
 """
 
 from __future__ import annotations

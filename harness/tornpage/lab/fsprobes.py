@@ -1,7 +1,5 @@
 """Small programs that ask a file system one question each: what is there after a crash? The answer is one of
 a few words; which of them a profile allows follows from its row of `tornpage-explore --list-fs`.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 A row lies in OUT/harness/NAME.json and counts as long as the slip, its tests and the sources that they
 depend on are the same. Each worker has a copy of the sources below build/mutants, in which it patches, builds
 and runs tests.
-
-May import: codec, crew, errors, harness_table, harness_tests, mutant_pool, paths, source_copy, workers.
 """
 
 from __future__ import annotations

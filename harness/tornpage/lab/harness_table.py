@@ -1,7 +1,4 @@
-"""The table of slips that are planted in the harness itself: the headers of tests/mutants/harness.
-
-May import: codec, errors, mutant_table.
-"""
+"""The table of slips that are planted in the harness itself: the headers of tests/mutants/harness."""
 
 from __future__ import annotations
 

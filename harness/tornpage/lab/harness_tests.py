@@ -1,7 +1,5 @@
 """Runs tests in a copy of the sources, and says which of them failed: an assertion that does not hold is
 something else than tests that could not run.
-
-May import: errors, harness_table, mutant_build, paths, process, source_copy.
 """
 
 from __future__ import annotations

@@ -5,9 +5,6 @@ A round is: kills and power loss, and I/O errors and power loss inside recovery 
 rounds differ in workload seed and size, and in settings; they are the same for every bug. A rule, or the
 undisturbed run (census) of a round, is a catch too if it names an invariant of the row; the hunt goes on
 for a broken state all the same.
-
-May import: campaign, errors, file, limits, model, mutant_table, paths, powerloss, randomkill, registry,
-replay, smoke, store, tryout.
 """
 
 from __future__ import annotations

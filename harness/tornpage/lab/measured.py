@@ -1,7 +1,4 @@
-"""A table of measurements of Tornpage itself, and what each of them is made with.
-
-May import: nothing of the package.
-"""
+"""A table of measurements of Tornpage itself, and what each of them is made with."""
 
 from __future__ import annotations
 

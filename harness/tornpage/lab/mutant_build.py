@@ -2,8 +2,6 @@
 
 build/mutants/src is the copy. build/mutants/bin/NAME is laid out like a build folder (TORNPAGE_BUILD) and
 counts as long as sources and patch are the same: whatever a campaign starts is there.
-
-May import: audit, errors, mutant_table, paths, process, registry, source_copy.
 """
 
 from __future__ import annotations

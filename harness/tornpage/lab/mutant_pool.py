@@ -1,7 +1,5 @@
 """What every run over planted bugs needs: the next mutant is built while workers try the last ones, and
 finished results are kept, so that an interrupted run goes on.
-
-May import: codec, errors, mutant_build, mutant_table, origin, paths, source_copy, workers.
 """
 
 from __future__ import annotations

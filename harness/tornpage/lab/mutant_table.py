@@ -1,7 +1,4 @@
-"""The table of planted bugs: the headers of the patches in tests/mutants.
-
-May import: codec, errors.
-"""
+"""The table of planted bugs: the headers of the patches in tests/mutants."""
 
 from __future__ import annotations
 

@@ -3,9 +3,6 @@ run goes on, and what is shown of them.
 
 A row lies in OUT/NAME.json and counts as long as sources, patch, limits, campaigns and the harness are the
 same; one that was not caught at all is hunted again.
-
-May import: codec, crew, errors, hunt, mutant_build, mutant_pool, mutant_table, paths, scratch,
-source_copy, tryout.
 """
 
 from __future__ import annotations

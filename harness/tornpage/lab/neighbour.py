@@ -1,7 +1,5 @@
 """fio as a neighbour: it writes and syncs beside a campaign, on the file systems that the campaign uses. No
 verdict may depend on how fast a disk is.
-
-May import: errors, process, scratch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the owner of a run does alone, however many work for it: merge slices of states, and store trials.
-
-May import: campaign, crash_rates, filled, limits, measured, paths, powerloss, registry, scratch, slices.
-"""
+"""What the owner of a run does alone, however many work for it: merge slices of states, and store trials."""
 
 from __future__ import annotations
 

@@ -5,8 +5,6 @@ fault none may be; with one, exactly those that the preload's record says it dam
 not asked: after a kill of its job it is 0 with psync, SIGABRT from fio's own cleanup with pvsync2, and it
 is 0 when errors were counted but did not stop a job. The verdict is fio's JSON and its messages together,
 held against the record.
-
-May import: doctor, errors, model, paths, plan, preload, process, scratch, trace.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The base line: what a plain `kill -9` loop finds. No preload, no chosen write: the program is started,
 killed by its pid after a time drawn by seed, recovered, checked, and compared with the oracle by the
 acknowledgements that it had printed.
-
-May import: errors, image, judgement, model, oracle, process, seeds, target, workload.
 """
 
 from __future__ import annotations

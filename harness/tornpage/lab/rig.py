@@ -1,7 +1,5 @@
 """What the tables of seeds.py are measured with: the documents' table on the bundled engine and on MariaDB,
 each on a new database below one folder. What several tables need is run once.
-
-May import: statements.
 """
 
 from __future__ import annotations

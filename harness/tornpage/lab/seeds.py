@@ -4,8 +4,6 @@ FEATURES.md), measured again on the bundled engine, and on MariaDB beside it whe
 Their table: a BIGINT primary key `a`, `b` to `h` CHAR(255) without values; indexes on b, c, d, e(10), f(4),
 g(5), h(5); pages of 4k, a pool of 64 MB. Bytes and counts are the same each time; what the documents give for
 100,000 rows is brought down to the number of rows. Seconds depend on the machine: only their ratios compare.
-
-May import: compared, compression, errors, rig.
 """
 
 from __future__ import annotations

@@ -3,9 +3,6 @@ budget, workload and settings, on each planted bug, with several seeds. Nothing 
 
 A mutant and a seed are one task. It ends with the first catch by state: any invariant counts, since any
 alarm makes a user look.
-
-May import: campaign, codec, crew, errors, limits, lossrunner, model, mutant_build, mutant_pool,
-mutant_table, paths, powerloss, registry, scratch, target, tryout.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Only files that differ are written, so that ninja rebuilds what a patch touches, in seconds; whatever an
 interrupted user left in the copy is put right by the next one.
-
-May import: errors, process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The speeds of Tornpage itself, side by side in one run: `tornpage bench speed`.
-
-May import: crash_rates, filled, measured, owner_rates, paths, scratch, statements, write_costs.
-"""
+"""The speeds of Tornpage itself, side by side in one run: `tornpage bench speed`."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 One connection takes it all, so that one transaction may be open at a time. What tells the engine when to work
 in the background has no SQL: a server knows by itself.
-
-May import: errors, script.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Statements on the bundled engine and on a server of MariaDB, timed one by one, for `tornpage bench`.
 
 Neither is disturbed or recorded. Seconds are the clock's: these are measurements, no trials.
-
-May import: errors, process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Campaigns on the programs of a planted bug, one judged thing after the other, and what counts as a catch.
-
-May import: campaign, census, errors, limits, measured, model, powerloss, target, trial.
-"""
+"""Campaigns on the programs of a planted bug, one trial after the other, and what counts as a catch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """What the preload costs a program that writes: the same writes without it, with hashes recorded, and with
 contents, by one thread and by several, each with a file of its own.
-
-May import: errors, measured, paths, preload, process, scratch.
 """
 
 from __future__ import annotations

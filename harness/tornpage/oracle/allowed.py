@@ -3,8 +3,6 @@ that is promised. The one judge of the states that recoveries of live crashes co
 (explorer/judge/allowed.c) is told the same prefixes and the same promise.
 
 Not verified here: what a target does not promise; pages, and what else is no logical state.
-
-May import: clients, exports, judgement, model, observed, oracle, promise, state.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 A backup changes nothing of the database, so nothing of it is in the states. What it holds when it is
 prepared is the state when it was finished.
-
-May import: errors, script, table.
 """
 
 from __future__ import annotations

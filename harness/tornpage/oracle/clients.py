@@ -1,8 +1,6 @@
 """Which states may a crash leave of several clients at work at once? Those of each client by itself, in any
 combination: what it has is its own, and it has one statement at a time. explorer/judge/allowed_clients.c
 judges the same.
-
-May import: model, state.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Which table is exported when a crash comes: its file must then be the table, by itself (I28).
-
-May import: nothing of the package.
-"""
+"""Which table is exported when a crash comes: its file must then be the table, by itself (I28)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Which findings are the same bug: a fingerprint is the broken invariant, the site of the write that
 was hit, and the path, that is what recovery did or why it refused, without the names and numbers of
 this run.
-
-May import: model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Which commit prefix is a recovered state? What it breaks if it is none that may be.
-
-May import: backups, model, state.
-"""
+"""Which commit prefix is a recovered state? What it breaks if it is none that may be."""
 
 from __future__ import annotations
 

@@ -6,8 +6,6 @@ target always does wrong.
 
 Of several clients at work at once each tells what is its own. A crash leaves of each a state that it had by
 itself, so there is a sequence of states for each: its parts.
-
-May import: errors, state.
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ to their prefix or padded with spaces, and primary key, plus 1 if it is unique.
 
 Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
 message of an error, DDL steps between its begin and its commit.
-
-May import: backups, errors, rowlog, script, state, table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a target promises of a crash, whatever kind of crash it is.
-
-May import: nothing of the package.
-"""
+"""What a target promises of a crash, whatever kind of crash it is."""
 
 from __future__ import annotations
 

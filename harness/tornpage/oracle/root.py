@@ -6,8 +6,6 @@ broken state, however many findings tell of it. The root is the kind of damage t
 page explains a missing row, never the reverse. - What the undisturbed run did is told by its own words.
 
 The site of the write that was hit, the configuration and the seed are no part of it.
-
-May import: fingerprint, model.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@ each. A log that has no room for all of them fails the build.
 
 Sizes are those of engine/ddl/row_log.h: an operation is one byte and what it puts or deletes. An index logs
 its entries, where a change is one of the entry; a rebuild logs rows, and primary keys of rows that go.
-
-May import: rowlog, workload.
 """
 
 from __future__ import annotations

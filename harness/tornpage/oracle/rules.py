@@ -4,8 +4,6 @@ process per worker, one line per question.
 The judge decodes what was written; no marker of the target tells it anything. What is told here is only
 which recording it is, and on which files the recorded process began; or which table was exported when the
 crash left these files.
-
-May import: errors, exports, model, process.
 """
 
 from __future__ import annotations

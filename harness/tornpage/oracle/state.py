@@ -1,7 +1,5 @@
 """The logical state of a database as judges compare it: the digest of every table and index, and its JSON,
 which is that of a scanner's `tables`.
-
-May import: script.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """What the oracle keeps of a table: committed rows, the versions of open transactions, indexes and their
 digests. Knows no statements.
-
-May import: errors, rowlog, script, state.
 """
 
 from __future__ import annotations

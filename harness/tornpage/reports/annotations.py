@@ -1,8 +1,6 @@
 """A run as annotations of a GitHub workflow: lines that the runner reads from a step's output.
 
 Escapes are those of the workflow commands: https://docs.github.com/actions/reference/workflow-commands.
-
-May import: bugs, shown, summary.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The cells of a run's matrix: what its trials at one site, with one mask and configuration came to.
-
-May import: model, rows.
-"""
+"""The cells of a run's matrix: what its trials at one site, with one mask and configuration came to."""
 
 from __future__ import annotations
 

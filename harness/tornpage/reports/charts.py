@@ -1,7 +1,5 @@
 """Charts as SVG in the page, in the colours of its style sheet. pygal (LGPL) is loaded when the first
 one is drawn.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

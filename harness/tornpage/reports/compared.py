@@ -1,7 +1,4 @@
-"""Figures that others have published beside those measured here: a page with a chart of each table.
-
-May import: charts, page.
-"""
+"""Figures that others have published beside those measured here: a page with a chart of each table."""
 
 from __future__ import annotations
 

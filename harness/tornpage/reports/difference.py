@@ -1,7 +1,4 @@
-"""What one run has and another has not: bugs, and what was exercised.
-
-May import: bugs, model, summary.
-"""
+"""What one run has and another has not: bugs, and what was exercised."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A bug as the report shows it: the way of its crash as a timeline, its pages in three states, a script.
-
-May import: bugs, evidence, sectors, summary.
-"""
+"""A bug as the report shows it: the way of its crash as a timeline, its pages in three states, a script."""
 
 from __future__ import annotations
 

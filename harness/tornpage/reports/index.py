@@ -1,7 +1,4 @@
-"""The page over all runs of a store: a row per run, the bugs, and trends from run to run.
-
-May import: bugs, charts, memory, page.
-"""
+"""The page over all runs of a store: a row per run, the bugs, and trends from run to run."""
 
 from __future__ import annotations
 

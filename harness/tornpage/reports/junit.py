@@ -4,8 +4,6 @@ kill campaign, per configuration of a power-loss one, and per claim.
 A bug is a failure of every case that shows it, with its fingerprint and the line that replays it; what the
 harness failed at is an error; a case that was not exercised, and a claim that was not kept, is skipped with
 the reason, and so is one whose bugs make no failure (BugSeen.fails).
-
-May import: cells, model, summary, verdict.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """The two matrices of a report, as rows of cells with their words: crash sites, and torn pages. And
 what was not exercised.
-
-May import: cells, model, summary, torn_matrix.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a night came to, as finished data.
-
-May import: bugs, memory, origin.
-"""
+"""What a night came to, as finished data."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Pages from templates: each is one file that needs nothing else, written in one step.
-
-May import: nothing of the package.
-"""
+"""Pages from templates: each is one file that needs nothing else, written in one step."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The page of one run. Gets finished data; knows no SQL and runs nothing.
-
-May import: bugs, dossier, matrices, model, page, summary, verdict.
-"""
+"""The page of one run. Gets finished data; knows no SQL and runs nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Sectors of a write or of a page, one word each: what became of them in a crash.
-
-May import: model.
-"""
+"""Sectors of a write or of a page, one word each: what became of them in a crash."""
 
 from __future__ import annotations
 

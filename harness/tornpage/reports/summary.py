@@ -1,7 +1,5 @@
 """What a run came to, as finished data: counts, matrix, violations, counters. The command line prints
 it, the report renders it, `--json` is a part of it.
-
-May import: bugs, cells, fingerprint, model, rows, torn_matrix.
 """
 
 from __future__ import annotations

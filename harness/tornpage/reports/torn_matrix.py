@@ -5,8 +5,6 @@ A cell is site x flush x mask x configuration. It is covered if a state lost a w
 way. Whether a cell can be covered at all is not decided here: the explorer counts the recorded writes
 that have sectors enough for the mask (explorer/model/README.md). A cell without such a write is not in
 the total.
-
-May import: model.
 """
 
 from __future__ import annotations

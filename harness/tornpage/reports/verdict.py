@@ -8,8 +8,6 @@ that runs something, the head of its report, a property in JUnit, and keys of --
     NOTHING EXERCISED (exit 3): none of 20 trials was exercised
     NOTHING EXERCISED (exit 3): vacuous: on a disk whose every fsync is a lie none of 400 states broke ...
     NO VERDICT (exit 2): the run failed before its end
-
-May import: memory, model, night, origin, summary.
 """
 
 from __future__ import annotations

@@ -1,4 +1,1 @@
-"""Smaller scripts and smaller crashes with the same finding.
-
-May import: campaigns, faults, oracle, store, targets, vocabulary, workloads.
-"""
+"""Smaller scripts and smaller crashes with the same finding."""

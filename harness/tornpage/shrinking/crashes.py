@@ -1,7 +1,5 @@
 """What is looked for when a finding is shrunk: a crash with a given fingerprint, in a script that has
 changed since the finding was made. crashes_live.py and crashes_loss.py do the looking.
-
-May import: errors, fingerprint, model, script.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Looks for a live fault with a given fingerprint: takes a new census of the script and hits the operations
 of the same site in turn, the nearest to the last crash first, then some of the others. A script counts as
 harmless if none of these shows the finding.
-
-May import: census, crashes, ddmin, errors, fingerprint, image, journal, model, script, target, trace, trial.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Looks for a power-loss state with a given fingerprint: records the script's run and explores it,
 first close to the last crash, then all over. A script counts as harmless if no state of a bounded
 number shows the finding.
-
-May import: crashes, errors, fingerprint, image, journal, limits, model, powerloss, script, target, trace.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Chunks are taken out from the end to the start, first all of it, then halves, quarters, at last single
 items, until no single one can go. That is the part of Zeller's ddmin that pays for scripts, where what
 comes later depends on what comes before; parts that fail alone are found as the complement of the rest.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

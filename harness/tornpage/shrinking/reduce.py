@@ -4,8 +4,6 @@ A statement keeps its place in the original script (Item.origin), so that whoeve
 smaller script knows what is near. Passes, until none of them finds anything more: the end of the script,
 whole transactions, single statements (begin and its end together), then smaller statements: fewer rows,
 indexes and values, a transaction turned into single statements.
-
-May import: ddmin, script.
 """
 
 from __future__ import annotations

@@ -3,9 +3,6 @@ of its own that holds its script and replays like any other.
 
 The search is a function of the finding, except that it ends early when its time is up: the best so far is
 then the result.
-
-May import: bugs, campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, model, origin,
-paths, reduce, registry, replay, rows, scratch, script, store, target, workload.
 """
 
 from __future__ import annotations

@@ -1,4 +1,1 @@
-"""The result store, and with it all SQL of the package.
-
-May import: oracle, vocabulary.
-"""
+"""The result store, and with it all SQL of the package."""

@@ -1,7 +1,5 @@
 """Bugs in the store: findings with one root are one bug, from its first sighting on. The functions work on an
 open connection of the store's; what changes something wants a transaction around it.
-
-May import: codec, errors, model, origin, root, schema.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Runs from one store into another, whatever databases they are in: each in one transaction, with its bugs,
 its night and all that was found. What is there already stays as it is.
-
-May import: bugs, schema, sql, store.
 """
 
 from __future__ import annotations

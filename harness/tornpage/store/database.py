@@ -1,7 +1,5 @@
 """The store's database: opened, read and written in transactions, found again when it was away; and the locks
 of its owners.
-
-May import: errors, place, sql.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A store in a file: SQLite in WAL mode. Owners hold lock files beside it.
-
-May import: errors, migrate, paths, runlock, schema.
-"""
+"""A store in a file: SQLite in WAL mode. Owners hold lock files beside it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """What the store remembers from run to run: bugs, what became of them when they were played again, nights,
 and the overview of all runs.
-
-May import: bugs, codec, database, errors, origin, schema, sql.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """The versions of the store's schema: a new store is made, an older one brought up to date by Alembic, a
 newer one refused. In a transaction of the caller's: a store is there whole or not at all.
-
-May import: errors, schema.
 """
 
 from __future__ import annotations

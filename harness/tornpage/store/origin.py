@@ -1,7 +1,4 @@
-"""Where a run comes from.
-
-May import: nothing of the package.
-"""
+"""Where a run comes from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Where a store is: a file, or a database on a server.
-
-May import: file, server.
-"""
+"""Where a store is: a file, or a database on a server."""
 
 from __future__ import annotations
 

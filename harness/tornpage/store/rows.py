@@ -1,7 +1,4 @@
-"""Rows of the store as the rest of the harness has them.
-
-May import: model, origin.
-"""
+"""Rows of the store as the rest of the harness has them."""
 
 from __future__ import annotations
 

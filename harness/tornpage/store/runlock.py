@@ -1,8 +1,6 @@
 """The lock that the owner of a run holds from its first verdict to its last: a file beside the store,
 locked with flock, that holds the owner's pid. A lock dies with its owner; the file stays until the run
 is resumed.
-
-May import: errors.
 """
 
 from __future__ import annotations

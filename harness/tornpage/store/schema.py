@@ -1,8 +1,6 @@
 """The tables of the store, for every database that it may be in. Views are in views.sql; a change of a table
 is a migration (migrations/) and a new VERSION. JSON columns hold the values of model.py as codec.to_json()
 writes them.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """A store on a PostgreSQL server, which several machines may use at once. Owners hold advisory locks, which
 go with their sessions.
-
-May import: errors, migrate, schema, sql.
 """
 
 from __future__ import annotations

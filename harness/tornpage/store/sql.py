@@ -1,7 +1,4 @@
-"""What statements of the store need beside its tables.
-
-May import: nothing of the package.
-"""
+"""What statements of the store need beside its tables."""
 
 from __future__ import annotations
 

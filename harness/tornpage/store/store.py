@@ -3,8 +3,6 @@
 A trial's row is written before the trial starts and completed when its verdict is known, each in a
 transaction of its own: whenever the harness dies, every finished verdict is in the database. A verdict that
 is stored is never replaced. A run has one owner at a time, who holds its lock.
-
-May import: bugs, codec, errors, memory, model, origin, place, rows, schema, sql, trials.
 """
 
 from __future__ import annotations

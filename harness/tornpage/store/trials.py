@@ -1,7 +1,5 @@
 """Trials in the store: the statements that each of them needs, built once, and pages of rows. The functions
 work in a transaction of the caller's.
-
-May import: bugs, codec, model, rows, schema.
 """
 
 from __future__ import annotations

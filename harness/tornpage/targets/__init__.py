@@ -1,5 +1,3 @@
 """What can be tortured: programs behind one protocol, which turns wishes into command lines and output
 into typed answers. Targets know nothing of trials.
-
-May import: faults, oracle, vocabulary.
 """

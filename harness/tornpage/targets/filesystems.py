@@ -1,7 +1,5 @@
 """The file systems whose promises power loss can be explored under: the explorer's table, and the option `fs`
 that every target has.
-
-May import: errors, option, process, target.
 """
 
 from __future__ import annotations

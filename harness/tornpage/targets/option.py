@@ -1,7 +1,4 @@
-"""An option of a target, as people are told of it.
-
-May import: nothing of the package.
-"""
+"""An option of a target, as people are told of it."""
 
 from __future__ import annotations
 

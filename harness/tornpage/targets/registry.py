@@ -1,7 +1,4 @@
-"""The targets that there are, by name.
-
-May import: errors, limits, preload, target, target, target, target.
-"""
+"""The targets that there are, by name."""
 
 from __future__ import annotations
 

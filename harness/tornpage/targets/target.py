@@ -2,8 +2,6 @@
 
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
-
-May import: errors, forkserver, judgement, model, option, process, promise, rules, state.
 """
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
 """The words that everything else speaks in: errors, the values of trials and censuses with their JSON
 form, seeds and places in the file system. No behaviour of a target, no judgement.
-
-May import: nothing of the package.
 """

@@ -3,8 +3,6 @@ files that people write, as typed objects.
 
 Reading is strict: an unknown key or a value of another type is an error, so that what another version wrote
 is noticed instead of misread; a missing key takes its default. Bytes are base64.
-
-May import: errors, named.
 """
 
 from __future__ import annotations

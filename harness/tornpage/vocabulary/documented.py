@@ -1,8 +1,6 @@
 """What the sources say of their own names: the docstrings behind the members of an enum, and the keys of a
 pydantic model with their values, defaults and meanings. Lists, skeletons and pages take their texts from
 here, so that each is written once.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

@@ -17,8 +17,6 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
 
     BaseException
     └── Interrupted          SIGINT, SIGTERM or SIGHUP (exit code 128 + its number)
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """How a finding came about, for a person: the last file operations before the crash and what became of
 each, and the pages that it hurt. Values with a JSON form, like those of model.py.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The invariants, read from the page that defines them: docs/INVARIANTS.md.
-
-May import: errors.
-"""
+"""The invariants, read from the page that defines them: docs/INVARIANTS.md."""
 
 from __future__ import annotations
 

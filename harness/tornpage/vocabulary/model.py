@@ -2,8 +2,6 @@
 
 Everything here is a frozen value with a JSON form (codec.to_json / codec.from_json), so that the store,
 the report and a replay in another process speak of the same things. No behaviour but that of names, no I/O.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Files that a user names: read as far as such a file may go, and never waited for. A device, a pipe or a
 file without an end is a mistake that is told in one line, not memory or time that is gone.
-
-May import: errors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Where things are: campaigns and templates, the built programs, scratch space on tmpfs.
-
-May import: errors.
-"""
+"""Where things are: campaigns and templates, the built programs, scratch space on tmpfs."""
 
 from __future__ import annotations
 

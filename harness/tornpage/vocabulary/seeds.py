@@ -1,7 +1,4 @@
-"""Derivation of seeds: one number of the user's makes every other one, by name.
-
-May import: nothing of the package.
-"""
+"""Derivation of seeds: one number of the user's makes every other one, by name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Text of others as people may see it. What a target says, what its files are called and what is in a
 campaign may hold escapes that a terminal obeys, marks that turn a line around, and ends of lines. The store
 and `--json` keep it as it is; whatever is printed for a person goes through here.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

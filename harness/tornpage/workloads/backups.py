@@ -1,7 +1,5 @@
 """The workload "backup": a script of the workload "mix" or "storm" with hot backups woven into it. A backup
 changes nothing of what other statements come to, so that its own may stand anywhere among them.
-
-May import: mix, script.
 """
 
 from __future__ import annotations

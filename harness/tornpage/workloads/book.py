@@ -3,8 +3,6 @@ expected errors on purpose only.
 
 Every statement of a generator goes through it. Keys that were just changed, deleted or rolled back are
 hot: half of the changes go back to them, while their old versions are still there.
-
-May import: rowlog, script, shapes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Pieces of scripts that change definitions: index builds in one statement and in steps, drops, names,
 the switch of log_optimize_ddl. What one build has freed, the next one takes, as a rule before any
 checkpoint.
-
-May import: book, phases, script, shapes.
 """
 
 from __future__ import annotations

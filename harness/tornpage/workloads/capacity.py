@@ -1,7 +1,5 @@
 """How many rows fill a page, from docs/FORMAT.md alone: page size and record size give the numbers of
 rows at which a tree gets another page or another level.
-
-May import: script.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ Wide keys give trees of three levels from few rows, rows of any size pages that 
 values pages of their own; phases that grow and shrink them split, merge, pack, raise and lower;
 transactions change one row again and again, bring back what they deleted and fill several undo pages; two
 names are created, renamed and dropped in turn while the log still has all of it.
-
-May import: book, builds, defragment, phases, script, shapes.
 """
 
 from __future__ import annotations

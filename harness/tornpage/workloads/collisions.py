@@ -1,7 +1,5 @@
 """Pieces of scripts around unique indexes: keys that are taken, given up, fought for by open transactions,
 and found twice by a build.
-
-May import: book, builds, phases, script, shapes.
 """
 
 from __future__ import annotations

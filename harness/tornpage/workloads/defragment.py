@@ -1,7 +1,5 @@
 """Pieces of scripts that defragment a table in place: rows go from all of its pages, then the leaves are
 packed, in one statement or in steps between which rows change, transactions stay open, and purge works.
-
-May import: book, capacity, phases, script, shapes.
 """
 
 from __future__ import annotations

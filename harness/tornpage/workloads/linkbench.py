@@ -1,7 +1,5 @@
 """The workload "linkbench": the social graph of LinkBench, with its three tables and the shares of its
 operations. Nodes and links that are popular are asked for far more often than others.
-
-May import: script, sessions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The workload "mix": scripts that differ in structure. The seed draws the tables, which pieces a script
 uses at all and how often, their order and their sizes. A script that never does one thing does the others
 in combinations that a script of everything would hardly come to. And "storm": of pieces of data definition.
-
-May import: book, builds, collisions, defragment, online, phases, rowlog, script, shapes, transport.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 and before it, in transactions that are rolled back too, and stay open over steps; keys of new unique indexes
 are found twice for a while, or to the end; so much changes that the log has no room for it, or just enough to
 fill blocks.
-
-May import: book, builds, phases, shapes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The parser of the engine's script language (docs/SCRIPT.md): what it refuses, `engine run` refuses.
-
-May import: errors, restart, script.
-"""
+"""The parser of the engine's script language (docs/SCRIPT.md): what it refuses, `engine run` refuses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Pieces of scripts that change rows. A generator puts them one after the other, by hand or as the seed
 draws them; each leaves the book right, so any order is a valid script.
-
-May import: book, capacity, script.
 """
 
 from __future__ import annotations

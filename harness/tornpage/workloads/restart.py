@@ -1,7 +1,5 @@
 """What a `restart` of the script language may set: the target's options, but for those that are fixed for
 the life of a database, and those that its judges go by.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 because it does not know which entries an update changes.
 
 Sizes are those of engine/ddl/row_log.h.
-
-May import: script.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 The grammar is `engine run`'s (docs/SCRIPT.md). The oracle and the generators speak in these
 statements, and only their text goes to the target.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

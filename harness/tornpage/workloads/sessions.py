@@ -3,8 +3,6 @@ seed draws. Keeps the newest version of each row and who has changed it, as far 
 
 A profile is a generator of statements in a transaction: it yields what each came to. A statement that meets a
 row of another open transaction fails, as its client expects, and the client rolls back.
-
-May import: script.
 """
 
 from __future__ import annotations

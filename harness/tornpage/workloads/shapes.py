@@ -1,7 +1,4 @@
-"""What the tables of generated scripts look like.
-
-May import: script.
-"""
+"""What the tables of generated scripts look like."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """The workload "smoke": a table of large rows under changes before, between and after index builds, in one
 order for every seed; and the same tables for a database with one writer.
-
-May import: book, builds, phases, script, shapes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The workload "tpcc": the nine tables and the five transactions of TPC-C, scaled down to what a crash state
 can hold. Money is in cents, dates count up; HISTORY has a number as primary key, which the specification
 leaves out.
-
-May import: script, sessions.
 """
 
 from __future__ import annotations

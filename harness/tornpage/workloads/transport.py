@@ -1,7 +1,5 @@
 """Pieces of scripts that export a table and import its pages into another one: amid dirty pages and purge,
 onto a table with rows or without, twice; then both change.
-
-May import: book, phases.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ A campaign names a workload, and its parameters if they are not the workload's o
     rows = 60
 
 The generators ask the oracle's model nothing; they keep a small book of what exists (book.py).
-
-May import: backups, churn, codec, errors, linkbench, mix, named, parse, script, seeds, smoke, tpcc.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""How Alembic reaches the store: over a connection, and in a transaction, of whoever opens it.
-
-May import: nothing of the package.
-"""
+"""How Alembic reaches the store: over a connection, and in a transaction, of whoever opens it."""
 
 from alembic import context
 

@@ -1,7 +1,4 @@
-"""${message}
-
-May import: nothing of the package.
-"""
+"""${message}."""
 
 from alembic import op
 

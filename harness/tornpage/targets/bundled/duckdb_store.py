@@ -4,8 +4,6 @@
     python -m tornpage.targets.bundled.duckdb_store recover
 
 The state is the rows of every table, a checksum each, in order.
-
-May import: statements.
 """
 
 from __future__ import annotations

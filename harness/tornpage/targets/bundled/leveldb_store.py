@@ -5,8 +5,6 @@
 
 The state is all keys and values. The memory for writes is small and the store is opened again and again, so
 that tables, manifests and logs change.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

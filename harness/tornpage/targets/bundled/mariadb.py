@@ -7,8 +7,6 @@
 The state is what SQL shows: of each table its definition and a checksum per row, in the order of the primary
 key. Recovery also has the server check its tables, and counts each index against the clustered one (I10).
 The server's pool and log are the smallest there are, so that pages are written while statements run.
-
-May import: server, statements.
 """
 
 from __future__ import annotations

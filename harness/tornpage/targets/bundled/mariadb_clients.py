@@ -7,8 +7,6 @@ Each client has a table of its own and one connection, and changes some rows of 
 rows, and to what, follows from its number and the number of the commit: so it knows the state before the
 commit, and tells it. Recovery is that of mariadb.py. The server's own threads write pages as they like, and
 several clients keep them busy with it.
-
-May import: mariadb, server.
 """
 
 from __future__ import annotations

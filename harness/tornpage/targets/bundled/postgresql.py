@@ -6,8 +6,6 @@
 
 The backend reads a statement per line and prints rows as a debugger would. The state is a hash of the rows of
 each table, once by a scan of the table and once by each index (I10).
-
-May import: server, statements.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """A server that lives as long as it is needed, as a user without rights, with its socket and temporary files
 beside its data directory.
-
-May import: paths.
 """
 
 from __future__ import annotations

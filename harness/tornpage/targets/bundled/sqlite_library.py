@@ -4,8 +4,6 @@
     python -m tornpage.targets.bundled.sqlite_library recover LIBRARY
 
 The state is the rows of every table. Recovery also does PRAGMA integrity_check (I6).
-
-May import: statements.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A file of statements: a commit per line.
+"""A file of statements, a commit per line; a line may say how often:
 
     BEGIN; UPDATE t SET a = 1; COMMIT
     300 TIMES BEGIN; UPDATE t SET a = 2; ROLLBACK
 
-May import: nothing of the package.
+Lines that begin with "--" are comments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The target file: what it says of a stranger's store, and where that is wrong.
-
-May import: codec, model, option.
-"""
+"""The target file: what it says of a stranger's store, and where that is wrong."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A new target file with a small store that works: something to change piece by piece.
-
-May import: errors, paths.
-"""
+"""A new target file with a small store that works: something to change piece by piece."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A store that nobody here wrote, behind the commands of its target file.
-
-May import: errors, file, filesystems, image, model, observed, option, paths, preload, process, promise,
-rules, sites, state, target.
-"""
+"""A store that nobody here wrote, behind the commands of its target file."""
 
 from __future__ import annotations
 

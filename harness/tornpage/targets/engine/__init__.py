@@ -1,4 +1,1 @@
-"""The bundled engine as a target, and all that only its images have.
-
-May import: faults, oracle, targets, vocabulary, workloads.
-"""
+"""The bundled engine as a target, and all that only its images have."""

@@ -1,7 +1,4 @@
-"""Damage to a table's file that the scanner must see: the judge of kills is tried with it.
-
-May import: nothing of the package.
-"""
+"""Damage to a table's file that the scanner must see: the judge of kills is tried with it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A stale block behind the end of the engine's redo log: recovery must not read it (I21).
-
-May import: errors.
-"""
+"""A stale block behind the end of the engine's redo log: recovery must not read it (I21)."""
 
 from __future__ import annotations
 

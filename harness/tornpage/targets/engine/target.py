@@ -1,8 +1,4 @@
-"""The bundled engine as a target.
-
-May import: aim, damage, errors, filesystems, judgement, model, option, preload, process, promise, rules,
-stale_log, state, target, workload.
-"""
+"""The bundled engine as a target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,1 @@
-"""InnoDB's own bytes, read only: pages and redo logs of MariaDB, and the rules that they must keep.
-
-May import: faults, vocabulary.
-"""
+"""InnoDB's own bytes, read only: pages and redo logs of MariaDB, and the rules that they must keep."""

@@ -3,8 +3,6 @@
     python -m tornpage.targets.innodb.judge < REQUESTS
 
 Request: trace, base, live, doublewrite. Answer: findings, log.found, counters; or error.
-
-May import: errors, rules, trace.
 """
 
 from __future__ import annotations

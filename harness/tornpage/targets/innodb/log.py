@@ -4,8 +4,6 @@
 a byte that says in which lap it was written and its CRC-32C. 10.5 to 10.7: checkpoints at 512 and 1536, from
 2048 on a ring of blocks of 512 bytes with a number and a CRC-32C; there LSNs count the frames of blocks too.
 10.2 to 10.4: the same blocks with other records, and their place counts from the checkpoint's.
-
-May import: old_records, page, records.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 A record begins with its type, with the highest bit set if it is all of its mini-transaction, and the page;
 several records end with MULTI_REC_END. What follows depends on the type, and its length on what it says.
-
-May import: records.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
     size-8  classic: checksum, low half of the LSN       full_crc32: low half of the LSN, checksum
 
 Whatever the bytes are, they are read without an error.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

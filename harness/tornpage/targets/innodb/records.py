@@ -3,8 +3,6 @@ file.
 
 A record begins with a byte: same page, type, length. A mini-transaction is a sequence of them, ended by a
 byte 0 or 1. Space and page are not repeated in a run of records of one page.
-
-May import: nothing of the package.
 """
 
 from __future__ import annotations

@@ -23,8 +23,6 @@ Numbered facts of MariaDB that they lean on:
     are whole, of the same lap, they look like more of the log, until the block is written again.
  8. A batch fills the area from its beginning, so behind a short one there are copies of earlier ones, perhaps
     of the same page. Recovery takes the newest that the log has reached (fact 6).
-
-May import: log, page, records, spaces.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a write of MariaDB is for, by what is written.
-
-May import: log, model, page, rules.
-"""
+"""What a write of MariaDB is for, by what is written."""
 
 from __future__ import annotations
 

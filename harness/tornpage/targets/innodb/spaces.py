@@ -7,8 +7,6 @@ log names the file (10.2 to 10.5) and must agree with it afterwards.
     system tablespace    0
     found                its first page as it was found; if the log gives the name to others only, the newest
     new                  its FILE_CREATE; before that its first page, unless another file has that space
-
-May import: records.
 """
 
 from __future__ import annotations

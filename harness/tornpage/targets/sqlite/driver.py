@@ -14,8 +14,6 @@ Markers go to the preload's tp_trace_mark: `issue n=LINE trx=NAME`, `ack n=LINE`
 SQLite's random numbers (log salts, journal checksums) are seeded: one script gives one sequence of I/O.
 
 Output and exit codes are those of `engine run --json`: 0 ok, 2 usage or script error, 4 a fatal error.
-
-May import: errors, image, options, parse, schema, script.
 """
 
 from __future__ import annotations

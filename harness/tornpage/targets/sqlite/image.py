@@ -8,8 +8,6 @@ An index is read through itself, in its own order, so that its digest is of its 
 
 Exit codes: 0 ok, 1 findings, 3 refused (SQLite's error name and message in the object). A missing or empty
 main.db is an empty database, as for every program that opens one. explorer/targets/sqlite is the same in C.
-
-May import: schema, script, state.
 """
 
 from __future__ import annotations

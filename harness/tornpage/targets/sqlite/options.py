@@ -1,7 +1,4 @@
-"""SQLite's options: the driver's arguments and what people are told of them, from one table.
-
-May import: option.
-"""
+"""SQLite's options: the driver's arguments and what people are told of them, from one table."""
 
 from __future__ import annotations
 

@@ -9,8 +9,6 @@ An index on whole columns is an ordinary index. A key prefix becomes an index on
 entries are then the cut values, as the engine's are, and one digest serves both; an index on the whole
 column would be larger, and its digest another. Index names are global in SQLite and survive
 the rename of a table, so an index is called NAME@LINE after the line of the script that made it.
-
-May import: errors, script.
 """
 
 from __future__ import annotations

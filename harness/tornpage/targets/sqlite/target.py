@@ -5,8 +5,6 @@ write was for follows from its file.
 
 main.db-shm is no part of an image: it is a shared mapping, which the preload cannot see, and SQLite makes it
 anew when the first connection comes.
-
-May import: errors, filesystems, model, option, options, preload, process, promise, rules, state, target.
 """
 
 from __future__ import annotations

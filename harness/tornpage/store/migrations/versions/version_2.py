@@ -1,7 +1,4 @@
-"""From version 1 to 2: the contents of torn writes, kept in the JSON of the results until then, are blobs.
-
-May import: migrate.
-"""
+"""From version 1 to 2: the contents of torn writes, kept in the JSON of the results until then, are blobs."""
 
 import base64
 import json

@@ -2,8 +2,6 @@
 JSON in a column until then, have a table of their own.
 
 What a bug is, is told by the root of today: one that is found here must be that of findings to come.
-
-May import: migrate, model, root.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""From version 3 to 4: the tables stay; the version is kept by Alembic.
-
-May import: nothing of the package.
-"""
+"""From version 3 to 4: the tables stay; the version is kept by Alembic."""
 
 from alembic import op
 

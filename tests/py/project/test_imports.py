@@ -1,0 +1,94 @@
+"""The contracts in pyproject.toml refuse imports that point up or sideways, and modules without a place."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tornpage.vocabulary.paths import ROOT
+
+PACKAGE = ROOT / "harness" / "tornpage"
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package and its contracts, to be changed."""
+    root = tmp_path_factory.mktemp("imports")
+    shutil.copy(ROOT / "pyproject.toml", root)
+    shutil.copytree(PACKAGE, root / "tornpage", ignore=shutil.ignore_patterns("__pycache__"))
+    return root
+
+
+def lint(root: Path) -> subprocess.CompletedProcess[str]:
+    """What `make check` runs, on the copy; without the import hook of an editable install (-S)."""
+    program = Path(sys.executable).parent / "lint-imports"
+    return subprocess.run(
+        [sys.executable, "-S", program, "--no-logo", "--no-cache"],
+        cwd=root,
+        env={"PYTHONPATH": f"{root}:{sysconfig.get_path('purelib')}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_package_keeps_its_contracts(copy: Path) -> None:
+    """And all of it is looked at."""
+    said = lint(copy)
+    assert said.returncode == 0, said.stdout
+    modules = sum(1 for path in PACKAGE.rglob("*.py") if (path.parent / "__init__.py").exists())
+    assert f"Analyzed {modules} files" in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "told"),
+    [
+        (
+            "faults/plan",
+            "import tornpage.oracle.rules",
+            "tornpage.faults.plan -> tornpage.oracle.rules",
+        ),
+        (
+            "store/sql",
+            "def f():\n    from tornpage.store import store",
+            "tornpage.store.sql -> tornpage.store.store",
+        ),
+        ("cli/show", "from tornpage.cli import run", "tornpage.cli.show -> tornpage.cli.run"),
+        (
+            "oracle/__init__",
+            "import tornpage.reports.verdict",
+            "tornpage.oracle -> tornpage.reports.verdict",
+        ),
+        ("targets/sqlite/schema", "import tornpage.targets.sqlite.target", "schema -> "),
+        ("targets/engine/target", "import tornpage.targets.sqlite.target", "engine.target -> "),
+        ("lab/placeless", "", "placeless"),
+        ("placeless", "", "placeless"),
+    ],
+)
+def test_what_points_up_or_sideways_is_refused(
+    copy: Path, module: str, line: str, told: str
+) -> None:
+    """Between folders and inside one, in a function too; and a module that is new is to be placed."""
+    path = copy / "tornpage" / f"{module}.py"
+    before = path.read_text("utf-8") if path.exists() else None
+    path.write_text(f"{before or ''}\n{line}\n", "utf-8")
+    try:
+        said = lint(copy)
+    finally:
+        path.unlink() if before is None else path.write_text(before, "utf-8")
+    assert said.returncode == 1, said.stdout
+    assert told in said.stdout
+
+
+def test_packages_import_nothing() -> None:
+    """An `__init__.py` is a docstring, and the version: `python -m` on a module loads what it needs."""
+    for path in PACKAGE.rglob("__init__.py"):
+        parts = ast.walk(ast.parse(path.read_text("utf-8")))
+        assert not [part for part in parts if isinstance(part, ast.Import | ast.ImportFrom)], path
