@@ -122,8 +122,6 @@ def test_names_and_contents(release: Path) -> None:
         "THIRD_PARTY.md",
         "py.typed",
         "views.sql",
-        "migrations/versions/from_2.sql",
-        "migrations/env.py",
         "INVARIANTS.md",
         "tornpage.libs",
     ):

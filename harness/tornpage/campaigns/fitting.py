@@ -41,10 +41,9 @@ class Opened:
 
     def did(self, run: Run) -> bool:
         """A run of this campaign on this target, wherever the files were, with whatever seed and sizes."""
-        ours = {self.identity, self.name}  # an older version has the path alone
         return (
             run.campaign == self.campaign.name
-            and run.identity in ours
+            and run.identity == self.identity
             and Campaign.model_validate(run.settings).work == self.campaign.work
         )
 

@@ -380,7 +380,7 @@ def _plan_of(night: Night) -> NightPlan:
         campaigns=tuple(plan["campaigns"]),
         settings=tuple((name, value) for name, value in plan["settings"]),
         seconds=plan["seconds"],
-        limits=Limits.of(plan.get("limits", {})),  # an older version has none
+        limits=Limits.of(plan["limits"]),
     )
 
 

@@ -25,12 +25,12 @@ __all__ = ["censuses_by_script", "play_script", "row_named", "undisturbed_row"]
 def censuses_by_script(store: Store, run: Run) -> dict[int, CensusRow]:
     """What the store has of the undisturbed runs of a run. ConfigError if one is of no script."""
     scripts = _scripts(Campaign.model_validate(run.settings))
-    numbers = {_parts(script.label): number for number, script in enumerate(scripts)}
+    numbers = {script.label: number for number, script in enumerate(scripts)}
     rows = store.censuses(run.id)
     for row in rows:
-        if _parts(row.config) not in numbers:
+        if row.config not in numbers:
             raise ConfigError(f"{store.name}: run {run.id} has no script {row.config}")
-    return {numbers[_parts(row.config)]: row for row in rows}
+    return {numbers[row.config]: row for row in rows}
 
 
 def undisturbed_row(store: Store, run: int, number: int) -> TrialRow:
@@ -69,11 +69,6 @@ def _scripts(campaign: Campaign) -> list[Config]:
     else:
         crashed = [script for script, _depth in loss_parts(campaign)]
     return [*crashed, *campaign.only_undisturbed()]
-
-
-def _parts(label: str) -> frozenset[str]:
-    """Whatever their order: older stores do not have that of the campaign."""
-    return frozenset(re.split("[ ,]", label))
 
 
 def _result(number: int, census: CensusRow) -> TrialResult:

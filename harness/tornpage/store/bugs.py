@@ -119,14 +119,6 @@ class Where:
     alike: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Tortured:
-    """The target of a run: which one it is, and where it was found."""
-
-    identity: str
-    place: str
-
-
 def assign_bugs(db: Connection, where: Where, violations: Sequence[Violation]) -> list[int]:
     """The bug of each violation of one trial or undisturbed run, now recorded as seen there."""
     table = schema.run
@@ -134,7 +126,7 @@ def assign_bugs(db: Connection, where: Where, violations: Sequence[Violation]) -
         select(table.c.target, table.c.origin).where(table.c.id == where.run)
     ).one()
     origin = from_json(Origin, text)
-    target = _Tortured(origin.target or place, place)
+    target = origin.target or place
     roots = roots_of(violations)
     ids: dict[Root, int] = {}
     for root in dict.fromkeys(roots):
@@ -184,34 +176,17 @@ def _see(db: Connection, seen: Sighting) -> None:
     )
 
 
-def _known(db: Connection, target: _Tortured, root: Root) -> Row[int, str, str] | None:
-    """The bug of this root. An older version knew a target file by its path: what it found there is the
-    target's from now on."""
+def _find_or_add(db: Connection, target: str, root: Root, where: Where) -> tuple[int, Novelty]:
     table = schema.bug
-    for name in dict.fromkeys((target.identity, target.place)):
-        found = db.execute(
-            select(table.c.id, table.c.status, table.c.reason).where(
-                table.c.target == name, table.c.fingerprint == root.fingerprint
-            )
-        ).one_or_none()
-        if found is None:
-            continue
-        if name != target.identity:
-            renamed = table.update().where(table.c.id == found.id)
-            db.execute(renamed.values(target=target.identity))
-        return found
-    return None
-
-
-def _find_or_add(
-    db: Connection, target: _Tortured, root: Root, where: Where
-) -> tuple[int, Novelty]:
-    table = schema.bug
-    known = _known(db, target, root)
+    known = db.execute(
+        select(table.c.id, table.c.status, table.c.reason).where(
+            table.c.target == target, table.c.fingerprint == root.fingerprint
+        )
+    ).one_or_none()
     if known is None:
         added = db.execute(
             table.insert().values(
-                target=target.identity,
+                target=target,
                 fingerprint=root.fingerprint,
                 title=root.title,
                 invariants="[]",

@@ -36,8 +36,8 @@ class Database:
     """One open store. Not shared between processes: workers hand their results to the owner."""
 
     def __init__(self, place: Path | Place, *, create: bool = True, write: bool = True) -> None:
-        """Opens it, creating it if asked; write False: changes nothing but to bring an older version of a
-        file up to date. ConfigError: absent, no store, or a newer version."""
+        """Opens it, creating it if asked; write False: changes nothing. ConfigError: absent, no store,
+        or one of another schema."""
         self.place = place_of(place) if isinstance(place, Path) else place
         self._locks: dict[str, Callable[[], None]] = {}
         self._engine = self.place.open(create=create, write=write)

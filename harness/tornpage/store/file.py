@@ -12,9 +12,8 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from tornpage.store.migrate import prepare, require_ours, version_of
+from tornpage.store.create import create_store, has_store
 from tornpage.store.runlock import RunLock
-from tornpage.store.schema import VERSION
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.paths import DEFAULT_OUT
 
@@ -49,16 +48,17 @@ class StoreFile:
         return "" if folder == DEFAULT_OUT else f"--out {shlex.quote(str(folder))}"
 
     def open(self, *, create: bool, write: bool) -> Engine:
-        """Opens it, creating it if asked; write False: changes nothing but to bring an older version up to
-        date. ConfigError: absent, no store, or a newer version."""
+        """Opens it, creating it if asked; write False: changes nothing. ConfigError: absent, no
+        store, or one of another schema."""
         path = self._path
-        if not (create and write) and not path.exists():
+        create = create and write
+        if not create and not path.exists():
             raise ConfigError(f"{path}: no result store here; `tornpage run` makes one")
         try:
             if write:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._require_one_name()
-            return self._open(write)
+            return self._open(create, write)
         except OSError as error:
             raise ConfigError(f"{error.filename or path}: {error.strerror}") from error
         except OperationalError as error:
@@ -98,20 +98,23 @@ class StoreFile:
         except sqlite3.OperationalError as error:
             raise MachineError(f"{self.name}: {error}") from error
 
-    def _open(self, write: bool) -> Engine:
-        if not write:
-            engine = self._engine("mode=ro")
-            if _version(engine) == VERSION:
-                return engine
-            if not os.access(self._path, os.W_OK) or not os.access(self._path.parent, os.W_OK):
-                return self._brought_up_to_date_in_memory(engine)
+    def _open(self, create: bool, write: bool) -> Engine:
+        engine = self._engine("mode=rwc" if write else "mode=ro")
+        try:
+            with engine.connect() as db:
+                self.begin(db, False)
+                there = has_store(db, self.name)
+                db.rollback()
+                if not there and not create:
+                    raise ConfigError(
+                        f"{self.name}: no result store here; `tornpage run` makes one"
+                    )
+                if not there:
+                    self._create(db)
+        except BaseException:
             engine.dispose()
-        engine = self._engine("mode=rwc")
-        self._prepare(engine)
-        if write:
-            return engine
-        engine.dispose()
-        return self._engine("mode=ro")
+            raise
+        return engine
 
     def _require_one_name(self) -> None:
         """SQLite's log and our locks lie beside a name: under a second one there is a second of both."""
@@ -121,24 +124,12 @@ class StoreFile:
                 "owner; copy it, or use a symbolic link"
             )
 
-    def _prepare(self, engine: Engine) -> None:
+    def _create(self, db: Connection) -> None:
         """In one transaction, which excludes all others. The log that the file gets lets others read."""
-        try:
-            with engine.connect() as db:
-                self.begin(db, False)
-                found = version_of(db)
-                if found is None:
-                    require_ours(db, self.name)
-                db.rollback()
-                if found == VERSION:
-                    return
-                self._write_ahead(db)
-                db.info["begin"] = "begin exclusive"
-                with db.begin():
-                    prepare(db, self.name)
-        except BaseException:
-            engine.dispose()
-            raise
+        self._write_ahead(db)
+        db.info["begin"] = "begin exclusive"
+        with db.begin():
+            create_store(db, self.name)
 
     def _write_ahead(self, db: Connection) -> None:
         """Outside of a transaction, which SQLAlchemy would begin. MachineError."""
@@ -149,21 +140,9 @@ class StoreFile:
         except sqlite3.OperationalError as error:
             raise MachineError(f"{self.name}: {error}") from error
 
-    def _brought_up_to_date_in_memory(self, engine: Engine) -> Engine:
-        """A store of an older version in a place that cannot be written."""
-        memory = sqlite3.connect(":memory:", isolation_level=None)
-        with engine.connect() as db:
-            raw = db.connection.driver_connection
-            assert raw is not None, "it is open"
-            raw.backup(memory)
-        engine.dispose()
-        engine = _engine(lambda: memory)
-        self._prepare(engine)
-        memory.execute("pragma query_only = on")
-        return engine
-
     def _engine(self, mode: str) -> Engine:
-        """A folder that cannot be written has no place for the shared memory of WAL."""
+        """On one connection, whose transactions begin as its info says: the driver would begin some by
+        itself. A folder that cannot be written has no place for the shared memory of WAL."""
         if mode == "mode=ro" and not os.access(self._path.parent, os.W_OK):
             mode += "&immutable=1"
         uri = f"file:{quote(str(self._path.absolute()))}?{mode}"
@@ -174,21 +153,10 @@ class StoreFile:
                 db.execute("pragma synchronous = normal")
             return db
 
-        return _engine(connect)
+        engine = create_engine("sqlite://", creator=connect, poolclass=StaticPool)
 
+        @event.listens_for(engine, "begin")
+        def _begin(db: Connection) -> None:
+            db.exec_driver_sql(db.info.get("begin", "begin"))
 
-def _version(engine: Engine) -> str | None:
-    with engine.connect() as db:
-        db.info["begin"] = "begin"
-        return version_of(db)
-
-
-def _engine(connect: Callable[[], sqlite3.Connection]) -> Engine:
-    """On one connection, whose transactions begin as its info says: the driver would begin some by itself."""
-    engine = create_engine("sqlite://", creator=connect, poolclass=StaticPool)
-
-    @event.listens_for(engine, "begin")
-    def _begin(db: Connection) -> None:
-        db.exec_driver_sql(db.info.get("begin", "begin"))
-
-    return engine
+        return engine

@@ -56,8 +56,8 @@ class Examined:
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a run comes from. programs: name -> hash of what makes its verdicts (engine, preload, harness,
-    ...); a run goes on with the same ones only. target: which one it is, in every checkout; "" in a run of an
-    older version; examined: what came before the run, None where that is no target file's."""
+    ...); a run goes on with the same ones only. target: which one it is, in every checkout;
+    examined: what came before the run, None where that is no target file's."""
 
     started: str = ""
     host: str = ""

@@ -28,7 +28,7 @@ class Place(Protocol):
         """What makes a command find it, "" where it does anyway."""
 
     def open(self, *, create: bool, write: bool) -> Engine:
-        """Opens it, creating it if asked. ConfigError: absent, no store, or a newer version."""
+        """Opens it, creating it if asked. ConfigError: absent, no store, or one of another schema."""
 
     def begin(self, db: Connection, write: bool) -> None:
         """Begins a transaction."""

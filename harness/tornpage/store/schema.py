@@ -1,6 +1,5 @@
-"""The tables of the store, for every database that it may be in. Views are in views.sql; a change of a table
-is a migration (migrations/) and a new VERSION. JSON columns hold the values of model.py as codec.to_json()
-writes them.
+"""The tables of the store, for every database that it may be in. Views are in views.sql; a change of
+either is a new VERSION. JSON columns hold the values of model.py as codec.to_json() writes them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
-    String,
     Table,
     TypeDecorator,
     UniqueConstraint,
@@ -54,8 +52,8 @@ __all__ = [
     "violation",
 ]
 
-VERSION = "5"
-"""Of this schema: the newest of migrations/versions."""
+VERSION = 1
+"""Of this schema."""
 
 
 class Text(TypeDecorator[str]):
@@ -100,11 +98,8 @@ def _clustered(name: str, *parts: Any) -> Table:
     return Table(name, TABLES, *parts, sqlite_with_rowid=False)
 
 
-# One row: the version of this schema, as Alembic keeps it. An older store is brought up to date, a newer one
-# refused.
-version = Table(
-    "alembic_version", TABLES, Column("version_num", String(32), primary_key=True, nullable=False)
-)
+# One row: the VERSION that the store was made with. A store of another one is refused.
+version = Table("version", TABLES, _number("schema"))
 
 # A night: past findings played again, then campaigns with new seeds, for as long as its plan says.
 night = Table(

@@ -27,8 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from tornpage.store.migrate import prepare, version_of
-from tornpage.store.schema import VERSION
+from tornpage.store.create import create_store, has_store
 from tornpage.store.sql import line_of
 from tornpage.vocabulary.errors import ConfigError
 
@@ -92,20 +91,19 @@ class StoreServer:
         return f"--store {shlex.quote(self.name)}"
 
     def open(self, *, create: bool, write: bool) -> Engine:
-        """Connects to it, and makes its tables if asked or brings them up to date. ConfigError: no
-        connection, no store, or another version."""
+        """Connects to it, and makes its tables if asked. ConfigError: no connection, no store, or one of
+        another schema."""
         engine = self._engine(write)
         try:
             with engine.connect() as db, db.begin():
                 if write:
                     self.exclude(db)
-                found = version_of(db)
-                if found is None and not (create and write):
+                if create and write:
+                    create_store(db, self.name)
+                elif not has_store(db, self.name):
                     raise ConfigError(
                         f"{self.name}: no result store here; `tornpage run` makes one"
                     )
-                if found != VERSION:
-                    prepare(db, self.name)
         except DBAPIError as error:
             raise ConfigError(f"{self.name}: {line_of(error)}") from error
         return engine

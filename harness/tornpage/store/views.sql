@@ -1,16 +1,6 @@
--- What a person asks of the store, for sqlite3, psql, pandas and Datasette: docs/STORE.md has examples. Views carry no data
--- and are made anew whenever the schema changes. Tables have names in the singular, views in the plural. SQLite and
+-- What a person asks of the store, for sqlite3, psql, pandas and Datasette: docs/STORE.md has examples. Views carry no data.
+-- Tables have names in the singular, views in the plural. SQLite and
 -- PostgreSQL read them as they stand here; what a function of JSON gives has a type by its cast.
-
-drop view if exists runs;
-drop view if exists bugs;
-drop view if exists sightings;
-drop view if exists findings;
-drop view if exists trials;
-drop view if exists cells;
-drop view if exists coverage;
-drop view if exists counters;
-drop view if exists nights;
 
 -- crashes: trials with a verdict, or power-loss states; broken: those of them that broke an invariant; unsure: trials
 -- without a verdict that holds; bugs, news: how many it saw, and how many of them were new or came back.

@@ -193,8 +193,8 @@ def test_another_version_is_refused(url: str) -> None:
     with Store(place_of(url)):
         pass
     with psycopg.connect(url) as db:
-        db.execute("update alembic_version set version_num = '99'")
-    with pytest.raises(ConfigError, match="schema version 99"):
+        db.execute("update version set schema = 99")
+    with pytest.raises(ConfigError, match="a store of schema 99"):
         Store(place_of(url))
 
 
