@@ -13,7 +13,7 @@ step() {
 
 c_files() {
     git ls-files 'engine/*.c' 'engine/*.h' 'faults/*.c' 'faults/*.h' \
-        'explorer/*.c' 'explorer/*.h' 'tests/*.c' 'tests/*.h'
+        'disk/*.c' 'disk/*.h' 'explorer/*.c' 'explorer/*.h' 'tests/*.c' 'tests/*.h'
 }
 
 format() {
@@ -29,7 +29,7 @@ analyse() {
     cppcheck --cppcheck-build-dir=build/cppcheck --quiet --std=c11 --inline-suppr --enable=warning,performance,portability \
         --error-exitcode=1 --suppress=missingIncludeSystem --library=posix \
         --suppress=readdirCalled --suppress=unknownMacro:faults/real.c --suppress=invalidFunctionArg --suppress=ctuuninitvar \
-        -j 2 -I engine engine faults explorer
+        -j 2 -I engine engine faults disk explorer
 }
 
 imports() {

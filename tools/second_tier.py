@@ -51,11 +51,19 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "pyproject.toml",
         "tools/dist.sh",
     ),
-    "tests/py/lab/test_filework.py": (LAB + "file", LAB + "fsprobes.py", "explorer/image/"),
+    "tests/py/lab/test_filework.py": (LAB + "file", LAB + "fsprobes.py", "disk/"),
     "tests/py/lab/test_harness_mutants.py": (LAB, "tests/py/tiny_project.py"),
 }
 """By the file of extended tests, beginnings of the paths whose change they are run for; of their own, too."""
-C_SOURCES = ("CMakeLists.txt", "CMakePresets.json", "engine/", "explorer/", "faults/", "tests/c/")
+C_SOURCES = (
+    "CMakeLists.txt",
+    "CMakePresets.json",
+    "disk/",
+    "engine/",
+    "explorer/",
+    "faults/",
+    "tests/c/",
+)
 """What the C tests under sanitizers are run for."""
 
 

@@ -16,7 +16,7 @@ pages. */
 #include <string.h>
 
 #include "base/check.h"
-#include "explorer/image/fs_event.h"
+#include "disk/fs_event.h"
 #include "explorer/judge/allowed_int.h"
 #include "explorer/judge/told.h"
 

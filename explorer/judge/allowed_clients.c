@@ -16,7 +16,7 @@ Rules
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "explorer/image/fs_event.h"
+#include "disk/fs_event.h"
 
 static bool prefix_has(const allowed_prefix_t *prefix, const check_table_t *table)
 {

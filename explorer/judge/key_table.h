@@ -2,7 +2,7 @@
 #ifndef EXPLORER_KEY_TABLE_H
 #define EXPLORER_KEY_TABLE_H
 
-#include "explorer/image/fs_event.h"
+#include "disk/fs_event.h"
 
 #define KEY_NONE UINT32_MAX
 

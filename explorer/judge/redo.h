@@ -7,7 +7,7 @@ from it (redo_start()). Bytes may be anything. */
 #ifndef EXPLORER_REDO_H
 #define EXPLORER_REDO_H
 
-#include "explorer/image/image.h"
+#include "disk/image.h"
 #include "explorer/judge/key_table.h"
 #include "log/log_block.h"
 

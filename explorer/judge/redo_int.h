@@ -2,7 +2,7 @@
 #ifndef EXPLORER_REDO_INT_H
 #define EXPLORER_REDO_INT_H
 
-#include "explorer/image/fs_event.h"
+#include "disk/fs_event.h"
 #include "explorer/judge/redo.h"
 
 /** Makes room for one more item. @return it, zeroed */

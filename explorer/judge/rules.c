@@ -77,7 +77,7 @@ static uint32_t inode_at(const image_t *image, const char *path)
 
 static void on_write(rules_t *rules, fs_event_t *event, const char *path)
 {
-    event->site = fs_site_of(path, event->offset);
+    event->site = site_of_path(path, event->offset);
     event->unit = holds_pages(path) ? rules->config.atomic_unit : 0;
     if (rules_is_log_file(path)) {
         rules_log_write(rules, event);

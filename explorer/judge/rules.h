@@ -7,7 +7,7 @@ rules_before() hears first. One set of rules serves a run, which finds no log, a
 #ifndef EXPLORER_RULES_H
 #define EXPLORER_RULES_H
 
-#include "explorer/image/image.h"
+#include "disk/image.h"
 #include "explorer/judge/redo.h"
 #include "explorer/judge/verdict.h"
 

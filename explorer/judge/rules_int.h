@@ -4,6 +4,7 @@
 
 #include "explorer/judge/redo_int.h"
 #include "explorer/judge/rules.h"
+#include "explorer/judge/sites.h"
 #include "page/fil_page.h"
 
 /** A page of a data file, as far as this process touched it. */

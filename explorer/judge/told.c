@@ -9,7 +9,7 @@ Place: below allowed.c, whose prefixes a model tells; verifiers tell of what the
 #include <stdlib.h>
 #include <string.h>
 
-#include "explorer/image/fs_event.h"
+#include "disk/fs_event.h"
 
 /* ---- digests ---- */
 

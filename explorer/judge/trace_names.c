@@ -4,7 +4,7 @@ Place: below trace_read.c, which reads the records. */
 #include <stdio.h>
 #include <string.h>
 
-#include "explorer/image/persist.h"
+#include "disk/persist.h"
 #include "explorer/judge/trace_int.h"
 
 #define DIRS_MAX 4096U /* that one sync of everything writes */

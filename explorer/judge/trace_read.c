@@ -26,8 +26,8 @@ Rules
 #include <unistd.h>
 
 #include "base/check.h"
-#include "explorer/image/persist.h"
-#include "explorer/model/flush.h"
+#include "disk/flush.h"
+#include "disk/persist.h"
 
 dberr_t reader_refuse(reader_t *reader, const char *why)
 {

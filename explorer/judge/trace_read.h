@@ -3,9 +3,9 @@
 #define EXPLORER_TRACE_READ_H
 
 #include "base/err.h"
-#include "explorer/image/path_set.h"
-#include "explorer/image/write_sites.h"
+#include "disk/path_set.h"
 #include "explorer/judge/rules.h"
+#include "explorer/judge/sites.h"
 
 struct reader;
 

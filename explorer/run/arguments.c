@@ -493,7 +493,9 @@ static int check_arguments(int argc, char **argv, arguments_t *args)
 int arguments_parse(int argc, char **argv, arguments_t *args)
 {
     *args = (arguments_t){
-        .campaign = {.models = {.sector = 512, .seed = 1}, .depth = 1, .nested = 8},
+        .campaign = {.models = {.sector = 512, .log_sites = 1U << SITE_REDO, .seed = 1},
+                     .depth = 1,
+                     .nested = 8},
         .engine = {.in_full = 64},
         .plan = {.to_seq = UINT64_MAX, .batch_states = 256},
         .run = {.jobs = 1, .deadline_s = 20},

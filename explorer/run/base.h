@@ -2,7 +2,7 @@
 #ifndef EXPLORER_BASE_H
 #define EXPLORER_BASE_H
 
-#include "explorer/image/image.h"
+#include "disk/image.h"
 
 /** Adds the regular files below dir to the image, under their paths in it. False: one cannot be read, or is too
 large. */

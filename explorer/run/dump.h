@@ -2,7 +2,7 @@
 #ifndef EXPLORER_DUMP_H
 #define EXPLORER_DUMP_H
 
-#include "explorer/image/image.h"
+#include "disk/image.h"
 
 /** Writes files and folders of the image into dir, which is made. What cannot be written is told on standard error. */
 void dump_image(const image_t *image, const char *dir);

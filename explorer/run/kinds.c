@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explorer/image/fs_event.h"
+#include "disk/fs_event.h"
 
 /** The number of the kind with this word; kind 0 has none: it is that of what comes before the first statement. */
 static uint8_t kind_of_word(kinds_t *kinds, uint64_t words[KINDS_MAX], const char *text)

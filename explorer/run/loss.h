@@ -3,7 +3,7 @@ killed before this one began. */
 #ifndef EXPLORER_LOSS_H
 #define EXPLORER_LOSS_H
 
-#include "explorer/model/models.h"
+#include "disk/models.h"
 
 typedef struct loss {
     bool of_earlier; /**< something that an earlier process had done */

@@ -14,6 +14,8 @@ Rules
 
 #include <stdlib.h>
 
+#include "explorer/judge/sites.h"
+
 /* ---- points ---- */
 
 /** Where a crash inside a recovery is wanted. A recovery writes many pages, little log, and hardly ever changes a

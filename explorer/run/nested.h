@@ -2,8 +2,8 @@
 #ifndef EXPLORER_NESTED_H
 #define EXPLORER_NESTED_H
 
+#include "disk/models.h"
 #include "explorer/judge/verdict.h"
-#include "explorer/model/models.h"
 
 typedef struct nested_pick {
     uint32_t point; /**< events of the recording before the crash */

@@ -146,7 +146,7 @@ static void print_violation(const record_t *record, uint64_t count, bool json)
     if (!json) {
         (void)printf("I%" PRIu32 " %s, by %s: %s (state %s, prefixes %" PRIu32 "..%" PRIu32
                      ", %" PRIu64 " states like it)\n",
-                     record->finding.invariant, fs_site_name(record->site),
+                     record->finding.invariant, site_name(record->site),
                      finding_source_name(record->finding.source), record->finding.what, id,
                      record->low, record->high, count);
         return;
@@ -161,7 +161,7 @@ static void print_violation(const record_t *record, uint64_t count, bool json)
     }
     set(object, "model", json_string(model));
     set(object, "prefix_range", json_pack("[i,i]", (int)record->low, (int)record->high));
-    set(object, "site", json_string(fs_site_name(record->site)));
+    set(object, "site", json_string(site_name(record->site)));
     set(object, "count", number(count));
     print_json(object);
 }
@@ -248,14 +248,14 @@ static json_t *torn_pages_object(const counts_t *counts, const summary_t *summar
 {
     json_t *object = json_object();
     for (uint32_t site = 0; site < SITE_KINDS; site++) {
-        if (!(summary->sites != NULL ? site_map_has(summary->sites, (fs_site_t)site)
-                                     : fs_site_is_of((fs_site_t)site, summary->engine))) {
+        if (!(summary->sites != NULL ? site_map_has(summary->sites, site)
+                                     : site_is_of(site, summary->engine))) {
             continue;
         }
         json_t *entry = json_object();
         set(entry, "first_flush", torn_pages_of(counts, site, 0));
         set(entry, "later_flush", torn_pages_of(counts, site, 1));
-        set(object, fs_site_name((fs_site_t)site), entry);
+        set(object, site_name(site), entry);
     }
     return object;
 }

@@ -6,8 +6,9 @@ mapping. */
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "disk/models.h"
 #include "explorer/judge/outcome.h"
-#include "explorer/model/models.h"
+#include "explorer/judge/sites.h"
 
 #define DEPTH_MAX 3U
 #define JOBS_MAX 64U

@@ -25,7 +25,7 @@ Rules
 
 #include <stdlib.h>
 
-#include "explorer/model/flush.h"
+#include "disk/flush.h"
 #include "explorer/run/dump.h"
 #include "explorer/run/loss.h"
 #include "explorer/run/way.h"

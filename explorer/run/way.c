@@ -10,6 +10,7 @@ Place: above models.c, below state.c. */
 #include <string.h>
 
 #include "base/check.h"
+#include "explorer/judge/sites.h"
 
 static void hear(void *ctx, uint32_t pending, uint64_t first, uint64_t end)
 {
@@ -148,7 +149,7 @@ static json_t *event_json(const way_t *way, const names_t *names, uint32_t at, u
         set(object, "length", number(event->kind == FS_TRUNCATE ? 0 : event->length));
     }
     if (event->kind == FS_WRITE) {
-        set(object, "site", json_string(fs_site_name(event->site)));
+        set(object, "site", json_string(site_name(event->site)));
     }
     set(object, "issued", number(event->issued_line));
     set(object, "acked", number(event->acked_line));

@@ -2,7 +2,7 @@
 #ifndef EXPLORER_WAY_H
 #define EXPLORER_WAY_H
 
-#include "explorer/model/models.h"
+#include "disk/models.h"
 
 #define WAY_EVENTS 24U        /**< before the crash that are told whatever became of them */
 #define WAY_LOST 24U          /**< of those before that lost anything, the newest */

@@ -3,7 +3,7 @@ tmpfs if it is to be fast, and a verifier recovers it there. */
 #ifndef EXPLORER_EXTERNAL_H
 #define EXPLORER_EXTERNAL_H
 
-#include "explorer/image/image.h"
+#include "disk/image.h"
 #include "explorer/judge/outcome.h"
 #include "explorer/judge/trace_read.h"
 #include "explorer/targets/verifier.h"

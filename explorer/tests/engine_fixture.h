@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "api/engine.h"
-#include "explorer/image/image.h"
-#include "fixture.h"
+#include "disk/image.h"
+#include "disk/tests/fixture.h"
 
 static inline engine_t *open_engine_on(image_t *image, probe_t *probe,
                                        const engine_options_t *options)

@@ -2,7 +2,7 @@
 #ifndef EXPLORER_TESTS_RUNNER_FIXTURE_H
 #define EXPLORER_TESTS_RUNNER_FIXTURE_H
 
-#include "fixture.h"
+#include "disk/tests/fixture.h"
 
 #include "explorer/run/runner.h"
 #include "explorer/targets/engine/engine_target.h"

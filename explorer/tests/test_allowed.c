@@ -1,5 +1,5 @@
 /* The comparison with the oracle: each kind of wrong state under its invariant. */
-#include "fixture.h"
+#include "disk/tests/fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The table of keys against a plain list. */
-#include "fixture.h"
+#include "disk/tests/fixture.h"
 
 #include "explorer/judge/key_table.h"
 

@@ -1,5 +1,6 @@
 /* Which crashes of a recovery are looked at. */
-#include "fixture.h"
+#include "disk/tests/fixture.h"
+#include "explorer/judge/sites.h"
 
 #include "explorer/run/nested.h"
 

@@ -1,5 +1,5 @@
 /* Outcomes: what was found, what other ways to it must find too, and what a crash in the recovery may leave. */
-#include "fixture.h"
+#include "disk/tests/fixture.h"
 
 #include "explorer/judge/outcome.h"
 

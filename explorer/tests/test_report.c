@@ -1,5 +1,5 @@
 /* Which findings are told: of each kind of broken state those of its first one, and no kind is taken for another. */
-#include "fixture.h"
+#include "disk/tests/fixture.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@ there. */
 #include <stdlib.h>
 
 #include "base/mach.h"
-#include "explorer/model/models.h"
+#include "disk/models.h"
 
 /** What is in the file, with a bit flipped. @return length; its offset in *at */
 static uint64_t flawed_bytes(world_t *w, stream_t *stream, const char *file, byte bytes[WORLD_PAGE],

@@ -6,7 +6,7 @@
 
 #include "api/engine.h"
 #include "base/mach.h"
-#include "explorer/image/image.h"
+#include "disk/image.h"
 #include "explorer/judge/scan.h"
 #include "page/fil_page.h"
 

@@ -1,5 +1,5 @@
 /* State ids and the set of visited images. */
-#include "fixture.h"
+#include "disk/tests/fixture.h"
 
 #include "explorer/run/shared.h"
 

@@ -1,5 +1,5 @@
 /* Slices: what they say, merged, is what one process would have said, and what is no slice of the exploration is refused. */
-#include "fixture.h"
+#include "disk/tests/fixture.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* The trace reader: a hand-made trace gives its events and lines; damage and what cannot be
 modelled is refused. */
-#include "fixture.h"
+#include "disk/tests/fixture.h"
 #include "world.h"
 
 #include <fcntl.h>

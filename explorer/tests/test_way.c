@@ -1,5 +1,5 @@
 /* The way of a crash: each operation with the name that its file had at that time. */
-#include "models_fixture.h"
+#include "disk/tests/models_fixture.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/mach.h"
-#include "explorer/image/persist.h"
+#include "disk/persist.h"
 #include "page/page_index.h"
 
 #define TABLE_FILE "t.ibd"

@@ -1,4 +1,4 @@
-/** The explorer's disk under a running engine: what its processes see, what is durable, and what waits in
+/** The simulated disk under a running engine: what its processes see, what is durable, and what waits in
 between. A kill keeps what the processes saw; a power loss what was synced, and of the rest what a seed says. */
 #ifndef TEST_DISK_FIXTURE_H
 #define TEST_DISK_FIXTURE_H
@@ -12,8 +12,11 @@ between. A kill keeps what the processes saw; a power loss what was synced, and 
 
 #include <cmocka.h>
 
-#include "explorer/model/models.h"
+#include "disk/models.h"
+#include "log/log.h"
 #include "test_random.h"
+
+#define DISK_LOG 1U /**< the site of writes to the log */
 
 typedef struct disk {
     image_t *live;
@@ -57,7 +60,10 @@ static inline void disk_keep_event(disk_t *disk, const image_t *from, const fs_e
 static inline void disk_event(void *ctx, fs_event_t *event, const char *path)
 {
     disk_t *disk = ctx;
-    event->site = event->kind == FS_WRITE ? fs_site_of(path, event->offset) : SITE_OTHER;
+    event->site = event->kind == FS_WRITE && strcmp(path, LOG_FILE_NAME) == 0
+                          && event->offset >= LOG_FILE_HDR_SIZE
+                      ? DISK_LOG
+                      : 0;
     while (image_inode_count(disk->durable) < image_inode_count(disk->live)) {
         (void)image_inode_create(disk->durable);
     }
@@ -146,8 +152,10 @@ static inline void disk_settle(disk_t *disk)
 /** A power loss as the explorer has it: one state of one of its models. */
 static inline void disk_lose_by_model(disk_t *disk, uint64_t *rnd)
 {
-    const model_config_t config = {
-        .enabled = MODELS_ALL, .sector = SECTOR_SIZE, .seed = random_split(rnd)};
+    const model_config_t config = {.enabled = MODELS_ALL,
+                                   .sector = SECTOR_SIZE,
+                                   .log_sites = 1U << DISK_LOG,
+                                   .seed = random_split(rnd)};
     torn_t torn = {.n = {{{0}}}};
     model_t model = MODEL_ALL_PERSISTED;
     uint32_t n = 0;

@@ -26,7 +26,7 @@ On top of told.c. Rules:
 #include <time.h>
 #include <unistd.h>
 
-#include "explorer/image/fs_event.h"
+#include "disk/fs_event.h"
 #include "explorer/judge/told.h"
 #include "faults/children.h"
 

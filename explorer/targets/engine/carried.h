@@ -2,7 +2,7 @@
 #ifndef EXPLORER_CARRIED_H
 #define EXPLORER_CARRIED_H
 
-#include "explorer/image/image.h"
+#include "disk/image.h"
 
 #define CARRIED_NAME "#carried" /**< no statement can give a table this name */
 

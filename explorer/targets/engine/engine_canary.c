@@ -13,7 +13,7 @@ What is damaged then no log brings back. */
 
 #include "base/check.h"
 #include "base/mach.h"
-#include "explorer/image/persist.h"
+#include "disk/persist.h"
 #include "fsp/fsp_format.h"
 #include "log/log.h"
 #include "log/log_block.h"

@@ -6,7 +6,7 @@ the number. */
 
 #include <stdlib.h>
 
-#include "explorer/model/models.h"
+#include "disk/models.h"
 #include "explorer/targets/engine/engine_canary.h"
 
 #define BATCHES_EVERY 16U

@@ -3,7 +3,7 @@
 #define EXPLORER_JUDGE_H
 
 #include "api/engine.h"
-#include "explorer/image/image.h"
+#include "disk/image.h"
 #include "explorer/judge/outcome.h"
 #include "explorer/judge/rules.h"
 #include "explorer/judge/scan.h"

@@ -4,7 +4,7 @@ counters, lists or free space shows in what is done afterwards, and in a crash a
 #define EXPLORER_WORK_H
 
 #include "api/engine.h"
-#include "explorer/image/image.h"
+#include "disk/image.h"
 #include "explorer/judge/allowed.h"
 
 /** Works on the open database, whose tables the scanner found as in `found`. Each commit adds a prefix to `allowed`,

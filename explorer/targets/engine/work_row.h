@@ -3,7 +3,7 @@
 #define EXPLORER_WORK_ROW_H
 
 #include "dict/dict.h"
-#include "explorer/model/models.h"
+#include "disk/models.h"
 
 /** A value for a column of the row: NULL now and then where it may be, texts of any length. */
 void work_draw_value(stream_t *stream, const dict_col_t *col, byte *row);

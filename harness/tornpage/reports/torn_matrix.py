@@ -3,7 +3,7 @@ have, and for which was there no write?
 
 A cell is site x flush x mask x configuration. It is covered if a state lost a write of its kind that
 way. Whether a cell can be covered at all is not decided here: the explorer counts the recorded writes
-that have sectors enough for the mask (explorer/model/README.md). A cell without such a write is not in
+that have sectors enough for the mask (explorer/README.md). A cell without such a write is not in
 the total.
 """
 

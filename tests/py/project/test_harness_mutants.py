@@ -18,6 +18,7 @@ MUTANTS = load_harness_mutants(HARNESS_TABLE)
 FILE = re.compile(r"^\+\+\+ b/(\S+)$", re.MULTILINE)
 ADDED = re.compile(r"^\+(?!\+\+ b/)(.*)$", re.MULTILINE)
 JUDGING = (
+    "disk/",
     "engine/check/",
     "engine/log/",
     "engine/page/",
