@@ -11,10 +11,12 @@ import pytest
 
 from tornpage.campaigns.admission import own_work
 from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import Scope, explore, prefixes_of, recorded_run
+from tornpage.campaigns.powerloss import Scope, explore
+from tornpage.campaigns.recording import recorded_run
 from tornpage.faults.preload import preload_path
 from tornpage.oracle.observed import ObservedOracle, observed_state
 from tornpage.oracle.oracle import Oracle
+from tornpage.oracle.prefixes import prefixes_of
 from tornpage.targets.registry import explorer_path, make_target
 from tornpage.targets.sqlite.target import SqliteTarget
 from tornpage.targets.target import Command

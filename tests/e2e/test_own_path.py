@@ -9,7 +9,8 @@ from e2e_support import Tornpage
 
 from tornpage.campaigns.admission import own_work
 from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import explore, recorded_run
+from tornpage.campaigns.powerloss import explore
+from tornpage.campaigns.recording import recorded_run
 from tornpage.targets.registry import make_target
 
 PROGRAM = """

@@ -15,7 +15,8 @@ from tornpage.campaigns.admission import Audited, audit_runs
 from tornpage.campaigns.campaign import Campaign, undisturbed_spec
 from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import Exploration, Scope, explore, recorded_run
+from tornpage.campaigns.powerloss import Exploration, Scope, explore
+from tornpage.campaigns.recording import recorded_run
 from tornpage.store.origin import Examined
 from tornpage.targets.registry import identity_of
 from tornpage.targets.target import Capability, Target

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 from tornpage.store.origin import Examined, Origin
+from tornpage.vocabulary.model import TrialResult
 from tornpage.vocabulary.paths import Paths
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Pending",
     "Progress",
     "QuietProgress",
+    "WithResults",
 ]
 
 DEFAULT_JOBS = min(os.cpu_count() or 1, 8)
@@ -63,6 +65,14 @@ class ClusterHands(Hands, Protocol):
 
     def wait(self, pending: Sequence[Pending[Any]]) -> None:
         """Until one of these, which were all handed over here, has ended."""
+
+
+@runtime_checkable
+class WithResults(Protocol):
+    """An answer of a worker that holds results of trials. Others are results, or tuples of them."""
+
+    def with_results(self, change: Callable[[TrialResult], TrialResult]) -> Self:
+        """The same with other results."""
 
 
 class Progress(Protocol):

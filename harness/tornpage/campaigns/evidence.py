@@ -4,26 +4,22 @@ programs are not at hand. Made once per kept image; it takes no part in a verdic
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tornpage.campaigns.kept import keep_recording
 from tornpage.campaigns.pages import States, hurt_pages, page_view
-from tornpage.campaigns.powerloss import Recording, lay_out_state
-from tornpage.campaigns.timeline import live_phase, loss_phases
+from tornpage.campaigns.timeline import live_phase
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
 from tornpage.targets.target import Target
 from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.evidence import Evidence, Fate, PageView, Phase, Step
 from tornpage.vocabulary.model import TrialResult, TrialSpec, Violation
 from tornpage.workloads.workload import generate, page_size_of
 
-__all__ = ["EVIDENCE", "keep_evidence", "keep_loss_evidence", "load_evidence"]
+__all__ = ["EVIDENCE", "keep_evidence", "load_evidence", "page_views", "write_evidence"]
 
 EVIDENCE = "evidence.json"
 """Its name in the folder of a kept image."""
@@ -56,46 +52,9 @@ def keep_evidence(spec: TrialSpec, result: TrialResult, target: Target, scratch:
         here = [(hit.path, hit.offset // size)] if states is not None else []
         if states is not None:
             wanted = hurt_pages(states, size) or here
-            pages = _views(states, wanted, result.violations, size, phases[0].sector, target)
+            pages = page_views(states, wanted, result.violations, size, phases[0].sector, target)
     remove_image(work)
-    _write(spec, phases, pages, result.image)
-
-
-def keep_loss_evidence(
-    spec: TrialSpec, result: TrialResult, target: Target, recording: Recording, scratch: Path
-) -> None:
-    """Of a power-loss state: what was durable and what had been written are states of the same crash point.
-    One that the explorer cannot lay out again has none. The recording is kept too where no other run need
-    equal it."""
-    if result.image is None:
-        return
-    keep_recording(recording, result.image, target)
-    work = scratch / f"evidence-{spec.number}"
-    remove_image(work)
-    work.mkdir()
-    with contextlib.suppress(ChildError):
-        states, phases = _loss_states(spec, target, recording, result.image / "data", work)
-        size = page_size_of(spec.options)
-        hurt = hurt_pages(states, size)
-        pages = _views(states, hurt, result.violations, size, phases[-1].sector, target)
-        _write(spec, phases, pages, result.image)
-    remove_image(work)
-
-
-def _loss_states(
-    spec: TrialSpec, target: Target, recording: Recording, image: Path, work: Path
-) -> tuple[States, tuple[Phase, ...]]:
-    """ChildError if the explorer fails, or says nothing of the state."""
-    *above, last = spec.plan.loss.split("/")
-    states = States(work / "none-persisted", work / "all-persisted", image)
-    for folder in (states.before, states.written):
-        state = "/".join([*above, f"{last.split('.')[0]}.{folder.name}.0"])
-        lay_out_state(spec, target, recording, state, folder)
-    way = work / "way"
-    lay_out_state(spec, target, recording, spec.plan.loss, work / "again", way)
-    if not way.is_file():
-        raise ChildError(f"the explorer says nothing of state {spec.plan.loss}")
-    return states, loss_phases(way.read_text("utf-8").splitlines())
+    write_evidence(spec, phases, pages, result.image)
 
 
 def load_evidence(image: Path | None) -> Evidence | None:
@@ -128,7 +87,7 @@ def _live_states(trace: Path, hit: Step, image: Path, work: Path) -> States | No
     return states
 
 
-def _views(
+def page_views(
     states: States,
     hurt: Sequence[tuple[str, int]],
     violations: Iterable[Violation],
@@ -142,7 +101,7 @@ def _views(
     return [page_view(states, path, page, size, sector, target) for path, page in chosen]
 
 
-def _write(
+def write_evidence(
     spec: TrialSpec, phases: Iterable[Phase], pages: Iterable[PageView], image: Path
 ) -> None:
     phases = tuple(phases)

@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tornpage.campaigns.powerloss import Recording, prefixes_of
+from tornpage.campaigns.recording import Recording
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.trace import Trace
 from tornpage.oracle.allowed import Allowed
 from tornpage.oracle.observed import KeptStates, ObservedOracle
+from tornpage.oracle.prefixes import prefixes_of
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.state import read_tables
 from tornpage.targets.target import Capability, Target

@@ -13,7 +13,8 @@ from pathlib import Path
 from tornpage.campaigns.census import judge_run
 from tornpage.campaigns.crash import RunVerdict
 from tornpage.campaigns.kept import RECORDINGS, KeptCrash, load_crash, load_recording
-from tornpage.campaigns.powerloss import Recording, replay_state
+from tornpage.campaigns.powerloss import replay_state
+from tornpage.campaigns.recording import Recording
 from tornpage.campaigns.recovered import Recovered, Recovery
 from tornpage.campaigns.verdict import judge_trial
 from tornpage.faults.image import copy_image, remove_image

@@ -21,7 +21,8 @@ from tornpage.campaigns.crew import Crew, Hands, Pending
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.parts import Explored, Part, explore_part
-from tornpage.campaigns.powerloss import Scope, loss_models, recorded_run
+from tornpage.campaigns.powerloss import Scope, loss_models
+from tornpage.campaigns.recording import recorded_run
 from tornpage.campaigns.slices import Failed, SlicedPart, answer_of, slice_count
 from tornpage.faults.image import remove_image
 from tornpage.store.rows import Run

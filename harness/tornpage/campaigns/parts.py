@@ -7,21 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tornpage.campaigns.census import failed_run
-from tornpage.campaigns.evidence import keep_loss_evidence
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import (
-    Exploration,
-    Recording,
-    Scope,
-    explore,
-    loss_plan,
-    recorded_run,
-    replay_state,
-)
+from tornpage.campaigns.losses import keep_loss_evidence
+from tornpage.campaigns.powerloss import Exploration, Scope, explore, loss_plan, replay_state
+from tornpage.campaigns.recording import Recording, recorded_run
 from tornpage.campaigns.workers import confirmed, machine_errors, not_confirmed, said
 from tornpage.store.rows import CensusRow
 from tornpage.targets.registry import make_target
@@ -83,6 +76,10 @@ class Broken:
     state: str
     result: TrialResult
 
+    def with_results(self, change: Callable[[TrialResult], TrialResult]) -> Self:
+        """See crew.WithResults."""
+        return replace(self, result=change(self.result))
+
 
 @dataclass(frozen=True, slots=True)
 class Explored:
@@ -93,6 +90,10 @@ class Explored:
     summary: Mapping[str, Any] | None
     broken: tuple[Broken, ...]
     any_broken: bool
+
+    def with_results(self, change: Callable[[TrialResult], TrialResult]) -> Self:
+        """See crew.WithResults."""
+        return replace(self, broken=tuple(one.with_results(change) for one in self.broken))
 
 
 def explore_part(part: Part, tell: Callable[[str], None] | None = None) -> Explored:

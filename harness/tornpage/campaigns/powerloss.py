@@ -1,6 +1,5 @@
-"""Power loss: records one run with its contents and lets the explorer (explorer/) enumerate the crash
-states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
-finds comes back as violations, each with the id of its state, which replays alone.
+"""Power loss: lets the explorer (explorer/) enumerate the crash states that a recorded run could have
+suffered. What it finds comes back as violations, each with the id of its state, which replays alone.
 """
 
 from __future__ import annotations
@@ -8,22 +7,16 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tornpage.campaigns.census import UndisturbedRun, census_key, run_undisturbed
 from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.writes import list_writes
+from tornpage.campaigns.recording import Recording
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import ChildResult, require_loaded, run_child
-from tornpage.faults.trace import Trace
-from tornpage.oracle.observed import ObservedOracle
-from tornpage.oracle.oracle import Oracle
-from tornpage.oracle.state import plain_tables
-from tornpage.targets.target import Capability, Command, Target, last_object
+from tornpage.targets.target import Command, Target, last_object
 from tornpage.vocabulary.errors import ChildError, DeafError, MachineError, TargetError
 from tornpage.vocabulary.model import (
     FaultPlan,
@@ -34,12 +27,10 @@ from tornpage.vocabulary.model import (
     TrialSpec,
     Violation,
 )
-from tornpage.workloads.script import Script
 
 __all__ = [
     "EVERYWHERE",
     "Exploration",
-    "Recording",
     "Scope",
     "explore",
     "explore_slice",
@@ -47,8 +38,6 @@ __all__ = [
     "loss_models",
     "loss_plan",
     "merge_slices",
-    "prefixes_of",
-    "recorded_run",
     "replay_state",
 ]
 
@@ -91,29 +80,6 @@ EVERYWHERE = Scope()
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
-    """A recorded run in scratch: trace with contents, the prefixes that a crash may leave, the kinds of its
-    statements, what its writes are for where the explorer cannot tell, and what was found before it. ready:
-    number of the event before the first crash. violations: what is wrong with the run itself, whatever crash
-    follows; counters: its status at the end; suspect: numbers of the events by which it broke a rule on
-    bytes; at: the path of its folder, where that is written in a file, so that images are recovered under
-    it."""
-
-    trace: Path
-    allowed: Path
-    kinds: Path
-    write_sites: Path | None
-    found: Path
-    ready: int
-    trace_hash: str
-    events: int
-    violations: tuple[Violation, ...]
-    counters: Mapping[str, int]
-    suspect: tuple[int, ...] = ()
-    at: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Exploration:
     """What the explorer said. summary: its last object (states, distinct, states_per_s, paths, ...);
     broken: state id -> violations, one state of each kind, each violation with the site of the write that
@@ -133,56 +99,6 @@ def loss_models(explorer: Path) -> dict[str, str]:
     if child.exit_code != EXIT_CLEAN or data is None:
         raise TargetError(f"{explorer} tells no models: {child.describe()}")
     return {item["name"]: item["what"] for item in data["models"]}
-
-
-@contextmanager
-def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Recording]:
-    """Runs the workload of `spec` undisturbed with contents recorded, which lie in scratch until the end.
-    Raises FailedRunError and CensusError as run_undisturbed() does."""
-    if Capability.EXPLORE not in target.capabilities:
-        raise TargetError(f"target {target.name} cannot be explored for power loss yet")
-    folder = scratch / f"recording-{census_key(spec)}"
-    try:
-        run = run_undisturbed(spec, target, folder, contents=True)
-        (folder / "allowed").write_text(prefixes_of(run.oracle), "ascii")
-        (folder / "kinds").write_text(_kinds_of(run.script), "ascii")
-        sites = _write_sites_of(run, target)
-        (folder / "sites").write_text(sites, "ascii")
-        yield Recording(
-            trace=folder / "trace",
-            allowed=folder / "allowed",
-            kinds=folder / "kinds",
-            write_sites=folder / "sites" if sites else None,
-            found=folder / "found",
-            ready=_ready(run.trace, target),
-            trace_hash=run.hash,
-            events=run.trace.events_declared,
-            violations=run.violations,
-            counters=run.answer.status,
-            suspect=tuple(sorted({finding.seq for finding in run.findings})),
-            at=_path_told(run.trace, folder / "data"),
-        )
-    finally:
-        remove_image(folder)
-
-
-def _path_told(trace: Trace, data: Path) -> Path | None:
-    """The path of the run's folder if the run has written it into a file, and makes that anew, empty: what
-    recovers may look there."""
-    for path in {data, data.resolve()}:
-        if trace.data.find(os.fsencode(path)) >= 0:
-            path.mkdir()
-            return path
-    return None
-
-
-def _write_sites_of(run: UndisturbedRun, target: Target) -> str:
-    """What the explorer is told of single writes, a line each: of a target file whose bytes we decode. It has
-    patterns of paths for those of others, and knows the engine's and SQLite's itself."""
-    if not {Capability.OBSERVED, Capability.RULES} <= target.capabilities:
-        return ""
-    writes = list_writes(target, run.trace, run.setting.page_size)
-    return "".join(f"{write.seq} {write.site}\n" for write in writes)
 
 
 def explore(
@@ -324,39 +240,6 @@ def replay_state(spec: TrialSpec, target: Target, recording: Recording, image: P
         image=image.resolve(),
         answer=found.answer,
     )
-
-
-def prefixes_of(oracle: Oracle | ObservedOracle) -> str:
-    """One JSON object per commit prefix: what the explorer compares a recovered state with."""
-    lines = []
-    parts = oracle.parts if isinstance(oracle, ObservedOracle) else []
-    for number, (state, line) in enumerate(zip(oracle.states, oracle.commit_lines, strict=True)):
-        client, tables = parts[number] if parts else ("", state)
-        prefix: dict[str, Any] = {"prefix": number, "line": line, "tables": plain_tables(tables)}
-        if client:
-            prefix["client"] = client
-        if number in oracle.exports:
-            prefix["exported"] = oracle.exports[number]
-        if number == oracle.end:
-            prefix["end"] = True
-        if number in oracle.backups:
-            prefix |= {"backup": oracle.backups[number].name, "sure": oracle.backups[number].sure}
-        lines.append(json.dumps(prefix))
-    return "\n".join(lines) + "\n"
-
-
-def _kinds_of(script: Script) -> str:
-    """Per line of the script a word for the kind of its statement."""
-    kinds = {statement.line: statement.verb.value for statement in script.statements}
-    return "".join(f"{kinds.get(line, '')}\n" for line in range(1, max(kinds, default=0) + 1))
-
-
-def _ready(trace: Trace, target: Target) -> int:
-    """The event of the mark `ready` of a target that tells its states itself; 0: there is none, and all is
-    crashed."""
-    if Capability.OBSERVED not in target.capabilities:
-        return 0
-    return next((event.seq for event, _mark in trace.marks("ready")), 0)
 
 
 def _what(item: Mapping[str, Any]) -> str:

@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from tornpage import __version__
+from tornpage.campaigns.crew import WithResults
 from tornpage.campaigns.images import without_image
 from tornpage.campaigns.origin import program_hashes
-from tornpage.campaigns.parts import Broken, Explored
-from tornpage.campaigns.workers import Played, machine_errors
+from tornpage.campaigns.workers import machine_errors
 from tornpage.faults.image import remove_image
 from tornpage.faults.scratch import scratch_folder
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.model import Outcome, TrialResult
 from tornpage.vocabulary.paths import find_paths
 
 __all__ = ["Delivery", "Order", "changed_results", "describe", "do", "leave", "unpack"]
@@ -74,15 +74,13 @@ def leave(run: str) -> None:
 
 def changed_results(answer: Any, change: Callable[[TrialResult], TrialResult]) -> Any:
     """The same answer with other results of its trials; what has none stays as it is."""
-    if isinstance(answer, Broken):
-        return replace(answer, result=change(answer.result))
-    if isinstance(answer, Explored):
-        broken = tuple(replace(one, result=change(one.result)) for one in answer.broken)
-        return replace(answer, broken=broken)
     match answer:
-        case (TrialSpec() as spec, TrialResult() as result):
-            played: Played = spec, change(result)
-            return played
+        case TrialResult():
+            return change(answer)
+        case tuple():
+            return tuple(changed_results(one, change) for one in answer)
+        case WithResults():
+            return answer.with_results(change)
     return answer
 
 

@@ -12,16 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tornpage.campaigns.evidence import keep_evidence, keep_loss_evidence
+from tornpage.campaigns.evidence import keep_evidence
 from tornpage.campaigns.kept_verdict import KeptAnswer, ask_kept
 from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import (
-    Recording,
-    explore,
-    loss_plan,
-    recorded_run,
-    replay_state,
-)
+from tornpage.campaigns.losses import keep_loss_evidence
+from tornpage.campaigns.powerloss import explore, loss_plan, replay_state
+from tornpage.campaigns.recording import Recording, recorded_run
 from tornpage.campaigns.trial import run_trial
 from tornpage.campaigns.undisturbed import play_script
 from tornpage.faults.scratch import scratch_folder

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 from tornpage.campaigns.census import census_key, failed_run
 from tornpage.campaigns.crew import Hands, Pending
-from tornpage.campaigns.evidence import keep_loss_evidence
 from tornpage.campaigns.images import KeptImages, without_image
 from tornpage.campaigns.limits import Limits
+from tornpage.campaigns.losses import keep_loss_evidence
 from tornpage.campaigns.parts import (
     Broken,
     Explored,
@@ -29,14 +29,8 @@ from tornpage.campaigns.parts import (
     play_found,
     recorded_census,
 )
-from tornpage.campaigns.powerloss import (
-    Exploration,
-    Recording,
-    Scope,
-    explore_slice,
-    merge_slices,
-    recorded_run,
-)
+from tornpage.campaigns.powerloss import Exploration, Scope, explore_slice, merge_slices
+from tornpage.campaigns.recording import Recording, recorded_run
 from tornpage.campaigns.shelf import Shelf, Sliced
 from tornpage.campaigns.workers import failed_twice, machine_errors
 from tornpage.store.rows import CensusRow

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tornpage.campaigns.campaign import load_campaign, undisturbed_spec
 from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import Scope, explore_slice, merge_slices, recorded_run
+from tornpage.campaigns.powerloss import Scope, explore_slice, merge_slices
+from tornpage.campaigns.recording import recorded_run
 from tornpage.campaigns.slices import SLICE_STATES
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.crash_rates import STATES

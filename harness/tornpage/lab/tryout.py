@@ -12,7 +12,8 @@ from pathlib import Path
 from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, undisturbed_spec
 from tornpage.campaigns.census import failed_run, judge_undisturbed, take_census
 from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import Scope, explore, loss_plan, recorded_run
+from tornpage.campaigns.powerloss import Scope, explore, loss_plan
+from tornpage.campaigns.recording import recorded_run
 from tornpage.campaigns.trial import run_aimed
 from tornpage.lab.measured import cpu_seconds, living_seconds
 from tornpage.targets.target import Target

@@ -14,14 +14,8 @@ from pathlib import Path
 
 from tornpage.campaigns.journal import read_journal
 from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import (
-    Recording,
-    Scope,
-    explore,
-    loss_plan,
-    recorded_run,
-    replay_state,
-)
+from tornpage.campaigns.powerloss import Scope, explore, loss_plan, replay_state
+from tornpage.campaigns.recording import Recording, recorded_run
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
 from tornpage.oracle.fingerprint import fingerprint_of

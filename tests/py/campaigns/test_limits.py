@@ -18,7 +18,8 @@ from tornpage.campaigns.campaign import Campaign, load_campaign, undisturbed_spe
 from tornpage.campaigns.changes import change, change_all, command_words
 from tornpage.campaigns.limits import BOUNDS, Has, Limits
 from tornpage.campaigns.lossrunner import loss_limits, loss_parts, loss_scope
-from tornpage.campaigns.powerloss import Recording, _arguments
+from tornpage.campaigns.powerloss import _arguments
+from tornpage.campaigns.recording import Recording
 from tornpage.cli import attempt as cli_attempt
 from tornpage.cli import main as cli_main
 from tornpage.cli import run as cli_run

@@ -10,13 +10,8 @@ from builders import make_spec
 
 from tornpage.campaigns import powerloss
 from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import (
-    Recording,
-    Scope,
-    explore,
-    lay_out_state,
-    merge_slices,
-)
+from tornpage.campaigns.powerloss import Scope, explore, lay_out_state, merge_slices
+from tornpage.campaigns.recording import Recording
 from tornpage.faults.process import ChildResult
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target

@@ -15,7 +15,8 @@ from builders import make_result, make_spec
 from tornpage.campaigns import parts, workers
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.parts import Found, confirmed_state
-from tornpage.campaigns.powerloss import Recording, loss_plan
+from tornpage.campaigns.powerloss import loss_plan
+from tornpage.campaigns.recording import Recording
 from tornpage.campaigns.workers import Job, confirmed, play, submit, with_recording_of, worker_pool
 from tornpage.targets.registry import BUNDLED, make_target
 from tornpage.vocabulary.errors import ChildError, Interrupted, MachineError

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from tornpage.campaigns.powerloss import prefixes_of
 from tornpage.oracle.clients import judge_clients
 from tornpage.oracle.observed import ObservedOracle, observed_state
+from tornpage.oracle.prefixes import prefixes_of
 from tornpage.oracle.state import State
 from tornpage.vocabulary.errors import CensusError
 
