@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from tornpage.campaigns.campaign import Campaign, Hit, PowerLoss, load_campaign
-from tornpage.campaigns.skeleton import skeleton
+from tornpage.plans.campaign import Campaign, Hit, PowerLoss, load_campaign
+from tornpage.plans.skeleton import skeleton
 from tornpage.vocabulary.documented import keys_of
 from tornpage.vocabulary.paths import ROOT, data_folder
 from tornpage.workloads.workload import params_of, workload_names

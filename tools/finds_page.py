@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tornpage.campaigns.campaign import Campaign, load_campaign
+from tornpage.plans.campaign import Campaign, load_campaign
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ConfigError, TornpageError
 from tornpage.vocabulary.paths import ROOT, filesystem_of, find_paths, tmpfs_folder

@@ -17,7 +17,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LAB = "harness/tornpage/lab/"
-CAMPAIGNS = "harness/tornpage/campaigns/"
+RUNS = tuple(
+    f"harness/tornpage/{name}/"
+    for name in ("plans", "live", "evidence", "workers", "powerloss", "campaigns")
+)
 STORE = "harness/tornpage/store/"
 BUNDLED = "harness/tornpage/targets/bundled/"
 
@@ -25,7 +28,7 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/e2e/test_bench_seeds.py": (LAB, "harness/tornpage/cli/bench.py", "engine/"),
     "tests/e2e/test_bench_speed.py": (LAB, "harness/tornpage/cli/bench.py"),
     "tests/e2e/test_ci_recipes.py": ("examples/", "harness/tornpage/reports/", "tools/setup.sh"),
-    "tests/e2e/test_cluster.py": (CAMPAIGNS,),
+    "tests/e2e/test_cluster.py": RUNS,
     "tests/e2e/test_e2e_shared_store.py": (STORE, "tests/py/private_postgresql.py"),
     "tests/e2e/test_findings_walk.py": (
         "docs/FINDINGS.md",
@@ -42,8 +45,12 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "faults/",
     ),
     "tests/e2e/test_mutants.py": (LAB, "tests/mutants/", "engine/", "explorer/judge/"),
-    "tests/e2e/test_night.py": (CAMPAIGNS, STORE, "harness/tornpage/faults/", "faults/launch.c"),
-    "tests/e2e/test_recipes.py": ("examples/", "docs/NIGHTLY.md", CAMPAIGNS + "night.py"),
+    "tests/e2e/test_night.py": (*RUNS, STORE, "harness/tornpage/faults/", "faults/launch.c"),
+    "tests/e2e/test_recipes.py": (
+        "examples/",
+        "docs/NIGHTLY.md",
+        "harness/tornpage/campaigns/night.py",
+    ),
     "tests/e2e/test_site.py": ("docs/", "mkdocs.yml", "README.md", "CHANGELOG.md", "tools/site"),
     "tests/e2e/test_wheel.py": (
         "CMakeLists.txt",

@@ -10,17 +10,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tornpage.campaigns.admission import work_of
-from tornpage.campaigns.campaign import Campaign, PowerLoss
-from tornpage.campaigns.changes import change, command_words
-from tornpage.campaigns.crew import DEFAULT_JOBS, Crew, QuietProgress
 from tornpage.campaigns.fitting import Opened, open_campaign, open_with
-from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.origin import without_password
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.replay import Replay, replay_trial
 from tornpage.campaigns.runner import load_summary, run_campaign
 from tornpage.campaigns.undisturbed import row_named
+from tornpage.live.admission import work_of
+from tornpage.plans.campaign import Campaign, PowerLoss
+from tornpage.plans.changes import change, command_words
+from tornpage.plans.limits import Limits
+from tornpage.plans.origin import without_password
 from tornpage.reports.summary import Finding, Summary
 from tornpage.shrinking.shrink import Shrunk, shrink_trial
 from tornpage.store.bugs import Bug
@@ -33,6 +32,7 @@ from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError, TornpageError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
+from tornpage.workers.crew import DEFAULT_JOBS, Crew, QuietProgress
 
 if TYPE_CHECKING:
     import pandas

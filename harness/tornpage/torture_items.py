@@ -16,18 +16,17 @@ from typing import Any
 import pytest
 
 from tornpage import api
-from tornpage.campaigns.campaign import Campaign
-from tornpage.campaigns.changes import change, has, own
-from tornpage.campaigns.crew import Crew, QuietProgress
 from tornpage.campaigns.fitting import Opened, open_campaign
-from tornpage.campaigns.limits import BOUNDS, Limits
-from tornpage.campaigns.origin import command_line
-from tornpage.campaigns.portions import portions_of
-from tornpage.campaigns.powerloss import loss_models
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import recheck_bugs, replay_line
 from tornpage.campaigns.runner import run_campaign
 from tornpage.campaigns.undisturbed import row_named
+from tornpage.plans.campaign import Campaign
+from tornpage.plans.changes import change, has, own
+from tornpage.plans.limits import BOUNDS, Limits
+from tornpage.plans.origin import command_line
+from tornpage.plans.portions import portions_of
+from tornpage.powerloss.explorer import loss_models
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.bugs import BugStatus
 from tornpage.store.memory import Answer
@@ -37,6 +36,7 @@ from tornpage.targets.registry import explorer_path
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.paths import find_paths
 from tornpage.vocabulary.shown import one_line
+from tornpage.workers.crew import Crew, QuietProgress
 
 __all__ = ["TortureFile", "TortureItem", "owner_of", "require_heard", "store_folder"]
 

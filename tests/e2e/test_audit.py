@@ -14,11 +14,11 @@ import pytest
 from e2e_support import DEADLINE_S, PYTHON, Tornpage, call
 from test_target_file import changed, make
 
-from tornpage.campaigns import stopped
-from tornpage.campaigns.admission import Audited, audit_runs, own_work
 from tornpage.campaigns.attempt import check_target
-from tornpage.campaigns.stopped import Compared, check_at_acknowledgements
 from tornpage.faults.audit import AUDITOR, Audit
+from tornpage.live import stopped
+from tornpage.live.admission import Audited, audit_runs, own_work
+from tornpage.live.stopped import Compared, check_at_acknowledgements
 from tornpage.targets.command.skeleton import Language
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import CensusError
@@ -178,7 +178,7 @@ def test_our_own_targets_are_seen_as_a_whole(target: str, build: Path, tmp_path:
     """The bundled engine and SQLite change nothing past the recorder."""
     from test_stream import _spec
 
-    from tornpage.campaigns.census import run_undisturbed
+    from tornpage.live.census import run_undisturbed
 
     run = run_undisturbed(_spec(target), make_target(target, build), tmp_path / "w", audit=True)
     assert run.not_audited == "" and not run.violations

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from test_trial import make_spec
 
-from tornpage.campaigns import canaries
-from tornpage.campaigns.canaries import play_canaries, require_hearing
-from tornpage.campaigns.workers import Job
 from tornpage.oracle.rules import RuleCanary
 from tornpage.vocabulary.errors import DeafError
 from tornpage.vocabulary.paths import find_paths
+from tornpage.workers import canaries
+from tornpage.workers.canaries import play_canaries, require_hearing
+from tornpage.workers.pool import Job
 
 RULES = {"write_ahead", "home_page", "dblwr_skip", "index_load", "ckpt_pages", "log_place", "hole"}
 VALUES = {"never_issued", "lost_commit", "second_answer", "refusal", "damaged_pages"}

@@ -26,12 +26,12 @@ from builders import make_spec
 from e2e_support import DEADLINE_S, PYTHON, call, verdicts
 from kills import rows_of
 
-from tornpage.campaigns.cluster import _Handed, open_cluster
-from tornpage.campaigns.workers import Job, failed_trial
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome
 from tornpage.vocabulary.paths import BUILD_VARIABLE
+from tornpage.workers.cluster import _Handed, open_cluster
+from tornpage.workers.pool import Job, failed_trial
 
 pytestmark = pytest.mark.extended
 

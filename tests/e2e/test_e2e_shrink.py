@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from e2e_support import Tornpage
 
-from tornpage.campaigns.campaign import Campaign
 from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
+from tornpage.plans.campaign import Campaign
 from tornpage.store.store import Store
 
 SMALL = ("--scripts", "1", "--undisturbed", "0", "--set", "params.rows=24")

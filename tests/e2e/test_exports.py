@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.campaigns.campaign import load_campaign, undisturbed_spec
-from tornpage.campaigns.census import take_census
-from tornpage.campaigns.trial import run_trial
+from tornpage.live.census import take_census
+from tornpage.live.trial import run_trial
 from tornpage.oracle.exports import Export
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import ask_export, stop_judges
+from tornpage.plans.campaign import load_campaign, undisturbed_spec
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ChildError

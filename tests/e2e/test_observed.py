@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.campaigns.admission import own_work
-from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import Scope, explore
-from tornpage.campaigns.recording import recorded_run
 from tornpage.faults.preload import preload_path
+from tornpage.live.admission import own_work
+from tornpage.live.recording import recorded_run
 from tornpage.oracle.observed import ObservedOracle, observed_state
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.prefixes import prefixes_of
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.explorer import Scope, explore
 from tornpage.targets.registry import explorer_path, make_target
 from tornpage.targets.sqlite.target import SqliteTarget
 from tornpage.targets.target import Command

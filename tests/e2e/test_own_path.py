@@ -7,10 +7,10 @@ from pathlib import Path
 
 from e2e_support import Tornpage
 
-from tornpage.campaigns.admission import own_work
-from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import explore
-from tornpage.campaigns.recording import recorded_run
+from tornpage.live.admission import own_work
+from tornpage.live.recording import recorded_run
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.explorer import explore
 from tornpage.targets.registry import make_target
 
 PROGRAM = """

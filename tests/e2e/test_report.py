@@ -13,7 +13,7 @@ import pytest
 from browser import CONTRAST, Browser, headless_browser
 from e2e_support import call
 
-from tornpage.campaigns.evidence import load_evidence
+from tornpage.evidence.evidence import load_evidence
 from tornpage.store.store import Store
 from tornpage.vocabulary.evidence import Evidence, Fate
 from tornpage.vocabulary.model import TrialResult

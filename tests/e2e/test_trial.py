@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.campaigns.census import census_key, load_baseline, take_census
-from tornpage.campaigns.contents import KnownContents
-from tornpage.campaigns.trial import run_aimed, run_trial
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.plan import load_plan, resolve_mask
 from tornpage.faults.process import ChildResult
 from tornpage.faults.trace import Trace
+from tornpage.live.census import census_key, load_baseline, take_census
+from tornpage.live.contents import KnownContents
+from tornpage.live.trial import run_aimed, run_trial
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Command, RecoveryAnswer

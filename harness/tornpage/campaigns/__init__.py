@@ -1,3 +1,1 @@
-"""Running things: campaigns and the trials drawn from them, the census, one trial, power loss, and the
-runners that spread them over processes and put verdicts into the store.
-"""
+"""Running whole campaigns: one, those of a night, all of a target; playing again what they found."""

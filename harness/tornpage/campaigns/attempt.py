@@ -7,19 +7,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tornpage.campaigns.admission import Admission, admit
-from tornpage.campaigns.changes import change_all
-from tornpage.campaigns.control import examine_runs, works_of
-from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.fitting import Opened, open_campaign
-from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.runner import run_campaign
 from tornpage.faults.scratch import scratch_folder
+from tornpage.live.admission import Admission, admit
+from tornpage.plans.changes import change_all
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.control import examine_runs, works_of
 from tornpage.reports.summary import Summary
 from tornpage.store.origin import Examined
 from tornpage.store.store import Store
 from tornpage.targets.target import Target
 from tornpage.vocabulary.paths import Paths
+from tornpage.workers.crew import Crew
 
 __all__ = ["campaigns_of", "check_target", "examine", "torture"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tornpage.campaigns.campaign import DEFAULT_TARGET, load_campaign
-from tornpage.campaigns.powerloss import loss_models
+from tornpage.plans.campaign import DEFAULT_TARGET, load_campaign
+from tornpage.powerloss.explorer import loss_models
 from tornpage.targets.filesystems import file_systems
 from tornpage.targets.registry import (
     TARGET_FILE,

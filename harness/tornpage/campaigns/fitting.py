@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tornpage.campaigns.admission import work_of
-from tornpage.campaigns.campaign import DEFAULT_TARGET, Campaign, load_campaign
-from tornpage.campaigns.origin import origin_of
+from tornpage.live.admission import work_of
+from tornpage.plans.campaign import DEFAULT_TARGET, Campaign, load_campaign
+from tornpage.plans.origin import origin_of
 from tornpage.store.origin import Origin
 from tornpage.store.rows import Run
 from tornpage.targets.registry import identity_of, is_target_file, make_target, target_name

@@ -10,14 +10,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tornpage.campaigns.census import judge_run
-from tornpage.campaigns.crash import RunVerdict
-from tornpage.campaigns.kept import RECORDINGS, KeptCrash, load_crash, load_recording
-from tornpage.campaigns.powerloss import replay_state
-from tornpage.campaigns.recording import Recording
-from tornpage.campaigns.recovered import Recovered, Recovery
-from tornpage.campaigns.verdict import judge_trial
 from tornpage.faults.image import copy_image, remove_image
+from tornpage.live.census import judge_run
+from tornpage.live.crash import RunVerdict
+from tornpage.live.kept import RECORDINGS, KeptCrash, load_crash, load_recording
+from tornpage.live.recording import Recording
+from tornpage.live.recovered import Recovered, Recovery
+from tornpage.live.verdict import judge_trial
+from tornpage.powerloss.explorer import replay_state
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation

@@ -14,16 +14,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tornpage.campaigns.campaign import Campaign, default_campaigns
-from tornpage.campaigns.changes import change_all
-from tornpage.campaigns.crew import Crew, Progress
 from tornpage.campaigns.fitting import Opened, open_campaign
-from tornpage.campaigns.limits import BOUNDS, Limits
-from tornpage.campaigns.lossrunner import give_up
-from tornpage.campaigns.origin import difference
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import REPLAY_RUN, recheck_bugs, replay_line
 from tornpage.campaigns.runner import go_on, load_summary, run_campaign
+from tornpage.plans.campaign import Campaign, default_campaigns
+from tornpage.plans.changes import change_all
+from tornpage.plans.limits import BOUNDS, Limits
+from tornpage.plans.origin import difference
+from tornpage.powerloss.runner import give_up
 from tornpage.reports.night import NightBug, NightSummary, Standing
 from tornpage.store.bugs import Novelty
 from tornpage.store.memory import Answer, Night
@@ -34,6 +33,7 @@ from tornpage.targets.registry import family_of
 from tornpage.vocabulary.errors import ConfigError, Interrupted, MachineError, TornpageError
 from tornpage.vocabulary.paths import Paths
 from tornpage.vocabulary.seeds import derive_seed
+from tornpage.workers.crew import Crew, Progress
 
 __all__ = ["NightPlan", "Team", "names_of_campaigns", "open_night", "run_night"]
 

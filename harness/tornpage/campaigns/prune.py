@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
-from tornpage.campaigns.lossrunner import forget_slices
 from tornpage.campaigns.publish import write_index
 from tornpage.faults.image import remove_image
+from tornpage.powerloss.runner import forget_slices
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths

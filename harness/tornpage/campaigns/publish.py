@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tornpage.campaigns.campaign import Campaign
-from tornpage.campaigns.evidence import load_evidence
-from tornpage.campaigns.origin import command_line
+from tornpage.evidence.evidence import load_evidence
+from tornpage.plans.campaign import Campaign
+from tornpage.plans.origin import command_line
 from tornpage.reports.dossier import Dossier
 from tornpage.reports.index import IndexedRun, render_index
 from tornpage.reports.page import replace_file

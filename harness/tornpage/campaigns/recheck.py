@@ -7,13 +7,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from tornpage.campaigns.campaign import Campaign, Hit
-from tornpage.campaigns.crew import Crew
-from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.replay import replay_trial
 from tornpage.campaigns.runner import load_summary
 from tornpage.campaigns.undisturbed import censuses_by_script, undisturbed_row
 from tornpage.faults.scratch import scratch_folder
+from tornpage.plans.campaign import Campaign, Hit
+from tornpage.plans.origin import command_line
 from tornpage.store.bugs import Bug, BugStatus, Reproducer
 from tornpage.store.memory import Answer, Replayed
 from tornpage.store.rows import Run, TrialRow
@@ -22,6 +21,7 @@ from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
 from tornpage.vocabulary.model import Site, TrialSpec
+from tornpage.workers.crew import Crew
 
 __all__ = ["REPLAY_RUN", "recheck_bugs", "replay_line"]
 

@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tornpage.campaigns.evidence import keep_evidence
 from tornpage.campaigns.kept_verdict import KeptAnswer, ask_kept
-from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.losses import keep_loss_evidence
-from tornpage.campaigns.powerloss import explore, loss_plan, replay_state
-from tornpage.campaigns.recording import Recording, recorded_run
-from tornpage.campaigns.trial import run_trial
 from tornpage.campaigns.undisturbed import play_script
+from tornpage.evidence.evidence import keep_evidence
 from tornpage.faults.scratch import scratch_folder
+from tornpage.live.recording import Recording, recorded_run
+from tornpage.live.trial import run_trial
 from tornpage.oracle.fingerprint import fingerprint_of
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.evidence import keep_loss_evidence
+from tornpage.powerloss.explorer import explore, loss_plan, replay_state
 from tornpage.store.memory import Answer
 from tornpage.store.rows import TrialRow
 from tornpage.targets.registry import make_target

@@ -19,33 +19,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
-from tornpage.campaigns.canaries import play_canaries, require_hearing
-from tornpage.campaigns.census import failed_run
-from tornpage.campaigns.control import examine_runs, work_key, works_of
-from tornpage.campaigns.crew import Crew, Hands, Pending, Progress
-from tornpage.campaigns.evidence import keep_evidence
-from tornpage.campaigns.images import KeptImages
-from tornpage.campaigns.lossrunner import (
-    canary_places,
-    check_parts,
-    give_up,
-    loss_parts,
-    run_losses,
-)
-from tornpage.campaigns.origin import command_line, difference
 from tornpage.campaigns.undisturbed import censuses_by_script
-from tornpage.campaigns.workers import (
-    Job,
-    Played,
-    failed_trial,
-    hands_of,
-    machine_errors,
-    play,
-    play_census,
-    play_undisturbed,
-)
+from tornpage.evidence.evidence import keep_evidence
+from tornpage.evidence.images import KeptImages
 from tornpage.faults.scratch import scratch_folder
+from tornpage.live.census import failed_run
+from tornpage.plans.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
+from tornpage.plans.origin import command_line, difference
+from tornpage.powerloss.control import examine_runs, work_key, works_of
+from tornpage.powerloss.runner import canary_places, check_parts, give_up, loss_parts, run_losses
 from tornpage.reports.summary import Claims, Finding, Summary, summarise
 from tornpage.store.origin import Examined, Origin
 from tornpage.store.rows import CensusRow, Run
@@ -61,6 +43,18 @@ from tornpage.vocabulary.errors import (
 )
 from tornpage.vocabulary.model import Census, Outcome, TornWrite, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import require_floor, require_room
+from tornpage.workers.canaries import play_canaries, require_hearing
+from tornpage.workers.crew import Crew, Hands, Pending, Progress
+from tornpage.workers.pool import (
+    Job,
+    Played,
+    failed_trial,
+    hands_of,
+    machine_errors,
+    play,
+    play_census,
+    play_undisturbed,
+)
 
 __all__ = [
     "can_resume",

@@ -8,10 +8,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
-from tornpage.campaigns.census import judge_undisturbed
-from tornpage.campaigns.lossrunner import loss_parts
+from tornpage.live.census import judge_undisturbed
 from tornpage.oracle.fingerprint import RUN_SITE
+from tornpage.plans.campaign import Campaign, Config, undisturbed_spec
+from tornpage.powerloss.runner import loss_parts
 from tornpage.store.place import Place
 from tornpage.store.rows import CensusRow, Run, TrialRow
 from tornpage.store.store import Store

@@ -8,10 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tornpage.campaigns.admission import Admission
 from tornpage.campaigns.attempt import campaigns_of, examine, torture
-from tornpage.campaigns.crew import Crew
-from tornpage.campaigns.limits import BOUNDS
 from tornpage.campaigns.publish import write_report
 from tornpage.cli.console import bug_lines, print_verdict
 from tornpage.cli.options import (
@@ -35,12 +32,15 @@ from tornpage.cli.options import (
 from tornpage.cli.progress import make_progress
 from tornpage.cli.target import audit_text, target_file
 from tornpage.cli.terminal import make_console, told
+from tornpage.live.admission import Admission
+from tornpage.plans.limits import BOUNDS
 from tornpage.reports.summary import Summary
 from tornpage.reports.verdict import looked_at, not_exercised, verdict_of_runs
 from tornpage.store.origin import Examined
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
+from tornpage.workers.crew import Crew
 
 __all__ = ["EPILOG", "try_target"]
 

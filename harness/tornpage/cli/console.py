@@ -237,7 +237,7 @@ def print_trial(
     if result.torn is not None:
         states = _runs(sector_states(result.torn))
         plain(f"  {result.torn.path} at {result.torn.offset}: {states}")
-    from tornpage.campaigns.evidence import load_evidence  # only a trial needs what it loads
+    from tornpage.evidence.evidence import load_evidence
 
     for line in _way_lines(load_evidence(result.image)):
         plain(line)

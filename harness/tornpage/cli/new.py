@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.campaign import load_campaign
-from tornpage.campaigns.skeleton import skeleton
 from tornpage.cli.options import JsonOption
+from tornpage.plans.campaign import load_campaign
+from tornpage.plans.skeleton import skeleton
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.campaign import DEFAULT_TARGET
-from tornpage.campaigns.limits import BOUNDS
 from tornpage.campaigns.night import NightPlan, Team, names_of_campaigns, open_night, run_night
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.runner import load_summary
@@ -41,6 +39,8 @@ from tornpage.cli.options import (
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.cli.terminal import make_console, told
+from tornpage.plans.campaign import DEFAULT_TARGET
+from tornpage.plans.limits import BOUNDS
 from tornpage.reports.verdict import looked_at, verdict_of_night
 from tornpage.store.place import place_in
 from tornpage.store.store import Store

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.crew import DEFAULT_JOBS
-from tornpage.campaigns.limits import BOUNDS, Limits
+from tornpage.plans.limits import BOUNDS, Limits
 from tornpage.targets.option import FS
 from tornpage.vocabulary.errors import ConfigError
+from tornpage.workers.crew import DEFAULT_JOBS
 
 __all__ = [
     "DEFAULT_JOBS",

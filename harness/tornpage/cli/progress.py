@@ -21,10 +21,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from tornpage.campaigns.crew import Progress as Watcher
-from tornpage.campaigns.crew import QuietProgress
 from tornpage.cli.terminal import make_console, say
 from tornpage.vocabulary.errors import Interrupted
+from tornpage.workers.crew import Progress as Watcher
+from tornpage.workers.crew import QuietProgress
 
 __all__ = ["BarProgress", "LogProgress", "goes_on", "make_progress"]
 

@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.replay import replay_trial
 from tornpage.campaigns.undisturbed import row_named
 from tornpage.cli.console import print_trial, print_verdict
@@ -24,6 +23,7 @@ from tornpage.cli.options import (
 )
 from tornpage.cli.terminal import make_console, say
 from tornpage.faults.plan import load_plan
+from tornpage.plans.origin import command_line
 from tornpage.reports.verdict import verdict_of_replay
 from tornpage.store.memory import Answer
 from tornpage.store.place import place_in

@@ -8,9 +8,6 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.changes import change
-from tornpage.campaigns.cluster import Cluster, open_cluster
-from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.fitting import open_campaign
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.publish import write_report
@@ -48,10 +45,13 @@ from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.cli.terminal import make_console
 from tornpage.lab.neighbour import fio_beside
+from tornpage.plans.changes import change
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
+from tornpage.workers.cluster import Cluster, open_cluster
+from tornpage.workers.crew import Crew
 
 __all__ = ["EPILOG", "run"]
 

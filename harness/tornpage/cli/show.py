@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from tornpage.campaigns.evidence import load_evidence
-from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.undisturbed import row_named
 from tornpage.cli.console import print_trial
 from tornpage.cli.options import JsonOption, OutOption, StoreOption, TrialArgument
 from tornpage.cli.terminal import make_console
+from tornpage.evidence.evidence import load_evidence
+from tornpage.plans.origin import command_line
 from tornpage.store.place import place_in
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec

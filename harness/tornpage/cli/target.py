@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.admission import Admission
 from tornpage.campaigns.attempt import check_target
 from tornpage.cli.options import JsonOption, settings_of
 from tornpage.cli.terminal import say
 from tornpage.lab.fetch import fetch
+from tornpage.live.admission import Admission
 from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.registry import TARGET_FILE, family_of, make_target, target_name

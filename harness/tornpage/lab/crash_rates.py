@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tornpage.campaigns.campaign import load_campaign, undisturbed_spec
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.process import launch_argv, run_child
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.measured import Effort, Measured, spent
 from tornpage.lab.randomkill import KillLoop
+from tornpage.plans.campaign import load_campaign, undisturbed_spec
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import TARGETS, make_target, target_names

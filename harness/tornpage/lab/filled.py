@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tornpage.campaigns.campaign import load_campaign
 from tornpage.faults.process import launch_argv
 from tornpage.lab.measured import spent
+from tornpage.plans.campaign import load_campaign
 from tornpage.store.file import FILE
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import TargetError

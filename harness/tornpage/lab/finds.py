@@ -14,11 +14,11 @@ from typing import Any
 
 from rich.table import Table
 
-from tornpage.campaigns.crew import Progress
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.shipped import SeedRow, ShippedRow, run_shipped
 from tornpage.vocabulary.paths import Paths
+from tornpage.workers.crew import Progress
 
 __all__ = ["FindRow", "FindTable", "measure_finds", "median", "sample"]
 

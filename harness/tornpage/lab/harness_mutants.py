@@ -20,8 +20,6 @@ from typing import Any
 import xxhash
 from rich.table import Table
 
-from tornpage.campaigns.crew import Progress
-from tornpage.campaigns.workers import submit, worker_pool
 from tornpage.lab.harness_table import HarnessMutant, Killer
 from tornpage.lab.harness_tests import build_for, failed_test
 from tornpage.lab.mutant_pool import KeptRows
@@ -29,6 +27,8 @@ from tornpage.lab.source_copy import SourceCopy, read_tree, sources_digest
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import ROOT
+from tornpage.workers.crew import Progress
+from tornpage.workers.pool import submit, worker_pool
 
 __all__ = [
     "HARNESS_TABLE",

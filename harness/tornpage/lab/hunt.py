@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tornpage.campaigns.campaign import Campaign, load_campaign, undisturbed_spec
-from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import EVERYWHERE
 from tornpage.campaigns.replay import play_trial
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.randomkill import KillLoop
 from tornpage.lab.tryout import TARGET, Catch, Catches, Tried, lose_power, try_live
+from tornpage.plans.campaign import Campaign, load_campaign, undisturbed_spec
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.explorer import EVERYWHERE
 from tornpage.store.file import FILE
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target

@@ -13,14 +13,14 @@ from typing import Generic, TypeVar
 
 import xxhash
 
-from tornpage.campaigns.origin import harness_hash
-from tornpage.campaigns.workers import submit, worker_pool
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.source_copy import BuildFailed
+from tornpage.plans.origin import harness_hash
 from tornpage.vocabulary.codec import from_json, to_plain
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
+from tornpage.workers.pool import submit, worker_pool
 
 __all__ = ["KeptRows", "each_done", "maker_of"]
 

@@ -14,7 +14,6 @@ from typing import Any
 import xxhash
 from rich.table import Table
 
-from tornpage.campaigns.crew import Progress
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.hunt import HuntJob, MutantRow, hunt
 from tornpage.lab.mutant_build import MutantBuilder
@@ -25,6 +24,7 @@ from tornpage.lab.tryout import Catch
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import ROOT, Paths
+from tornpage.workers.crew import Progress
 
 __all__ = [
     "TABLE",

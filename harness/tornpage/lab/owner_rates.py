@@ -5,15 +5,15 @@ from __future__ import annotations
 import statistics
 from pathlib import Path
 
-from tornpage.campaigns.campaign import load_campaign, undisturbed_spec
-from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import Scope, explore_slice, merge_slices
-from tornpage.campaigns.recording import recorded_run
-from tornpage.campaigns.slices import SLICE_STATES
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.crash_rates import STATES
 from tornpage.lab.filled import fill_store
 from tornpage.lab.measured import Effort, Measured, spent
+from tornpage.live.recording import recorded_run
+from tornpage.plans.campaign import load_campaign, undisturbed_spec
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.explorer import Scope, explore_slice, merge_slices
+from tornpage.powerloss.slices import SLICE_STATES
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.paths import Paths
 

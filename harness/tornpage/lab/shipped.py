@@ -18,11 +18,6 @@ from typing import Any
 
 from rich.table import Table
 
-from tornpage.campaigns.campaign import Campaign, default_campaigns, undisturbed_spec
-from tornpage.campaigns.crew import Progress
-from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.lossrunner import loss_limits, loss_parts, loss_scope
-from tornpage.campaigns.powerloss import Scope
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_pool import KeptRows, each_done, maker_of
@@ -36,12 +31,17 @@ from tornpage.lab.tryout import (
     try_live,
     try_undisturbed,
 )
+from tornpage.plans.campaign import Campaign, default_campaigns, undisturbed_spec
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.explorer import Scope
+from tornpage.powerloss.runner import loss_limits, loss_parts, loss_scope
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.model import TrialSpec, Violation
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
+from tornpage.workers.crew import Progress
 
 __all__ = ["SeedRow", "ShippedRow", "ShippedScore", "bugs_page", "run_shipped", "shipped_table"]
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, undisturbed_spec
-from tornpage.campaigns.census import failed_run, judge_undisturbed, take_census
-from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import Scope, explore, loss_plan
-from tornpage.campaigns.recording import recorded_run
-from tornpage.campaigns.trial import run_aimed
 from tornpage.lab.measured import cpu_seconds, living_seconds
+from tornpage.live.census import failed_run, judge_undisturbed, take_census
+from tornpage.live.recording import recorded_run
+from tornpage.live.trial import run_aimed
+from tornpage.plans.campaign import Campaign, cells_of, draw_trial, undisturbed_spec
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.explorer import Scope, explore, loss_plan
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
 from tornpage.vocabulary.model import Source, TrialResult, TrialSpec, Violation

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from tornpage.campaigns.census import Baseline, take_baseline
-from tornpage.campaigns.journal import Journal
-from tornpage.campaigns.trial import run_trial
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import FilePaths, Op, Trace
+from tornpage.live.census import Baseline, take_baseline
+from tornpage.live.journal import Journal
+from tornpage.live.trial import run_trial
 from tornpage.oracle.fingerprint import RUN_SITE, fingerprint_of
 from tornpage.shrinking.crashes import Crash, choose_violation, inline_spec, shows
 from tornpage.shrinking.ddmin import ddmin

@@ -12,13 +12,13 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from tornpage.campaigns.journal import read_journal
-from tornpage.campaigns.limits import Limits
-from tornpage.campaigns.powerloss import Scope, explore, loss_plan, replay_state
-from tornpage.campaigns.recording import Recording, recorded_run
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
+from tornpage.live.journal import read_journal
+from tornpage.live.recording import Recording, recorded_run
 from tornpage.oracle.fingerprint import fingerprint_of
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.explorer import Scope, explore, loss_plan, replay_state
 from tornpage.shrinking.crashes import Crash, choose_violation, inline_spec, shows
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import MachineError, TornpageError

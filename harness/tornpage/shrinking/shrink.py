@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tornpage.campaigns.campaign import Campaign, PowerLoss, hit_of_place
-from tornpage.campaigns.origin import command_line, origin_of
 from tornpage.campaigns.replay import play_trial
 from tornpage.faults.scratch import scratch_folder
 from tornpage.oracle.fingerprint import Fingerprint
+from tornpage.plans.campaign import Campaign, PowerLoss, hit_of_place
+from tornpage.plans.origin import command_line, origin_of
 from tornpage.shrinking.crashes import Crash, CrashSearch, inline_spec
 from tornpage.shrinking.crashes_live import KillSearch
 from tornpage.shrinking.crashes_loss import LossSearch

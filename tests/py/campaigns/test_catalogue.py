@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tornpage.campaigns.catalogue import KINDS, list_items
-from tornpage.campaigns.powerloss import loss_models
+from tornpage.powerloss.explorer import loss_models
 from tornpage.targets.registry import target_names
 from tornpage.targets.sqlite.options import OPTIONS
 from tornpage.vocabulary.documented import first_sentence, meanings

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tornpage.campaigns.attempt import campaigns_of
-from tornpage.campaigns.campaign import Campaign
 from tornpage.campaigns.fitting import Opened, open_campaign
-from tornpage.campaigns.limits import Limits
+from tornpage.plans.campaign import Campaign
+from tornpage.plans.limits import Limits
 from tornpage.store.rows import Run
 from tornpage.targets.command.file import load_target_file
 from tornpage.targets.command.skeleton import Language, write_skeleton

@@ -10,9 +10,9 @@ import pytest
 from builders import make_result, make_spec
 
 from tornpage.campaigns import kept_verdict
-from tornpage.campaigns.kept import keep_crash, keep_found, load_crash
 from tornpage.campaigns.kept_verdict import KeptAnswer, ask_kept
 from tornpage.campaigns.replay import _why_clean
+from tornpage.live.kept import keep_crash, keep_found, load_crash
 from tornpage.oracle.allowed import allowed_after
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.promise import Promise

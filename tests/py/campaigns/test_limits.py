@@ -14,15 +14,15 @@ import pytest
 
 from tornpage import api, torture_items
 from tornpage.campaigns import night
-from tornpage.campaigns.campaign import Campaign, load_campaign, undisturbed_spec
-from tornpage.campaigns.changes import change, change_all, command_words
-from tornpage.campaigns.limits import BOUNDS, Has, Limits
-from tornpage.campaigns.lossrunner import loss_limits, loss_parts, loss_scope
-from tornpage.campaigns.powerloss import _arguments
-from tornpage.campaigns.recording import Recording
 from tornpage.cli import attempt as cli_attempt
 from tornpage.cli import main as cli_main
 from tornpage.cli import run as cli_run
+from tornpage.live.recording import Recording
+from tornpage.plans.campaign import Campaign, load_campaign, undisturbed_spec
+from tornpage.plans.changes import change, change_all, command_words
+from tornpage.plans.limits import BOUNDS, Has, Limits
+from tornpage.powerloss.explorer import _arguments
+from tornpage.powerloss.runner import loss_limits, loss_parts, loss_scope
 from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import data_folder

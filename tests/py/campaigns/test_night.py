@@ -10,11 +10,10 @@ import pytest
 from builders import make_result, make_spec
 
 from tornpage.campaigns import night, recheck
-from tornpage.campaigns.campaign import Campaign
-from tornpage.campaigns.crew import Crew, QuietProgress
 from tornpage.campaigns.night import NightPlan, Team, open_night, run_night
 from tornpage.campaigns.replay import Replay
 from tornpage.campaigns.runner import load_summary
+from tornpage.plans.campaign import Campaign
 from tornpage.reports.night import NightSummary
 from tornpage.reports.summary import Summary
 from tornpage.store.bugs import BugStatus
@@ -26,6 +25,7 @@ from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.vocabulary.errors import ConfigError, TornpageError
 from tornpage.vocabulary.model import Outcome
 from tornpage.vocabulary.paths import Paths, find_paths
+from tornpage.workers.crew import Crew, QuietProgress
 
 KILLS = """
 description = "short"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from builders import make_result, make_spec
 
-from tornpage.campaigns.campaign import load_campaign
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.runner import load_summary
+from tornpage.plans.campaign import load_campaign
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import data_folder, find_paths
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.campaigns.limits import Limits
 from tornpage.campaigns.night import NightPlan, open_night
+from tornpage.plans.limits import Limits
 from tornpage.store.file import StoreFile
 from tornpage.store.origin import Origin
 from tornpage.store.store import Store

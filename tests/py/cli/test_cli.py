@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from called import called
 
-from tornpage.campaigns.admission import Admission, Audited
-from tornpage.campaigns.stopped import Compared
 from tornpage.cli.options import seconds_of
 from tornpage.cli.target import audit_text
+from tornpage.live.admission import Admission, Audited
+from tornpage.live.stopped import Compared
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 

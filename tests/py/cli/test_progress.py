@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from tornpage.campaigns.crew import QuietProgress
 from tornpage.cli.progress import LogProgress, make_progress
+from tornpage.workers.crew import QuietProgress
 
 
 class Clock:

@@ -12,8 +12,6 @@ import pytest
 from builders import make_result, make_spec, make_summary
 from rich.table import Table
 
-from tornpage.campaigns.admission import Admission, Audited
-from tornpage.campaigns.stopped import Compared
 from tornpage.cli.attempt import _lines
 from tornpage.cli.bugs import bugs
 from tornpage.cli.console import print_night, print_summary, print_trial
@@ -22,6 +20,8 @@ from tornpage.cli.main import _one_line, _say
 from tornpage.cli.runs import runs
 from tornpage.cli.show import show
 from tornpage.cli.terminal import make_console, say
+from tornpage.live.admission import Admission, Audited
+from tornpage.live.stopped import Compared
 from tornpage.reports.annotations import github_lines
 from tornpage.reports.night import NightBug, NightSummary, Standing
 from tornpage.store.bugs import BugStatus

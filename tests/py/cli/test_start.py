@@ -42,8 +42,8 @@ def test_the_version_loads_no_command_and_no_library() -> None:
     seen = loaded("--version")
     assert not LIBRARIES & seen
     assert own(seen) == {
-        "tornpage.campaigns.crew",
-        "tornpage.campaigns.limits",
+        "tornpage.workers.crew",
+        "tornpage.plans.limits",
         "tornpage.cli.main",
         "tornpage.cli.options",
         "tornpage.faults.process",

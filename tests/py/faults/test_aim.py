@@ -10,8 +10,8 @@ from pathlib import Path
 from builders import make_write
 from fake_trace import FakeTrace
 
-from tornpage.campaigns.writes import Names, list_writes, names_of
 from tornpage.faults.aim import RecoveryAim, faults_of, fits
+from tornpage.live.writes import Names, list_writes, names_of
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.vocabulary.model import Action, Fault, FaultKind, Site
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from tiny_project import change, make_project
 
-from tornpage.campaigns.crew import QuietProgress
 from tornpage.lab.harness_mutants import (
     HarnessRow,
     HarnessScore,
@@ -21,6 +20,7 @@ from tornpage.lab.harness_mutants import (
 )
 from tornpage.lab.harness_table import HarnessMutant, Killer, load_harness_mutants
 from tornpage.vocabulary.errors import ConfigError
+from tornpage.workers.crew import QuietProgress
 
 pytestmark = pytest.mark.extended
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.campaigns.campaign import default_campaigns
 from tornpage.lab import mutant_pool
 from tornpage.lab.hunt import ROUNDS, MutantRow
 from tornpage.lab.mutant_pool import KeptRows, maker_of
@@ -15,6 +14,7 @@ from tornpage.lab.mutant_table import choose_mutants, load_mutants
 from tornpage.lab.mutants import Score
 from tornpage.lab.shipped import LIVE, SeedRow, ShippedRow, ShippedScore, bugs_page
 from tornpage.lab.tryout import Catch, Catches, Tried
+from tornpage.plans.campaign import default_campaigns
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import FaultPlan, Source, TrialSpec, Violation
 from tornpage.vocabulary.paths import data_folder

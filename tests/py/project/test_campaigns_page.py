@@ -6,7 +6,7 @@ import re
 
 import campaigns_page
 
-from tornpage.campaigns.campaign import Campaign, Hit, PowerLoss
+from tornpage.plans.campaign import Campaign, Hit, PowerLoss
 from tornpage.vocabulary.documented import keys_of
 from tornpage.workloads.workload import params_of, workload_names
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from tornpage.campaigns.campaign import load_campaign
 from tornpage.lab.harness_mutants import HEADING
+from tornpage.plans.campaign import load_campaign
 from tornpage.vocabulary.paths import ROOT, data_folder
 
 PAGE = (ROOT / "docs" / "FEATURES.md").read_text("utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tornpage.campaigns.campaign import default_campaigns
+from tornpage.plans.campaign import default_campaigns
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.paths import ROOT, data_folder, find_paths
 

@@ -17,7 +17,7 @@ def parse(*_given, **_named):
     raise AssertionError("a source is read")
 
 ast.parse = parse
-import tornpage.campaigns.workers
+import tornpage.workers.pool
 from tornpage.cli.main import COMMANDS, root
 
 for name in COMMANDS:

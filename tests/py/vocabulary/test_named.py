@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.campaigns.campaign import load_campaign
 from tornpage.faults.plan import load_plan
+from tornpage.plans.campaign import load_campaign
 from tornpage.targets.command.file import load_target_file
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.named import parse_toml, read_named

@@ -1,0 +1,114 @@
+"""Writes down how a finding came about, beside its crashed image: the report shows it, also where the
+programs are not at hand. Made once per kept image; it takes no part in a verdict.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tornpage.evidence.pages import States, hurt_pages, page_view
+from tornpage.evidence.timeline import live_phase
+from tornpage.faults.image import remove_image
+from tornpage.faults.trace import Trace
+from tornpage.targets.target import Target
+from tornpage.vocabulary.codec import from_json, to_json
+from tornpage.vocabulary.evidence import Evidence, Fate, PageView, Phase, Step
+from tornpage.vocabulary.model import TrialResult, TrialSpec, Violation
+from tornpage.workloads.workload import generate, page_size_of
+
+__all__ = ["EVIDENCE", "keep_evidence", "load_evidence", "page_views", "write_evidence"]
+
+EVIDENCE = "evidence.json"
+"""Its name in the folder of a kept image."""
+PAGES_MAX = 4
+STATEMENTS_BEFORE = 8
+"""Statements before the one in flight that are told."""
+STATEMENT_MAX = 120
+_NAMED = re.compile(r"page (\d+) of ([\w./-]+)")
+
+
+def keep_evidence(spec: TrialSpec, result: TrialResult, target: Target, scratch: Path) -> None:
+    """Of a live trial, from the recordings that lie with its image. Nothing if it has no image."""
+    if result.image is None:
+        return
+    size = page_size_of(spec.options)
+    names = ["run", *(f"recover-{n + 1}" for n in range(len(spec.plan.recover)))]
+    traces = [path for name in names if (path := result.image / f"{name}.trace").is_file()]
+    site = result.site.value if result.site else ""
+    phases = [
+        live_phase(
+            f"recovery {n}" if n else "run", Trace.load(path), target, size, "" if n else site
+        )
+        for n, path in enumerate(traces)
+    ]
+    work = scratch / f"evidence-{spec.number}"
+    hit = _last_hurt(phases[0])
+    pages: Sequence[PageView] = ()
+    if hit is not None and hit.op == "write":
+        states = _live_states(traces[0], hit, result.image / "data", work)
+        here = [(hit.path, hit.offset // size)] if states is not None else []
+        if states is not None:
+            wanted = hurt_pages(states, size) or here
+            pages = page_views(states, wanted, result.violations, size, phases[0].sector, target)
+    remove_image(work)
+    write_evidence(spec, phases, pages, result.image)
+
+
+def load_evidence(image: Path | None) -> Evidence | None:
+    """What was kept with an image; None if nothing was, or it is gone."""
+    path = image / EVIDENCE if image is not None else None
+    return from_json(Evidence, path.read_bytes()) if path is not None and path.is_file() else None
+
+
+def _last_hurt(phase: Phase) -> Step | None:
+    hurt = [step for step in phase.steps if step.fate in (Fate.TORN, Fate.LOST)]
+    return hurt[-1] if hurt else None
+
+
+def _live_states(trace: Path, hit: Step, image: Path, work: Path) -> States | None:
+    """The file that was hit, with the bytes of the write taken back, whole, and as the crash left them.
+    None where the recording has no contents of it."""
+    recorded = Trace.load(trace)
+    damages = (recorded.damage(event) for event in recorded.events() if event.seq == hit.seq)
+    damage = next(filter(None, damages), None)
+    if damage is None or not damage.new or not (image / hit.path).is_file():
+        return None
+    states = States(work / "before", work / "written", work / "after")
+    for folder, contents in zip(states.folders(), (damage.old, damage.new, b""), strict=True):
+        path = folder / hit.path
+        path.parent.mkdir(parents=True)
+        shutil.copyfile(image / hit.path, path)
+        with path.open("r+b") as file:
+            file.seek(hit.offset)
+            file.write(contents)
+    return states
+
+
+def page_views(
+    states: States,
+    hurt: Sequence[tuple[str, int]],
+    violations: Iterable[Violation],
+    size: int,
+    sector: int,
+    target: Target,
+) -> list[PageView]:
+    """The pages that findings name, if they are hurt, before the others."""
+    named = {(m[2], int(m[1])) for v in violations for m in _NAMED.finditer(v.what)}
+    chosen = sorted(hurt, key=lambda place: place not in named)[:PAGES_MAX]
+    return [page_view(states, path, page, size, sector, target) for path, page in chosen]
+
+
+def write_evidence(
+    spec: TrialSpec, phases: Iterable[Phase], pages: Iterable[PageView], image: Path
+) -> None:
+    phases = tuple(phases)
+    texts = generate(spec.workload, spec.params, spec.workload_seed).text.splitlines()
+    lines = {step.line for phase in phases for step in phase.steps if step.line}
+    last = max(lines, default=0)
+    lines |= set(range(max(1, last - STATEMENTS_BEFORE), last + 1))
+    statements = {n: texts[n - 1][:STATEMENT_MAX] for n in sorted(lines) if 0 < n <= len(texts)}
+    found = Evidence(phases, tuple(pages), statements, page_size_of(spec.options))
+    (image / EVIDENCE).write_text(to_json(found), "utf-8")

@@ -1,0 +1,127 @@
+"""The admission test of a target file: one undisturbed run, recorded, replayed in memory, compared with
+the files, recovered; the same run once more under audit, so that nothing is changed unseen; one that stands
+still at its acknowledgements; and recoveries of killed ones, under audit too.
+
+What a crash state says is worth as much as this: a write that the recording does not show is in no state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornpage.faults.image import remove_image
+from tornpage.faults.trace import Op
+from tornpage.live.census import UndisturbedRun, census_key, run_undisturbed
+from tornpage.live.recoveries import audit_recoveries
+from tornpage.live.stopped import Compared, check_at_acknowledgements
+from tornpage.targets.target import Target
+from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.model import FaultPlan, Source, TrialSpec
+from tornpage.workloads.workload import fit_params
+
+__all__ = ["Admission", "Audited", "admit", "audit_runs", "own_work", "work_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """How far runs were looked at from outside of the programs. missing: why a run, or a recovery, was not
+    audited, "" if all were; compared: with their recordings; recoveries: images whose recovery was
+    audited."""
+
+    missing: str
+    compared: Compared
+    recoveries: int
+
+    def __add__(self, other: Audited) -> Audited:
+        return Audited(
+            self.missing or other.missing,
+            self.compared + other.compared,
+            self.recoveries + other.recoveries,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What the undisturbed run showed. commits: acknowledged statements; repeatable: a second run came to the
+    same states, so that kills can be judged; counters: what the judge of its bytes saw; audited: how far it
+    was looked at from outside."""
+
+    commits: int
+    events: int
+    writes: int
+    syncs: int
+    files: int
+    repeatable: bool
+    counters: dict[str, int]
+    audited: Audited
+
+
+def own_work(target: Target, options: Mapping[str, str] | None = None) -> TrialSpec:
+    """The work that a target file's run command makes, under these options of the target."""
+    plan = FaultPlan(name="undisturbed")
+    work, params = work_of(target)
+    chosen = dict(options or {})
+    params = fit_params(work, params, chosen)
+    return TrialSpec("try", target.name, "default", chosen, work, params, 1, 1, 0, plan)
+
+
+def work_of(target: Target) -> tuple[str, dict[str, int | str]]:
+    """The workload, and its parameters."""
+    return ("own", {}) if target.lines is None else ("lines", {"path": str(target.lines)})
+
+
+def audit_runs(target: Target, specs: Iterable[TrialSpec], scratch: Path) -> Audited:
+    """Audits one undisturbed run, and recoveries of it, for each set of options of these trials. CensusError
+    names the first call that is not recorded."""
+    audited = Audited("", Compared(0, 0), 0)
+    for spec in {tuple(sorted(spec.options.items())): spec for spec in specs}.values():
+        work = scratch / f"audit-{census_key(spec)}"
+        try:
+            run = run_undisturbed(spec, target, work, audit=True)
+            audited += _audit(spec, target, work, run)
+        finally:
+            remove_image(work)
+    return audited
+
+
+def _audit(spec: TrialSpec, target: Target, work: Path, run: UndisturbedRun) -> Audited:
+    """Of a run that was audited: at its acknowledgements, and its recoveries."""
+    compared = check_at_acknowledgements(spec, target, work)
+    if run.not_audited:
+        return Audited(run.not_audited, compared, 0)
+    missing, recoveries = audit_recoveries(spec, target, work, _writes(run))
+    return Audited(missing, compared, recoveries)
+
+
+def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = None) -> Admission:
+    """Raises CensusError with the first thing that is wrong."""
+    spec = own_work(target, options)
+    work = scratch / f"admission-{census_key(spec)}"
+    try:
+        run = run_undisturbed(spec, target, work)
+        wrong = [found for found in run.violations if found.source is not Source.RULE]
+        if wrong:  # what the rules say of its bytes is a verdict, which campaigns tell
+            raise CensusError(f"without any crash: {wrong[0].what}")
+        again = run_undisturbed(spec, target, work, audit=True)
+        audited = _audit(spec, target, work, again)
+    finally:
+        remove_image(work)
+    kinds = Counter(event.kind for event in run.trace.events() if event.result >= 0)
+    files = {event.file for event in run.trace.events() if event.kind == Op.WRITE}
+    return Admission(
+        commits=len(run.oracle.states) - 1,
+        events=run.trace.events_declared,
+        writes=_writes(run),
+        syncs=sum(kinds[op] for op in (Op.FSYNC, Op.FDATASYNC, Op.SYNC_DIR, Op.SYNC_ALL)),
+        files=len(files),
+        repeatable=again.oracle.states == run.oracle.states,
+        counters=dict(run.answer.status),
+        audited=audited,
+    )
+
+
+def _writes(run: UndisturbedRun) -> int:
+    return sum(event.kind == Op.WRITE and event.result >= 0 for event in run.trace.events())

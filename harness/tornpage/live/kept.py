@@ -1,0 +1,155 @@
+"""What is kept of a run that cannot be had again, as a server's: its recording, the files that it began with,
+and what its crash may leave. kept_verdict.py asks them once more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornpage.faults.image import copy_image, remove_image
+from tornpage.faults.trace import Trace
+from tornpage.live.recording import Recording
+from tornpage.oracle.allowed import Allowed
+from tornpage.oracle.observed import KeptStates, ObservedOracle
+from tornpage.oracle.prefixes import prefixes_of
+from tornpage.oracle.promise import Promise
+from tornpage.oracle.state import read_tables
+from tornpage.targets.target import Capability, Target
+from tornpage.vocabulary.model import Source, Violation
+
+__all__ = [
+    "RECORDINGS",
+    "KeptCrash",
+    "is_of_recording",
+    "keep_crash",
+    "keep_found",
+    "keep_recording",
+    "load_crash",
+    "load_recording",
+]
+
+RECORDINGS = (("run.trace", "found"), ("recover-1.trace", "data"), ("recover.trace", "data"))
+"""In the folder of a kept image: each with the folder that it began with. A recovery that was disturbed has a
+number, and the next one began with what it left."""
+CRASH = "crash.json"
+"""Of a kill: what it may leave."""
+RECORDING = "recording"
+"""Of a power loss: the folder of the run that was explored."""
+FACTS = "recording.json"
+
+
+def is_of_recording(violation: Violation, target: Target) -> bool:
+    """Whether its evidence is a recording, and no other run of the target need show the same."""
+    return violation.source is Source.RULE and Capability.DETERMINISTIC not in target.capabilities
+
+
+def keep_found(found: Path, image: Path, violations: Iterable[Violation], target: Target) -> None:
+    """Puts what the run found beside its recording, in a kept image, if that is the evidence."""
+    if any(is_of_recording(violation, target) for violation in violations):
+        copy_image(found, image / RECORDINGS[0][1])
+
+
+# ---- kills ----
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCrash:
+    """before_first: no statement was issued; at: where the image lay, if its files may name that."""
+
+    allowed: Allowed
+    before_first: bool
+    at: Path | None
+
+
+def keep_crash(allowed: Allowed, before_first: bool, data: Path, image: Path) -> None:
+    """Puts what may be found after a kill beside its image, of a target that tells its states itself: no
+    other run need tell the same. data: where the image lay."""
+    oracle = allowed.oracle
+    if not isinstance(oracle, ObservedOracle):
+        return
+    recording = (image / RECORDINGS[0][0]).read_bytes()
+    facts = {
+        "low": allowed.low,
+        "high": allowed.high,
+        "acknowledged": allowed.acknowledged,
+        "unknown": allowed.unknown,
+        "durable": allowed.promise.durable,
+        "consistent": allowed.promise.consistent,
+        "before_first": before_first,
+        "at": str(data) if os.fsencode(data) in recording else "",
+        "prefixes": [json.loads(line) for line in prefixes_of(oracle).splitlines()],
+    }
+    (image / CRASH).write_text(json.dumps(facts), "utf-8")
+
+
+def load_crash(image: Path) -> KeptCrash | None:
+    """None: it was not kept."""
+    if not (image / CRASH).is_file():
+        return None
+    facts = json.loads((image / CRASH).read_text("utf-8"))
+    states = [read_tables(prefix["tables"]) for prefix in facts["prefixes"]]
+    clients = [prefix.get("client") for prefix in facts["prefixes"]]
+    allowed = Allowed(
+        KeptStates(states, clients),
+        facts["low"],
+        facts["high"],
+        facts["acknowledged"],
+        Promise(facts["durable"], facts["consistent"]),
+        facts["unknown"],
+    )
+    return KeptCrash(allowed, facts["before_first"], Path(facts["at"]) if facts["at"] else None)
+
+
+# ---- power losses ----
+
+
+def keep_recording(recording: Recording, image: Path, target: Target) -> None:
+    """Puts the recording beside the image of one of its states, if another run need not be equal."""
+    if Capability.DETERMINISTIC in target.capabilities:
+        return
+    place = image / RECORDING
+    remove_image(place)
+    place.mkdir()
+    (place / recording.trace.name).write_bytes(
+        Trace.load(recording.trace).data
+    )  # it has room behind
+    for file in (recording.allowed, recording.kinds, recording.write_sites):
+        if file is not None:
+            shutil.copyfile(file, place / file.name)
+    copy_image(recording.found, place / recording.found.name)
+    facts = {
+        "ready": recording.ready,
+        "trace_hash": recording.trace_hash,
+        "events": recording.events,
+        "suspect": recording.suspect,
+        "at": str(recording.at or ""),
+    }
+    (place / FACTS).write_text(json.dumps(facts), "utf-8")
+
+
+def load_recording(image: Path) -> Recording | None:
+    """None: it was not kept. What was wrong with the run itself is not in it."""
+    place = image / RECORDING
+    if not (place / FACTS).is_file():
+        return None
+    facts = json.loads((place / FACTS).read_text("utf-8"))
+    sites = place / "sites"
+    return Recording(
+        trace=place / "trace",
+        allowed=place / "allowed",
+        kinds=place / "kinds",
+        write_sites=sites if sites.is_file() else None,
+        found=place / "found",
+        ready=facts["ready"],
+        trace_hash=facts["trace_hash"],
+        events=facts["events"],
+        violations=(),
+        counters={},
+        suspect=tuple(facts["suspect"]),
+        at=Path(facts["at"]) if facts["at"] else None,
+    )

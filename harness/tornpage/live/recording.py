@@ -1,0 +1,108 @@
+"""A run of a target, recorded with its contents, for crashes that are composed from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornpage.faults.image import remove_image
+from tornpage.faults.trace import Trace
+from tornpage.live.census import UndisturbedRun, census_key, run_undisturbed
+from tornpage.live.writes import list_writes
+from tornpage.oracle.prefixes import prefixes_of
+from tornpage.targets.target import Capability, Target
+from tornpage.vocabulary.errors import TargetError
+from tornpage.vocabulary.model import TrialSpec, Violation
+from tornpage.workloads.script import Script
+
+__all__ = ["Recording", "recorded_run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recorded run in scratch: trace with contents, the prefixes that a crash may leave, the kinds of its
+    statements, what its writes are for where the explorer cannot tell, and what was found before it. ready:
+    number of the event before the first crash. violations: what is wrong with the run itself, whatever crash
+    follows; counters: its status at the end; suspect: numbers of the events by which it broke a rule on
+    bytes; at: the path of its folder, where that is written in a file, so that images are recovered under
+    it."""
+
+    trace: Path
+    allowed: Path
+    kinds: Path
+    write_sites: Path | None
+    found: Path
+    ready: int
+    trace_hash: str
+    events: int
+    violations: tuple[Violation, ...]
+    counters: Mapping[str, int]
+    suspect: tuple[int, ...] = ()
+    at: Path | None = None
+
+
+@contextmanager
+def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Recording]:
+    """Runs the workload of `spec` undisturbed with contents recorded, which lie in scratch until the end.
+    Raises FailedRunError and CensusError as run_undisturbed() does."""
+    if Capability.EXPLORE not in target.capabilities:
+        raise TargetError(f"target {target.name} cannot be explored for power loss yet")
+    folder = scratch / f"recording-{census_key(spec)}"
+    try:
+        run = run_undisturbed(spec, target, folder, contents=True)
+        (folder / "allowed").write_text(prefixes_of(run.oracle), "ascii")
+        (folder / "kinds").write_text(_kinds_of(run.script), "ascii")
+        sites = _write_sites_of(run, target)
+        (folder / "sites").write_text(sites, "ascii")
+        yield Recording(
+            trace=folder / "trace",
+            allowed=folder / "allowed",
+            kinds=folder / "kinds",
+            write_sites=folder / "sites" if sites else None,
+            found=folder / "found",
+            ready=_ready(run.trace, target),
+            trace_hash=run.hash,
+            events=run.trace.events_declared,
+            violations=run.violations,
+            counters=run.answer.status,
+            suspect=tuple(sorted({finding.seq for finding in run.findings})),
+            at=_path_told(run.trace, folder / "data"),
+        )
+    finally:
+        remove_image(folder)
+
+
+def _path_told(trace: Trace, data: Path) -> Path | None:
+    """The path of the run's folder if the run has written it into a file, and makes that anew, empty: what
+    recovers may look there."""
+    for path in {data, data.resolve()}:
+        if trace.data.find(os.fsencode(path)) >= 0:
+            path.mkdir()
+            return path
+    return None
+
+
+def _write_sites_of(run: UndisturbedRun, target: Target) -> str:
+    """What the explorer is told of single writes, a line each: of a target file whose bytes we decode. It has
+    patterns of paths for those of others, and knows the engine's and SQLite's itself."""
+    if not {Capability.OBSERVED, Capability.RULES} <= target.capabilities:
+        return ""
+    writes = list_writes(target, run.trace, run.setting.page_size)
+    return "".join(f"{write.seq} {write.site}\n" for write in writes)
+
+
+def _kinds_of(script: Script) -> str:
+    """Per line of the script a word for the kind of its statement."""
+    kinds = {statement.line: statement.verb.value for statement in script.statements}
+    return "".join(f"{kinds.get(line, '')}\n" for line in range(1, max(kinds, default=0) + 1))
+
+
+def _ready(trace: Trace, target: Target) -> int:
+    """The event of the mark `ready` of a target that tells its states itself; 0: there is none, and all is
+    crashed."""
+    if Capability.OBSERVED not in target.capabilities:
+        return 0
+    return next((event.seq for event, _mark in trace.marks("ready")), 0)

@@ -1,0 +1,438 @@
+"""Campaigns: what to run, with which options crossed, and which writes to hit. Reads the TOML files of
+workloads/ and draws trials from a census.
+
+A campaign's trials go round robin over its cells (configuration x site x mask), so that each cell gets
+its share whatever the seed; each round over the cells takes the next script; the write inside the cell
+and random masks come from a random stream of the trial's own, derived from seed and number. Drawing
+trial 17 needs no other trial.
+
+A script is a number: it decides the seed of the workload and what is drawn from the lists of `vary`.
+Numbers go on from scripts that are crashed to those that only run undisturbed, so that none is run twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import xxhash
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tornpage.faults.aim import RecoveryAim, faults_of, fits, is_error
+from tornpage.plans.limits import BOUNDS
+from tornpage.targets.option import FS
+from tornpage.targets.registry import family_of
+from tornpage.vocabulary.codec import first_error, read_toml
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.model import Census, FaultPlan, Site, TrialSpec, WriteEvent, config_of
+from tornpage.vocabulary.seeds import derive_seed, make_rng
+from tornpage.workloads.workload import fit_params
+
+__all__ = [
+    "DEFAULT_TARGET",
+    "Campaign",
+    "Cell",
+    "Config",
+    "Draw",
+    "Hit",
+    "PowerLoss",
+    "cells_of",
+    "default_campaigns",
+    "draw_trial",
+    "hit_of_place",
+    "load_campaign",
+    "undisturbed_spec",
+]
+
+DEFAULT_TARGET = "engine"
+RECOVERY = "recovery:"
+"""Goes before a site whose writes are hit in a recovery."""
+
+SEEDS_MAX = 100_000
+PARAM_MAX = 1_000_000
+CONFIGS_MAX = 1000
+"""Bounds of a campaign besides those of its limits."""
+
+SEED_STEP = 1000
+"""From the seed of a script to that of the next one: campaigns of neighbouring seeds share none."""
+
+CRASH = "random"
+"""The mask of the kill whose recovery is to be hit."""
+
+STALE_LOG_EVERY = 4
+"""One trial in so many also plants a stale block behind the end of the log (I21), and every trial that
+tears the log itself: there the block has most often a full one before it, as it must to be read on."""
+
+Mask = Annotated[
+    str,
+    Field(
+        pattern=r"^(none|all|random|prefix:(\d+|half)|suffix:(\d+|half)|mask:[01]+"
+        r"|(write|fsync):(EIO|ENOSPC|EDQUOT))$"
+    ),
+]
+
+_STRICT = ConfigDict(extra="forbid", frozen=True)
+"""The docstring behind a key is what docs/CAMPAIGNS.md and `tornpage new campaign` say of it."""
+
+
+_NOT_WORK: Any = {
+    **dict.fromkeys(("claims", "default", "description", "run_claims", "target"), True),
+    **dict.fromkeys(("scripts", "seed", "trials", "undisturbed"), True),
+    "explore": {"budget_s", "seeds", "states"},
+}
+"""Keys of a campaign that say how much, or to whom; not what."""
+
+
+class Hit(BaseModel):
+    """Writes that are hit. Each site is hit with each mask. There may be several of these tables."""
+
+    model_config = _STRICT
+
+    sites: list[Site] = Field(min_length=1)
+    """What the writes are for: names of `tornpage list sites`."""
+    masks: list[Mask] = Field(min_length=1)
+    """Which sectors of the write reach the file before the kill: `none`, `all`, `random`, `prefix:N` and
+    `suffix:N` (N sectors, or `half`), `mask:0110` (1 = reached, repeated over the write). A mask that tears
+    hits no write that it would leave whole, as `prefix:4` one of four sectors. For crash_model io_error the
+    operation that fails and how: `write:EIO`, `fsync:ENOSPC`, `EDQUOT` as well; `fsync` is the next one of
+    the file. Half of the time a target that goes on is killed inside one of its next 16 writes."""
+    during: Literal["run", "recovery"] = "run"
+    """`run`: the write is one of the workload's. `recovery`: the run is killed inside any of its writes, each
+    site as likely as the other, with random sectors, and the write is one of the first recovery's."""
+
+    def places(self) -> list[str]:
+        """What results call its sites: "redo", or "recovery:redo"."""
+        return [_place(site, self.during) for site in self.sites]
+
+
+class PowerLoss(BaseModel):
+    """How far a power-loss campaign explores each configuration."""
+
+    model_config = _STRICT
+
+    models: list[str] = []
+    """Names of `tornpage list models`; none means all of them."""
+    states: int = Field(default=0, ge=0, le=BOUNDS["states"].high)
+    """At most about so many crash states per exploration; 0: all."""
+    budget_s: float = Field(default=0, ge=0, le=BOUNDS["budget_s"].high)
+    """At most so many seconds per exploration; 0: no limit."""
+    depth: int = Field(default=1, ge=1, le=3)
+    """2 crashes the recovery too, 3 the recovery after that."""
+    depths: list[Annotated[int, Field(ge=1, le=3)]] = []
+    """Instead of depth, several: each is an exploration of its own."""
+    aim: bool = False
+    """Only crashes right after the operations by which the recorded run broke a rule on bytes: whether what
+    the rule complains of loses anything."""
+    seeds: int = Field(default=1, ge=1, le=SEEDS_MAX)
+    """So many explorations of each configuration and depth, each with a script of its own."""
+
+    def parts(self) -> list[int]:
+        """The depth of every exploration of a configuration."""
+        return (self.depths or [self.depth]) * self.seeds
+
+
+class Campaign(BaseModel):
+    """A campaign file. Options and params are handed on to target and workload, which check them."""
+
+    model_config = _STRICT
+
+    name: str = ""
+    """What results call the campaign; none: the name of the file."""
+    description: str
+    """One line for people."""
+    workload: str
+    """What makes the scripts: a name of `tornpage list workloads`."""
+    crash_model: Literal["kill", "io_error", "power_loss"]
+    """`kill`: the process dies at `trials` writes of `hit`. `io_error`: the same, but the write or the fsync
+    after it fails, and the target goes on as it sees fit. `power_loss`: the crash states of `explore`."""
+    target: str = ""
+    """What is tortured unless `--target` says otherwise: a name of `tornpage list targets`, or the path of a
+    target file, seen from the campaign's file. None: the bundled engine."""
+    default: bool = False
+    """Planted bugs are measured by the campaigns that say so."""
+    trials: int = Field(default=0, ge=0, le=BOUNDS["trials"].high)
+    """How many kills or errors; 0 for power_loss only."""
+    seed: int = Field(ge=0, le=BOUNDS["seed"].high)
+    """Derives everything that is drawn: scripts, writes, masks."""
+    scripts: int = Field(default=1, ge=1, le=BOUNDS["scripts"].high)
+    """Scripts of each configuration that get trials. For power_loss it is `seeds` of `explore` instead."""
+    undisturbed: int = Field(default=0, ge=0, le=BOUNDS["undisturbed"].high)
+    """Further scripts, over all configurations, that are only run and judged."""
+    claims: list[str] = []
+    """Counters of recoveries that must be above zero at the end, as dblwr_restored: without them the verdict
+    says nothing, and the exit code is 3."""
+    run_claims: list[str] = []
+    """The same of status counters of the undisturbed runs, as log_wraps."""
+    options: dict[str, str] = {}
+    """Options of the target, values as text: names of `tornpage list options`."""
+    params: dict[str, Annotated[int, Field(ge=0, le=PARAM_MAX)] | str] = {}
+    """Parameters of the workload, see below."""
+    cross: dict[str, list[str]] = {}
+    """Options with several values: every combination is a configuration."""
+    vary: dict[str, Annotated[list[str], Field(min_length=1)]] = {}
+    """Options of which each script draws one value; a value that stands twice is drawn twice as often. A key
+    may name several that belong together: `"page_size,log_file_size" = ["4k,256k", "8k,1m"]`."""
+    hit: list[Hit] = []
+    """Which writes are hit, for kill and io_error."""
+    explore: PowerLoss | None = None
+    """How far to explore, for power_loss."""
+
+    @property
+    def content(self) -> str:
+        """Hash of all that it says: campaigns of one name are two where it differs."""
+        return _hash(self.model_dump_json())
+
+    @property
+    def work(self) -> str:
+        """Hash of what it does, however much of it and with whatever seed: what it found stays its own when
+        only its sizes are changed."""
+        kept = self.model_dump(mode="json", exclude=_NOT_WORK)
+        if "path" in kept["params"]:
+            kept["params"]["path"] = Path(str(kept["params"]["path"])).name
+        return _hash(json.dumps(kept, sort_keys=True))
+
+    @model_validator(mode="after")
+    def _has_what_its_model_needs(self) -> Campaign:
+        live = self.crash_model != "power_loss"
+        if live and not (self.hit and self.trials):
+            raise ValueError(
+                f"crash_model {self.crash_model} needs trials of 1 or more and [[hit]]"
+            )
+        if live != (self.explore is None):
+            raise ValueError("[explore] belongs to crash_model power_loss, and to no other")
+        if math.prod(len(values) for values in self.cross.values()) > CONFIGS_MAX:
+            raise ValueError(f"cross gives more than {CONFIGS_MAX} configurations")
+        if not all(self.cross.values()):
+            raise ValueError("cross has an option without a value")
+        masks = [mask for hit in self.hit for mask in hit.masks]
+        if any(is_error(mask) != (self.crash_model == "io_error") for mask in masks):
+            raise ValueError("masks write:ERROR and fsync:ERROR are those of crash_model io_error")
+        if not live and self.scripts != 1:
+            raise ValueError("crash_model power_loss has its number of scripts in [explore] seeds")
+        for names, values in self.vary.items():
+            if any(value.count(",") != names.count(",") for value in values):
+                raise ValueError(f"vary: {names!r}: each value needs one part per name")
+        return self
+
+    def configs(self) -> list[Config]:
+        """The cross product of `cross` on top of `options`, in the order of the file."""
+        names = list(self.cross)
+        found = []
+        for values in itertools.product(*(self.cross[name] for name in names)):
+            chosen = dict(zip(names, values, strict=True))
+            label = ",".join(f"{name}={value}" for name, value in chosen.items()) or "default"
+            found.append(Config(label, {**self.options, **chosen}, self.seed))
+        return found
+
+    def scripted(self) -> list[Config]:
+        """Every script that is crashed, with its configuration: in power loss one per exploration."""
+        count = len(self.explore.parts()) if self.explore else self.scripts
+        alone = count == 1 and not self.vary
+        return self.configs() if alone else self._scripts(0, count * len(self.configs()))
+
+    def only_undisturbed(self) -> list[Config]:
+        """The scripts that are run and judged without a crash."""
+        return self._scripts(len(self.scripted()), self.undisturbed)
+
+    def _scripts(self, first: int, count: int) -> list[Config]:
+        configs = self.configs()
+        return [self._script(configs[n % len(configs)], n) for n in range(first, first + count)]
+
+    def _script(self, config: Config, number: int) -> Config:
+        seed = self.seed + number * SEED_STEP
+        drawn: dict[str, str] = {}
+        for names, values in self.vary.items():
+            value = make_rng(seed, "vary", names).choice(values)
+            drawn |= zip(names.split(","), value.split(","), strict=True)
+        parts = ",".join(f"{name}={value}" for name, value in {"seed": str(seed), **drawn}.items())
+        return Config(f"{config.label} {parts}", {**config.options, **drawn}, seed)
+
+    def with_settings(self, settings: Mapping[str, str]) -> Campaign:
+        """Applies --set key=value: `params.NAME` is the workload's, anything else a target option,
+        which is then no longer crossed or drawn, nor are those that are drawn together with it. `fs` takes
+        several names, which are crossed, and is for power loss."""
+        options = dict(self.options)
+        cross = dict(self.cross)
+        params = dict(self.params)
+        vary = {
+            names: values
+            for names, values in self.vary.items()
+            if not set(names.split(",")) & set(settings)
+        }
+        for key, value in settings.items():
+            if key.startswith("params."):
+                params[key.removeprefix("params.")] = _param(value)
+            elif key == FS and self.explore is None:
+                continue
+            elif key == FS and "," in value:
+                options.pop(key, None)
+                cross[key] = value.split(",")
+            else:
+                cross.pop(key, None)
+                options[key] = value
+        return self.changed({"options": options, "cross": cross, "vary": vary, "params": params})
+
+    def changed(self, update: Mapping[str, Any]) -> Campaign:
+        """The campaign with other values. Raises ConfigError naming the first that cannot be."""
+        try:
+            return Campaign.model_validate({**self.model_dump(), **update})
+        except ValidationError as error:
+            raise ConfigError(first_error(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One combination of target options, and the seed of a script. label: what is crossed, as
+    "log_optimize_ddl=on"; for one of several scripts a space, its seed, and what was drawn for it."""
+
+    label: str
+    options: dict[str, str]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of the matrix. label: of what is crossed. runs: the scripts, each with those of its writes
+    that may be hit (never empty); during a recovery any may be the crash before it."""
+
+    label: str
+    site: Site
+    mask: str
+    runs: tuple[tuple[Config, tuple[WriteEvent, ...]], ...]
+    during: str = "run"
+
+    @property
+    def place(self) -> str:
+        """What results call the site."""
+        return _place(self.site, self.during)
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A drawn trial and the cell that it counts for. aim: a fault that the plan gets once the crashed image
+    is there."""
+
+    spec: TrialSpec
+    cell: Cell
+    aim: RecoveryAim | None = None
+
+
+def load_campaign(name: str, folder: Path, target: str = DEFAULT_TARGET) -> Campaign:
+    """Reads folder/NAME-TARGET.toml if there is one, else folder/NAME.toml; or the file `name` if it
+    ends in .toml. Targets have options and workloads of their own; TARGET of a target file is "command".
+
+    Raises ConfigError naming file and key; an unknown campaign's message lists those there are.
+    """
+    path = Path(name) if name.endswith(".toml") else _campaign_file(name, folder, target)
+    if not path.is_file():
+        raise ConfigError(f"{name}: no such file; `tornpage new campaign NAME` writes one")
+    return read_toml(Campaign, path, "campaign", name=path.stem)
+
+
+def _campaign_file(name: str, folder: Path, target: str) -> Path:
+    for stem in (f"{name}-{family_of(target)}", name):
+        if (folder / f"{stem}.toml").is_file():
+            return folder / f"{stem}.toml"
+    known = ", ".join(sorted(p.stem for p in folder.glob("*.toml"))) or "none"
+    raise ConfigError(f"no campaign {name!r}; there are: {known}")
+
+
+def default_campaigns(folder: Path) -> list[Campaign]:
+    """The campaigns of a folder that say `default`, by name."""
+    campaigns = [load_campaign(str(path), folder) for path in sorted(folder.glob("*.toml"))]
+    return [campaign for campaign in campaigns if campaign.default]
+
+
+def cells_of(campaign: Campaign, censuses: Mapping[str, Census]) -> list[Cell]:
+    """All cells that the censuses (by label of their script) have writes for, in an order in which any
+    stretch of trials meets every configuration and site. A script without a census has none."""
+    scripts: dict[str, list[Config]] = {}
+    for script in campaign.scripted():
+        scripts.setdefault(config_of(script.label), []).append(script)
+    cells = []
+    for hit in campaign.hit:
+        for site, mask, label in itertools.product(hit.sites, hit.masks, scripts):
+            taken = [script for script in scripts[label] if script.label in censuses]
+            writes = (_writes_to_hit(hit, site, mask, censuses[s.label]) for s in taken)
+            runs = [run for run in zip(taken, writes, strict=True) if run[1]]
+            if runs:
+                cells.append(Cell(label, site, mask, tuple(runs), hit.during))
+    if not cells:
+        raise ConfigError(f"campaign {campaign.name}: no write of the run belongs to its sites")
+    make_rng(campaign.seed, "cells").shuffle(cells)
+    return cells
+
+
+def undisturbed_spec(campaign: Campaign, target: str, config: Config) -> TrialSpec:
+    """The run of a script without a fault: what a census, a recording and every trial start from."""
+    return TrialSpec(
+        campaign=campaign.name,
+        target=target,
+        config=config.label,
+        options=config.options,
+        workload=campaign.workload,
+        params=fit_params(campaign.workload, campaign.params, config.options),
+        workload_seed=config.seed,
+        seed=config.seed,
+        number=0,
+        plan=FaultPlan(name="undisturbed"),
+    )
+
+
+def draw_trial(campaign: Campaign, target: str, cells: list[Cell], number: int) -> Draw:
+    """Trial `number` of the campaign: depends on seed and number only."""
+    cell = cells[number % len(cells)]
+    config, writes = cell.runs[number // len(cells) % len(cell.runs)]
+    seed = derive_seed(campaign.seed, "trial", number)
+    rng = make_rng(seed, "draw")
+    write = rng.choice(_of_one_site(writes, rng))
+    mask = cell.mask if cell.during == "run" else CRASH
+    faults = faults_of(mask, write, rng)
+    stale = write.site is Site.REDO or rng.randrange(STALE_LOG_EVERY) == 0
+    plan = FaultPlan(
+        name=f"{cell.place}-{number}", run=faults, stale_log=stale and not is_error(mask)
+    )
+    undisturbed = undisturbed_spec(campaign, target, config)
+    spec = replace(undisturbed, seed=seed, number=number, plan=plan)
+    aim = RecoveryAim(cell.site, cell.mask, seed) if cell.during == "recovery" else None
+    return Draw(spec, cell, aim)
+
+
+def _hash(text: str) -> str:
+    return xxhash.xxh3_64_hexdigest(text.encode())
+
+
+def _param(text: str) -> int | str:
+    """A number is one in ASCII digits, and as long as one may be."""
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text
+
+
+def hit_of_place(place: str, masks: list[str]) -> Hit:
+    """The entry of a campaign for this one place (Hit.places); a site that is none counts as other."""
+    name = place.removeprefix(RECOVERY)
+    site = Site(name) if name in set(Site) else Site.OTHER
+    return Hit(sites=[site], masks=masks, during="run" if name == place else "recovery")
+
+
+def _place(site: Site, during: str) -> str:
+    return f"{RECOVERY}{site}" if during == "recovery" else site.value
+
+
+def _writes_to_hit(hit: Hit, site: Site, mask: str, census: Census) -> tuple[WriteEvent, ...]:
+    if hit.during == "recovery":
+        return census.writes
+    return tuple(write for write in census.by_site().get(site, ()) if fits(mask, write))
+
+
+def _of_one_site(writes: tuple[WriteEvent, ...], rng: random.Random) -> list[WriteEvent]:
+    """Those of one site, each site as likely as the other, however many writes it has."""
+    sites = sorted({write.site for write in writes})
+    site = sites[0] if len(sites) == 1 else rng.choice(sites)
+    return [write for write in writes if write.site is site]

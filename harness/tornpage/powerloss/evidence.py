@@ -1,0 +1,58 @@
+"""Writes down how a state of a power loss came about, beside its image: what evidence.py does for kills."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from tornpage.evidence.evidence import page_views, write_evidence
+from tornpage.evidence.pages import States, hurt_pages
+from tornpage.evidence.timeline import loss_phases
+from tornpage.faults.image import remove_image
+from tornpage.live.kept import keep_recording
+from tornpage.live.recording import Recording
+from tornpage.powerloss.explorer import lay_out_state
+from tornpage.targets.target import Target
+from tornpage.vocabulary.errors import ChildError
+from tornpage.vocabulary.evidence import Phase
+from tornpage.vocabulary.model import TrialResult, TrialSpec
+from tornpage.workloads.workload import page_size_of
+
+__all__ = ["keep_loss_evidence"]
+
+
+def keep_loss_evidence(
+    spec: TrialSpec, result: TrialResult, target: Target, recording: Recording, scratch: Path
+) -> None:
+    """Of a power-loss state: what was durable and what had been written are states of the same crash point.
+    One that the explorer cannot lay out again has none. The recording is kept too where no other run need
+    equal it."""
+    if result.image is None:
+        return
+    keep_recording(recording, result.image, target)
+    work = scratch / f"evidence-{spec.number}"
+    remove_image(work)
+    work.mkdir()
+    with contextlib.suppress(ChildError):
+        states, phases = _loss_states(spec, target, recording, result.image / "data", work)
+        size = page_size_of(spec.options)
+        hurt = hurt_pages(states, size)
+        pages = page_views(states, hurt, result.violations, size, phases[-1].sector, target)
+        write_evidence(spec, phases, pages, result.image)
+    remove_image(work)
+
+
+def _loss_states(
+    spec: TrialSpec, target: Target, recording: Recording, image: Path, work: Path
+) -> tuple[States, tuple[Phase, ...]]:
+    """ChildError if the explorer fails, or says nothing of the state."""
+    *above, last = spec.plan.loss.split("/")
+    states = States(work / "none-persisted", work / "all-persisted", image)
+    for folder in (states.before, states.written):
+        state = "/".join([*above, f"{last.split('.')[0]}.{folder.name}.0"])
+        lay_out_state(spec, target, recording, state, folder)
+    way = work / "way"
+    lay_out_state(spec, target, recording, spec.plan.loss, work / "again", way)
+    if not way.is_file():
+        raise ChildError(f"the explorer says nothing of state {spec.plan.loss}")
+    return states, loss_phases(way.read_text("utf-8").splitlines())

@@ -1,0 +1,366 @@
+"""Runs a power-loss campaign: per script a recorded run, then the explorer over its crash states. Each
+broken state becomes a trial of the store, so that show, replay and report treat it like any other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import xxhash
+
+from tornpage.evidence.images import KeptImages
+from tornpage.faults.image import remove_image
+from tornpage.live.recording import recorded_run
+from tornpage.plans.campaign import Campaign, Config, undisturbed_spec
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.explorer import Scope, loss_models
+from tornpage.powerloss.parts import Explored, Part, explore_part
+from tornpage.powerloss.slices import Failed, SlicedPart, answer_of, slice_count
+from tornpage.store.rows import Run
+from tornpage.store.store import Store
+from tornpage.targets.registry import explorer_path, make_target
+from tornpage.targets.target import Capability
+from tornpage.vocabulary.codec import to_json
+from tornpage.vocabulary.errors import (
+    ConfigError,
+    FailedRunError,
+    TornpageError,
+    UnexploredError,
+)
+from tornpage.vocabulary.paths import Paths
+from tornpage.workers.crew import Crew, Hands, Pending
+
+__all__ = [
+    "canary_places",
+    "check_parts",
+    "forget_slices",
+    "give_up",
+    "loss_limits",
+    "loss_parts",
+    "loss_scope",
+    "run_losses",
+]
+
+EACH_MIN = 4
+"""Explorations per worker process, from which on each has one of its own."""
+STATES_MAX = 10_000
+"""Numbers set aside for the broken states of one configuration: far more than there are fingerprints."""
+
+
+class _UnderWay(Protocol):
+    """An exploration that is under way."""
+
+    def pending(self) -> list[Pending[Any]]:
+        """Tasks that were handed out for it and are not done."""
+
+    def done(self) -> bool:
+        """result() will not wait."""
+
+    def keep(self) -> None:
+        """What has come back of it survives the run."""
+
+    def result(self) -> Explored:
+        """Waits for its end. UnexploredError: it has none yet, but others can."""
+
+    def forget(self) -> None:
+        """What it came to is stored."""
+
+
+def run_losses(
+    store: Store,
+    run: Run,
+    campaign: Campaign,
+    crew: Crew,
+    hands: Hands,
+    scratch: Path,
+) -> int:
+    """Makes every exploration that the store has no result of yet, until the time is up. Returns how many
+    there must be: the others are of scripts that the target fails undisturbed. UnexploredError: some could
+    not be made, and may be tried again.
+
+    Here each worker process makes one at a time, or, where they are few or may not be made side by side, all
+    together one after the other; the workers of a cluster share the states of each, and have those of the
+    next before it ends. The results are stored in the order of the campaign.
+    """
+    done = store.explorations(run.id)
+    parts = loss_parts(campaign)
+    heard = canary_places([config for config, _ in parts])
+    left = [place for place, (config, _) in enumerate(parts) if config.label not in done]
+    alone = crew.cluster is None and not _side_by_side(campaign, run.target, len(left), crew)
+    jobs = crew.jobs if alone else 1
+    losses = _Losses(store, run, crew, None if alone else hands)
+    with losses.rescued():
+        for position in left:
+            if crew.is_late():
+                break
+            config, depth = parts[position]
+            part = Part(
+                spec=undisturbed_spec(campaign, run.target, config),
+                limits=loss_limits(campaign, depth),
+                scope=replace(loss_scope(campaign), jobs=jobs, canaries=position in heard),
+                first=position * STATES_MAX,
+                known=frozenset(store.finished_numbers(run.id)),
+                paths=crew.paths,
+                scratch=scratch,
+                images=crew.out / "images" / str(run.id),
+            )
+            losses.begin(part)
+        losses.end()
+    forget_slices(crew.out, run.id)
+    return len(parts) - losses.failed
+
+
+def canary_places(configs: Sequence[Config]) -> set[int]:
+    """Of what is crossed the first exploration each: there the judge is tried by canaries."""
+    first: dict[str, int] = {}
+    for place, config in enumerate(configs):
+        first.setdefault(config.label.partition(" ")[0], place)
+    return set(first.values())
+
+
+def _side_by_side(campaign: Campaign, target: str, left: int, crew: Crew) -> bool:
+    """Whether there are enough of them that nobody waits long for the last one; no clock ends them; and the
+    target is no server, of which one runs at a time."""
+    assert campaign.explore is not None, "the campaign's model says so"
+    capabilities = make_target(target, crew.paths.build).capabilities
+    many = crew.jobs > 1 and left >= EACH_MIN * crew.jobs
+    return many and not campaign.explore.budget_s and Capability.DETERMINISTIC in capabilities
+
+
+class _Losses:
+    """The explorations under way, in the order of the campaign. failed: scripts that the target fails."""
+
+    def __init__(self, store: Store, run: Run, crew: Crew, hands: Hands | None) -> None:
+        """hands: to which they are given; None: each is made here when its turn comes."""
+        self.failed = 0
+        self._store, self._run, self._crew, self._hands = store, run, crew, hands
+        self._kept = KeptImages.of(store, run)
+        self._waiting: deque[_UnderWay] = deque()
+        self._failures: list[UnexploredError] = []
+        self._clock = time.monotonic()
+
+    def begin(self, part: Part) -> None:
+        """Hands it out, and stores those before it that have ended, or while there is enough to do without
+        the first."""
+        self._waiting.append(self._begun(part))
+        while self._waiting and (self._waiting[0].done() or self._enough()):
+            self._collect()
+
+    def end(self) -> None:
+        """Stores all that are left. UnexploredError: some have no result."""
+        while self._waiting:
+            self._collect()
+        if self._failures:
+            each = ExceptionGroup("explorations without a result", self._failures)
+            raise UnexploredError("; ".join(str(error) for error in self._failures)) from each
+
+    @contextmanager
+    def rescued(self) -> Iterator[None]:
+        """If it ends by an exception, what has come back is stored up to the first that has not, and of the
+        others kept."""
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(TornpageError, OSError):
+                while self._waiting and self._waiting[0].done():
+                    self._collect()
+            for one in self._waiting:
+                with contextlib.suppress(TornpageError, OSError):
+                    one.keep()
+            raise
+
+    def _collect(self) -> None:
+        """Stores the first; it stays the first if it is interrupted while it waits."""
+        first = self._waiting[0]
+        try:
+            explored = first.result()
+        except UnexploredError as error:
+            self._failures.append(error)
+            self._waiting.popleft()
+            return
+        except Exception:
+            self._waiting.popleft()
+            raise
+        _keep(self._store, self._run, explored, self._kept)
+        self._waiting.popleft()
+        first.forget()
+        now = time.monotonic()
+        self._store.add_seconds(self._run.id, now - self._clock)
+        self._clock = now
+        self.failed += explored.summary is None
+        self._crew.progress.advance(explored.any_broken)
+
+    def _enough(self) -> bool:
+        """Nobody is idle while the first one is waited for."""
+        if self._hands is None:
+            return bool(self._waiting)
+        others = itertools.islice(self._waiting, 1, None)
+        return sum(len(one.pending()) for one in others) > self._hands.size
+
+    def _begun(self, part: Part) -> _UnderWay:
+        crew = self._crew
+        if self._hands is None:
+            return _Here(part, crew.progress.note)
+        target = make_target(part.spec.target, crew.paths.build)
+        if crew.cluster is None or not slice_count(part, target):
+            return _Whole(part, self._hands.hand(explore_part, part, Failed))
+        # Those of another run, which had its number in a store that is no more, are not taken for its own.
+        key = xxhash.xxh3_64_hexdigest(
+            to_json((crew.origin.programs, part.spec, part.limits, part.scope)).encode()
+        )
+        folder = slices_of(crew.out, self._run.id) / key
+        return SlicedPart(part, target, crew.cluster, folder, self._wait)
+
+    def _wait(self, pending: Sequence[Pending[Any]]) -> None:
+        """Until these have ended. What comes back meanwhile, of whichever exploration, is kept."""
+        cluster = self._crew.cluster
+        assert cluster is not None, "only it has slices"
+        while left := [one for one in pending if not one.done()]:
+            cluster.wait([*left, *(one for part in self._waiting for one in part.pending())])
+            for part in self._waiting:
+                part.keep()
+
+
+def slices_of(out: Path, run: int) -> Path:
+    """Where slices of explorations that are not done are kept."""
+    return out / "slices" / str(run)
+
+
+def forget_slices(out: Path, run: int) -> None:
+    """All of a run that are still there."""
+    remove_image(slices_of(out, run))
+    with contextlib.suppress(OSError):  # of another run there are some
+        slices_of(out, run).parent.rmdir()
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """An exploration that one worker makes."""
+
+    part: Part
+    answer: Pending[Explored | Failed]
+
+    def pending(self) -> list[Pending[Any]]:
+        """Itself."""
+        return [] if self.done() else [self.answer]
+
+    def done(self) -> bool:
+        """It has come back."""
+        return self.answer.done()
+
+    def keep(self) -> None:
+        """It cannot be kept but in the store."""
+
+    def result(self) -> Explored:
+        """What has come back."""
+        return answer_of(self.answer, f"{self.part.spec.config}: its exploration")
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """An exploration that is made when its result is asked for."""
+
+    part: Part
+    tell: Callable[[str], None]
+
+    def pending(self) -> list[Pending[Any]]:
+        """None."""
+        return []
+
+    def done(self) -> bool:
+        """Not before."""
+        return False
+
+    def keep(self) -> None:
+        """There is nothing."""
+
+    def result(self) -> Explored:
+        """Makes it."""
+        return explore_part(self.part, self.tell)
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+
+def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
+    """Script and depth of every exploration. Where there are several, the label tells the depth too.
+
+    Depths take turns, and each configuration begins with another: a bug that only a crash of the recovery
+    shows need not wait for all others. A configuration has each depth as often as the campaign says.
+    """
+    assert campaign.explore is not None, "the campaign's model says so"
+    depths = campaign.explore.parts()
+    scripts = campaign.scripted()
+    configs = len(scripts) // len(depths)
+    found = []
+    for number, script in enumerate(scripts):
+        depth = depths[sum(divmod(number, configs)) % len(depths)]
+        label = f"{script.label},depth={depth}" if len(depths) > 1 else script.label
+        found.append((replace(script, label=label), depth))
+    return found
+
+
+def loss_limits(campaign: Campaign, depth: int) -> Limits:
+    """How far the campaign explores one configuration at this depth."""
+    explore = campaign.explore
+    assert explore is not None, "the campaign's model says so"
+    return Limits(
+        models=tuple(explore.models),
+        depth=depth,
+        states=explore.states,
+        budget_s=explore.budget_s,
+    )
+
+
+def loss_scope(campaign: Campaign) -> Scope:
+    """Where it looks."""
+    assert campaign.explore is not None, "the campaign's model says so"
+    return Scope(aim=campaign.explore.aim)
+
+
+def give_up(store: Store, run: int, out: Path) -> None:
+    """The run has failed for good: nobody will go on with its slices."""
+    store.fail_run(run)
+    forget_slices(out, run)
+
+
+def _keep(store: Store, run: Run, explored: Explored, kept: KeptImages) -> None:
+    """Stores what an exploration came to, at last that it is done."""
+    store.put_census(run.id, explored.census)
+    for one in explored.broken:
+        store.start_trial(run.id, one.spec, one.site, one.state)
+        store.finish_trial(run.id, kept.only_new(one.site, one.result))
+    if explored.summary is not None:
+        store.put_exploration(run.id, explored.census.config, explored.summary)
+
+
+def check_parts(campaign: Campaign, target: str, paths: Paths, scratch: Path) -> None:
+    """Raises ConfigError if there is no such model of crash states, CensusError or ConfigError if the first
+    run of the campaign cannot even be recorded."""
+    _check_models(campaign, paths)
+    config, _depth = loss_parts(campaign)[0]
+    with contextlib.suppress(FailedRunError):  # a verdict, which is found again
+        spec = undisturbed_spec(campaign, target, config)
+        with recorded_run(spec, make_target(target, paths.build), scratch):
+            pass
+
+
+def _check_models(campaign: Campaign, paths: Paths) -> None:
+    assert campaign.explore is not None, "the campaign's model says so"
+    if not campaign.explore.models:
+        return
+    known = loss_models(explorer_path(paths.build))
+    for model in campaign.explore.models:
+        if model not in known:
+            raise ConfigError(f"no model {model!r} of crash states; there are: {', '.join(known)}")

@@ -1,0 +1,144 @@
+"""On a worker of a cluster: does a task of a run in a scratch folder of its own, with its own programs, and
+sends back what came of it; crashed images only where there is a finding.
+
+A worker keeps its censuses for the whole run and takes each when it first needs it. Before its first task it
+compares its programs with the owner's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import tarfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tornpage import __version__
+from tornpage.evidence.images import without_image
+from tornpage.faults.image import remove_image
+from tornpage.faults.scratch import scratch_folder
+from tornpage.plans.origin import program_hashes
+from tornpage.targets.registry import make_target
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.model import Outcome, TrialResult
+from tornpage.vocabulary.paths import find_paths
+from tornpage.workers.crew import WithResults
+from tornpage.workers.pool import machine_errors
+
+__all__ = ["Delivery", "Order", "changed_results", "describe", "do", "leave", "unpack"]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A task of a run. run: names the owner's connection; programs: the owner's, by describe()."""
+
+    run: str
+    target: str
+    programs: Mapping[str, str]
+    work: Callable[[Any], Any]
+    task: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What came of it. images: a tar file of those of findings, empty if there is none."""
+
+    answer: Any
+    images: bytes
+
+
+def describe(target: str) -> dict[str, str]:
+    """Version and hashes of everything here that makes verdicts on a target."""
+    made = make_target(target, find_paths().build)
+    return {"version": __version__, **program_hashes(made)}
+
+
+def do(order: Order) -> Delivery:
+    """Raises what the work raises, ConfigError if the programs here are others than the owner's."""
+    with machine_errors():
+        scratch = _HOME.enter(order)
+        images = scratch / "images"
+        remove_image(images)
+        task = replace(order.task, paths=find_paths(), scratch=scratch, images=images)
+        answer = changed_results(order.work(task), _only_of_findings)
+        return Delivery(answer, _pack(images))
+
+
+def leave(run: str) -> None:
+    """The run is over: its scratch folder goes."""
+    _HOME.leave(run)
+
+
+def changed_results(answer: Any, change: Callable[[TrialResult], TrialResult]) -> Any:
+    """The same answer with other results of its trials; what has none stays as it is."""
+    match answer:
+        case TrialResult():
+            return change(answer)
+        case tuple():
+            return tuple(changed_results(one, change) for one in answer)
+        case WithResults():
+            return answer.with_results(change)
+    return answer
+
+
+def unpack(images: bytes, folder: Path) -> None:
+    """Lays out what a delivery has, in place of what was there."""
+    with tarfile.open(fileobj=io.BytesIO(images)) as tar:
+        for name in {member.name.partition("/")[0] for member in tar.getmembers()}:
+            remove_image(folder / name)
+        tar.extractall(folder, filter="data")
+
+
+class _Home:
+    """The scratch folder of the run that this worker works for."""
+
+    def __init__(self) -> None:
+        self._run = ""
+        self._stack = ExitStack()
+        self._scratch = Path()
+
+    def enter(self, order: Order) -> Path:
+        """That of the order's run, which ends any other."""
+        if self._run != order.run:
+            _check(order)
+            self._stack.close()
+            on_shm = make_target(order.target, find_paths().build).on_shm
+            self._scratch = self._stack.enter_context(scratch_folder(on_shm))
+            self._run = order.run
+        return self._scratch
+
+    def leave(self, run: str) -> None:
+        """Nothing, if another run has come."""
+        if self._run == run:
+            self._run = ""
+            self._stack.close()
+
+
+_HOME = _Home()
+atexit.register(lambda: _HOME.leave(_HOME._run))
+
+
+def _check(order: Order) -> None:
+    here = describe(order.target)
+    if here != order.programs:
+        names = sorted(
+            name for name in {*here, *order.programs} if here.get(name) != order.programs.get(name)
+        )
+        raise ConfigError(f"the worker has another {', '.join(names)} than the owner of the run")
+
+
+def _only_of_findings(result: TrialResult) -> TrialResult:
+    return result if result.outcome is Outcome.VIOLATION else without_image(result)
+
+
+def _pack(images: Path) -> bytes:
+    if not images.is_dir() or not any(images.iterdir()):
+        return b""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as tar:
+        for path in sorted(images.iterdir()):
+            tar.add(path, path.name)
+    return packed.getvalue()

@@ -1,0 +1,83 @@
+"""The way of a crash: what became of each of the last operations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from fake_trace import FakeTrace
+
+from tornpage.evidence.timeline import STEPS_MAX, live_phase, loss_phases
+from tornpage.faults.trace import Op
+from tornpage.targets.engine.target import EngineTarget
+from tornpage.vocabulary.evidence import Fate
+
+TARGET = EngineTarget(Path("/engine"), Path("/preload"))
+PAGE = 4096
+
+
+def fates(trace: FakeTrace) -> list[tuple[str, str, Fate]]:
+    """Operation, path and fate of each step."""
+    phase = live_phase("run", trace.trace(), TARGET, PAGE, "data_page")
+    return [(step.op, step.path, step.fate) for step in phase.steps]
+
+
+def test_a_sync_makes_durable_what_it_covers() -> None:
+    """An fsync the writes of its file before it, one of the directory the names; nothing else."""
+    trace = FakeTrace().open("a", True).open("b", True)
+    trace.write("a", 0, PAGE).write("b", 0, PAGE).rename("b", "c").unlink("x").fsync("a")
+    trace.write("a", PAGE, PAGE).sync_dir()
+    assert fates(trace) == [
+        ("write", "a", Fate.DURABLE),
+        ("write", "b", Fate.KEPT),
+        ("rename", "b", Fate.DURABLE),
+        ("unlink", "x", Fate.DURABLE),
+        ("fsync", "a", Fate.DURABLE),
+        ("write", "a", Fate.KEPT),
+        ("sync_dir", ".", Fate.DURABLE),
+    ]
+
+
+def test_a_failed_operation_is_told_as_such() -> None:
+    """And a failed fsync makes nothing durable."""
+    trace = FakeTrace().open("a").write("a", 0, PAGE).fsync("a", result=-5)
+    trace.record(Op.WRITE, file=1, length=PAGE, result=-28)
+    assert [fate for _, _, fate in fates(trace)] == [Fate.KEPT, Fate.FAILED, Fate.FAILED]
+
+
+def test_the_write_that_was_hit_ends_it() -> None:
+    """With its sectors, its site, and the statement in flight."""
+    old, new = b"o" * PAGE, b"n" * PAGE
+    for kept, fate in ((b"\1\0" * 4, Fate.TORN), (b"\0" * 8, Fate.LOST), (b"\1" * 8, Fate.KEPT)):
+        trace = FakeTrace().mark("issue n=3").open("t1.ibd").write("t1.ibd", 0, PAGE)
+        trace.mark("issue n=4").kill("t1.ibd", PAGE, kept, old, new)
+        phase = live_phase("run", trace.trace(), TARGET, PAGE, "data_page")
+        first, last = phase.steps
+        assert (first.line, last.line, last.site) == (3, 4, "data_page")
+        assert (last.fate, last.offset, last.length) == (fate, PAGE, PAGE)
+        assert (phase.how, phase.sector) == ("killed", 512)
+
+
+def test_only_the_last_operations_are_told() -> None:
+    """However long the run, and what they depend on from before is known."""
+    trace = FakeTrace().open("a")
+    for n in range(100):
+        trace.write("a", n * PAGE, PAGE)
+    phase = live_phase("run", trace.trace(), TARGET, PAGE, "")
+    assert [step.offset // PAGE for step in phase.steps] == list(range(100 - STEPS_MAX, 100))
+
+
+def test_what_the_explorer_tells_is_read() -> None:
+    """One phase per level; a second one is a crash of the recovery."""
+    events = [
+        {"seq": 4, "op": "write", "path": "a", "offset": 8, "length": 1024, "site": "redo"}
+        | {"issued": 2, "acked": 1, "fate": "torn", "kept": "10"},
+        {"seq": 5, "op": "rename", "path": "a", "to": "b", "issued": 2, "acked": 1, "fate": "lost"},
+    ]
+    level = {"level": 1, "model": "subset", "sector": 512, "waiting": 7, "events": events}
+    first, second = loss_phases([json.dumps(level), json.dumps({**level, "level": 2})])
+    assert (first.name, second.name) == ("run", "recovery 1")
+    assert first.how == "power loss, subset; 7 operations were not synced"
+    torn, lost = first.steps
+    assert (torn.fate, torn.kept, torn.line) == (Fate.TORN, "10", 2)
+    assert (lost.op, lost.to, lost.fate) == ("rename", "b", Fate.LOST)

@@ -1,0 +1,80 @@
+"""The disturbed run of a trial: what is wrong with it whatever recovery makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from builders import make_spec
+from fake_trace import FakeTrace
+
+from tornpage.faults.process import ChildResult
+from tornpage.live import trial
+from tornpage.live.crash import Crash, RunVerdict, judge_unfired
+from tornpage.live.hit import Hit
+from tornpage.live.recovered import Recovered
+from tornpage.live.stage import Stage
+from tornpage.oracle.allowed import allowed_after
+from tornpage.oracle.observed import ObservedOracle
+from tornpage.oracle.promise import Promise
+from tornpage.vocabulary.errors import ChildError
+from tornpage.vocabulary.model import FaultPlan, Outcome, Source, Violation
+
+
+def child(code: int | None = 0, signal: int = 0, *, timed_out: bool = False) -> ChildResult:
+    """A run that ended so."""
+    return ChildResult(code, signal, timed_out, 1.0, 0, 0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("ended", "deterministic", "word"),
+    [
+        (child(), True, ""),
+        (child(None, 11), True, "failed before its fault: died by SIGSEGV"),
+        (child(1), True, "failed before its fault: exit code 1"),
+        (child(2), True, ""),
+        (child(None, 11), False, ""),
+        (child(None, 9, timed_out=True), False, "the run hung"),
+    ],
+)
+def test_a_run_whose_fault_did_not_fire_did_what_the_census_did(
+    ended: ChildResult, deterministic: bool, word: str
+) -> None:
+    """Nothing was done to it. One that dies all the same, or hangs, is a finding; a usage error is ours."""
+    crash = Crash((ended,), FakeTrace().trace(), bare=False, differed=False, hit=None)
+    found = judge_unfired(crash, deterministic=deterministic)
+    assert [one.what for one in found] == [one.what for one in found if word and word in one.what]
+    assert bool(found) is bool(word)
+    assert all((one.invariant, one.source) == (0, Source.RUN) for one in found)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_failure_behind_a_finding_does_not_hide_it(
+    broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run differs from the census, and then its recovery cannot be played: the finding stands. Without
+    one there is no verdict."""
+    recording = FakeTrace().kill("f", 0, b"\1\0", bytes(1024), b"x" * 1024).trace()
+    (event,) = [one for one in recording.events() if one.length == 1024]
+    crash = Crash(
+        (child(None, 9),), recording, bare=False, differed=True, hit=Hit(event, None, None)
+    )
+    oracle = ObservedOracle({0: {}, 1: {"t": (1, 1, ())}}, [1])
+    differs = Violation(0, "the run differs from the census before the fault", source=Source.RUN)
+    run = RunVerdict(
+        (differs,) if broken else (), allowed_after(oracle, 0, 0, Promise()), before_first=False
+    )
+    found = Recovered(FaultPlan(), failure=ChildError("no trace of the recover"))
+    monkeypatch.setattr(trial, "make_crash", lambda _stage: crash)
+    monkeypatch.setattr(trial, "judge_crash", lambda *_: run)
+    monkeypatch.setattr(trial, "copy_image", lambda *_: None)
+    monkeypatch.setattr(trial, "recover_crash", lambda *_: found)
+    target = cast(Any, type("Nothing", (), {"capabilities": frozenset()}))
+    stage = Stage(make_spec(3), target, cast(Any, None), tmp_path)
+    if not broken:
+        with pytest.raises(ChildError, match="no trace of the recover"):
+            trial._play_on(stage, None)
+        return
+    result = trial._play_on(stage, None).result()
+    assert (result.outcome, result.violations) == (Outcome.VIOLATION, (differs,))

@@ -1,0 +1,124 @@
+"""What the explorer is asked, and how long it may take."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from builders import make_spec
+
+from tornpage.faults.process import ChildResult
+from tornpage.live.recording import Recording
+from tornpage.plans.limits import Limits
+from tornpage.powerloss import explorer
+from tornpage.powerloss.explorer import Scope, explore, lay_out_state, merge_slices
+from tornpage.targets.engine.target import EngineTarget
+from tornpage.targets.registry import make_target
+from tornpage.targets.target import Command
+from tornpage.vocabulary.errors import DeafError
+from tornpage.vocabulary.model import Source
+
+SLOW_S = 500.0
+SUMMARY = b'{"states": 1}\n'
+
+
+@pytest.mark.parametrize("state", ["17.one-torn.3", "17.one-torn.3/5.none-persisted.0"])
+def test_the_explorer_sees_a_hang_first(
+    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state that is played again may hang at each level, and the explorer asks twice before it says so."""
+    given: list[float] = []
+    slow = EngineTarget(tmp_path, tmp_path)
+    command = Command(("explore",), deadline_s=SLOW_S)
+    monkeypatch.setattr(slow, "explore_command", lambda *_: command)
+
+    def run(argv: tuple[str, ...], _env: object, deadline_s: float, **_: object) -> ChildResult:
+        assert argv[-5:] == (
+            "--depth",
+            str(state.count("/") + 1),
+            "--base",
+            str(tmp_path),
+            "--json",
+        )
+        given.append(deadline_s)
+        return ChildResult(0, 0, False, 0.0, 0, 0, SUMMARY, b"")
+
+    monkeypatch.setattr(explorer, "run_child", run)
+    (tmp_path / "ibdata1").touch()
+    file = tmp_path / "file"
+    recording = Recording(file, file, file, None, tmp_path, 0, "", 1, (), {})
+    lay_out_state(make_spec(0), slow, recording, state, tmp_path / "image")
+    assert given[0] > 2 * SLOW_S * (state.count("/") + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("engine", {"purged": 2, "dblwr_restored": 0, "second_crash": 3}),
+        ("sqlite", {"second_crash": 3}),
+        ("mariadb-10.11", {"second_crash": 3}),
+    ],
+)
+def test_a_target_has_no_counters_of_another(
+    name: str, shown: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the explorer counts of the bundled engine's recoveries is shown of that engine."""
+    target = make_target(name, tmp_path, ready=False)
+    monkeypatch.setattr(type(target), "explore_command", lambda *_: Command(("explore",)))
+    paths = b'{"states": 1, "paths": {"purged": 2, "dblwr_restored": 0, "second_crash": 3}}'
+    ended = ChildResult(0, 0, False, 0.0, 0, 0, paths, b"")
+    monkeypatch.setattr(explorer, "run_child", lambda *_, **__: ended)
+    assert merge_slices(make_spec(0), target, tmp_path).summary["paths"] == shown
+
+
+def test_all_that_a_state_broke_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each finding of it, who says so, and how many states are like it. A rule speaks of bytes, all others of
+    the state."""
+    target = make_target("engine", tmp_path, ready=False)
+    monkeypatch.setattr(type(target), "explore_command", lambda *_: Command(("explore",)))
+    findings = [
+        {"invariant": 5, "source": "scan", "what": "page 3: checksum"},
+        {"invariant": 1, "source": "oracle", "what": "commits are missing"},
+        {"invariant": 30, "source": "recovery", "what": "refused"},
+        {"invariant": 4, "source": "rule", "what": "page ahead of its log", "rule": "log_first"},
+    ]
+    of_state = {"state": "7.subset.1", "model": "subset", "site": "redo", "count": 3}
+    lines = [*({**of_state, **one} for one in findings), {"states": 9}]
+    told = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+    ended = ChildResult(1, 0, False, 0.0, 0, 0, told, b"")
+    monkeypatch.setattr(explorer, "run_child", lambda *_, **__: ended)
+    found = merge_slices(make_spec(0), target, tmp_path)
+    broken = found.broken["7.subset.1"]
+    assert [violation.invariant for violation in broken] == [5, 1, 30, 4]
+    assert [violation.source for violation in broken] == [*[Source.STATE] * 3, Source.RULE]
+    assert (found.alike, found.answer) == ({"7.subset.1": 3}, "refused")
+
+
+def test_a_target_file_says_how_long_a_recovery_may_take(tmp_path: Path) -> None:
+    """The explorer, and who waits for it, go by the same number."""
+    target = make_target("mariadb-10.11", tmp_path, ready=False)
+    command = target.explore_command(tmp_path / "trace", tmp_path / "allowed", {})
+    asked = float(command.argv[command.argv.index("--deadline") + 1])
+    assert command.deadline_s == target.recover_command(tmp_path, {}).deadline_s == asked
+
+
+def test_a_judge_that_lets_a_canary_pass_is_deaf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its summary is not read, whatever it says; without the canaries nobody asks."""
+    target = EngineTarget(tmp_path, tmp_path)
+    monkeypatch.setattr(target, "explore_command", lambda *_: Command(("explore",)))
+    file = tmp_path / "file"
+    recording = Recording(file, file, file, None, tmp_path, 0, "", 1, (), {})
+    deaf = b"tornpage-explore: the judge is deaf: torn_page (I5) is condemned by nobody\n"
+
+    def run(argv: tuple[str, ...], _env: object, _deadline_s: float, **_: object) -> ChildResult:
+        asked = "--canaries" in argv
+        code, words = (11, deaf) if asked else (0, b"")
+        return ChildResult(code, 0, False, 0.0, 0, 0, SUMMARY, words)
+
+    monkeypatch.setattr(explorer, "run_child", run)
+    assert explore(make_spec(0), target, recording, Limits()).summary == {"states": 1}
+    with pytest.raises(DeafError, match=r"^the judge is deaf: torn_page \(I5\) is condemned by"):
+        explore(make_spec(0), target, recording, Limits(), Scope(canaries=True))
