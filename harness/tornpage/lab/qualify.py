@@ -16,10 +16,9 @@ import re
 import shutil
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-import psutil
 
 from tornpage.faults.plan import compile_plan, resolve_mask
 from tornpage.faults.preload import preload_environment, preload_path
@@ -256,12 +255,10 @@ def _program(name: str) -> str:
 
 def _end_jobs(folder: Path) -> None:
     """fio's jobs are sessions of their own and outlive it; only they work in this folder."""
-    for process in psutil.process_iter():
-        try:
-            if Path(process.cwd()) == folder:
-                process.kill()
-        except (psutil.Error, OSError):
-            continue
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "cwd").readlink() == folder:
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def parse_fio(stdout: bytes, stderr: bytes) -> FioReport:

@@ -1,14 +1,10 @@
-"""Charts as SVG in the page, in the colours of its style sheet. pygal (LGPL) is loaded when the first
-one is drawn.
-"""
+"""Charts as SVG elements in a page, in the colours and letters of its style sheet."""
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-from xml.etree import ElementTree
 
 from markupsafe import Markup
 
@@ -16,13 +12,19 @@ __all__ = ["Chart", "bar_chart", "compared_chart", "line_chart"]
 
 WIDTH = 720
 HEIGHT = 240
+MARGIN = 24
+"""Around the plot: room for half a label."""
+LETTER = 7
+"""Of a label: about so wide."""
 COLOURS = 6
 """Of the style sheet; a series beyond them takes the first again, and is not in the legend."""
 STEPS = 4
 ROW_HEIGHT = 16
 """Of a bar that lies."""
-LABELS_MAX = 20
+LABELS_MAX = 10
 """Labels under a chart that can be read."""
+
+Series = Mapping[str, Sequence[float | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,117 +36,124 @@ class Chart:
     series: tuple[str, ...]
 
 
-def bar_chart(
-    title: str,
-    series: Mapping[str, Sequence[float | None]],
-    labels: Sequence[str],
-    links: Sequence[str],
-) -> Chart:
+def bar_chart(title: str, series: Series, labels: Sequence[str], links: Sequence[str]) -> Chart:
     """Stacked bars of whole numbers, one per label; links: where a click on one leads, "" = nowhere."""
-    import pygal
-
+    tops = [0.0] * len(labels)
     highest = max(sum(value or 0 for value in one) for one in zip(*series.values(), strict=True))
-    step = max(1, round(highest / STEPS))
-    whole = {"y_labels": list(range(0, int(highest) + step + 1, step))}
-    return _drawn(
-        pygal.StackedBar(**_settings(title, len(series)), **whole), title, series, labels, links
-    )
+    plot = _Plot(labels, _guides(highest, whole=True))
+    for n, (name, values) in enumerate(series.items()):
+        for at, value in enumerate(values):
+            if value:
+                low, tops[at] = tops[at], tops[at] + value
+                high = plot.y(tops[at])
+                place = {"x": plot.x(at + 0.1), "width": 0.8 * plot.slot, "y": high}
+                place["height"] = plot.y(low) - high
+                told = f"{name}, {labels[at]}: {_number(value)}"
+                plot.parts.append(_shape("rect", place, n, told, links[at]))
+    return _chart(title, plot.parts, HEIGHT, series)
 
 
-def line_chart(
-    title: str,
-    series: Mapping[str, Sequence[float | None]],
-    labels: Sequence[str],
-    links: Sequence[str],
-) -> Chart:
+def line_chart(title: str, series: Series, labels: Sequence[str], links: Sequence[str]) -> Chart:
     """A line per series over the labels; None: it has no value there, and the line goes on."""
-    import pygal
+    plot = _Plot(labels, _guides(_highest(series)))
+    for n, (name, values) in enumerate(series.items()):
+        path, dots = [], []
+        for at, value in enumerate(values):
+            if value is not None:
+                x, y = plot.x(at + 0.5), plot.y(value)
+                path.append(f"{x:.1f},{y:.1f}")
+                told = f"{name}, {labels[at]}: {_number(value)}"
+                dots.append(_shape("circle", {"cx": x, "cy": y, "r": 4}, n, told, links[at]))
+        line = Markup('<polyline points="{}" style="fill: none; stroke: {}; stroke-width: 2"/>')
+        plot.parts += [line.format(" ".join(path), _colour(n)), *dots]
+    return _chart(title, plot.parts, HEIGHT, series)
 
-    more = {"allow_interruptions": False, "dots_size": 4, "stroke_style": {"width": 2}}
-    chart = pygal.Line(**_settings(title, len(series)), **more)
-    return _drawn(chart, title, series, labels, links)
 
-
-def compared_chart(
-    title: str, series: Mapping[str, Sequence[float | None]], labels: Sequence[str]
-) -> Chart:
+def compared_chart(title: str, series: Series, labels: Sequence[str]) -> Chart:
     """Bars side by side, a group per label from the top to the bottom; None: there is no bar."""
-    import pygal
+    group = ROW_HEIGHT * (len(series) + 1)
+    bottom = group * len(labels)
+    left = MARGIN + min(WIDTH // 2, LETTER * max(map(len, labels)))
+    guides = _guides(_highest(series))
+    scale = (WIDTH - left - MARGIN) / guides[-1]
+    parts = []
+    for guide in guides:
+        x = left + guide * scale
+        parts += [_line(x, 0, x, bottom), _text(x, bottom + ROW_HEIGHT, "middle", _number(guide))]
+    for at, label in enumerate(labels):
+        parts.append(_text(left - LETTER, group * (at + 0.5) + LETTER / 2, "end", label))
+        for n, (name, values) in enumerate(series.items()):
+            if (value := values[at]) is not None:
+                place = {"x": left, "y": group * at + ROW_HEIGHT * (n + 0.5)}
+                place |= {"width": value * scale, "height": ROW_HEIGHT - 2}
+                parts.append(_shape("rect", place, n, f"{name}, {label}: {_number(value)}"))
+    return _chart(title, parts, bottom + MARGIN, series)
 
-    settings = {
-        **_settings(title, len(series)),
-        "height": 60 + ROW_HEIGHT * (len(series) + 1) * len(labels),
-    }
-    upwards = {name: values[::-1] for name, values in series.items()}
-    chart = pygal.HorizontalBar(**settings)
-    return _drawn(chart, title, upwards, labels[::-1], [""] * len(labels))
+
+class _Plot:
+    """Guides, and the labels below them. slot: how wide the place of a label is."""
+
+    def __init__(self, labels: Sequence[str], guides: Sequence[float]) -> None:
+        self._top = guides[-1]
+        self._left = MARGIN + LETTER * max(len(_number(guide)) for guide in guides)
+        self.slot = (WIDTH - self._left - MARGIN) / len(labels)
+        self.parts: list[Markup] = []
+        for guide in guides:
+            y = self.y(guide)
+            self.parts.append(_line(self._left, y, WIDTH - MARGIN, y))
+            self.parts.append(_text(self._left - LETTER, y + 4, "end", _number(guide)))
+        for at in range(0, len(labels), 1 + (len(labels) - 1) // LABELS_MAX):
+            self.parts.append(_text(self.x(at + 0.5), HEIGHT - 4, "middle", labels[at]))
+
+    def x(self, at: float) -> float:
+        """Of a place among the labels: the left end of the first one is 0."""
+        return self._left + self.slot * at
+
+    def y(self, value: float) -> float:
+        """Of a value."""
+        return MARGIN / 2 + (HEIGHT - 1.5 * MARGIN) * (1 - value / self._top)
 
 
-def _settings(title: str, series: int) -> dict[str, Any]:
-    """pygal makes further colours of those that it has, and cannot of names: it gets one for each series."""
-    from pygal.style import Style
+def _highest(series: Series) -> float:
+    return max((value or 0 for values in series.values() for value in values), default=0)
 
-    style = Style(
-        background="transparent",
-        plot_background="transparent",
-        foreground="var(--dim)",
-        foreground_strong="var(--ink)",
-        foreground_subtle="var(--line)",
-        guide_stroke_color="var(--line)",
-        major_guide_stroke_color="var(--line)",
-        colors=tuple(f"var(--chart-{n % COLOURS + 1})" for n in range(series)),
-        opacity="1",
-        font_family="inherit",
-        label_font_size=12,
-        major_label_font_size=12,
-    )
-    return {
-        "style": style,
-        "js": [],
-        "width": WIDTH,
-        "height": HEIGHT,
-        "margin": 8,
-        "show_legend": False,
-        "show_minor_x_labels": False,
-        "min_scale": 2,
-        "max_scale": 5,
-        "include_x_axis": True,
-        "value_formatter": _number,
-        "no_data_text": f"{title}: none",
-    }
+
+def _guides(highest: float, *, whole: bool = False) -> list[float]:
+    """About STEPS steps of 1, 2 or 5 times a power of ten, from 0 to the highest value or beyond."""
+    wanted = (highest or 1) / STEPS
+    power = 10.0 ** math.floor(math.log10(wanted))
+    step = next((power * n for n in (1, 2, 5) if power * n >= wanted), power * 10)
+    step = max(step, 1) if whole else step
+    return [step * n for n in range(max(1, math.ceil(highest / step)) + 1)]
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.3g}"
 
 
-def _drawn(
-    chart: Any,
-    title: str,
-    series: Mapping[str, Sequence[float | None]],
-    labels: Sequence[str],
-    links: Sequence[str],
-) -> Chart:
-    chart.uuid = re.sub(r"[^a-z0-9]+", "-", title.lower())  # pygal's own is random
-    chart.x_labels = list(labels)
-    chart.x_labels_major = list(labels[:: 1 + len(labels) // LABELS_MAX])
-    for name, values in series.items():
-        chart.add(name, [_point(*one) for one in zip(values, labels, links, strict=True)])
-    svg = Markup(_plain(chart.render_tree()))  # pygal escapes its texts
+def _colour(n: int) -> str:
+    return f"var(--chart-{n % COLOURS + 1})"
+
+
+def _chart(title: str, parts: Sequence[Markup], height: float, series: Series) -> Chart:
+    start = (
+        '<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{}" viewBox="0 0 {} {}">'
+    )
+    svg = Markup(f"{start}{{}}</svg>").format(title, WIDTH, height, Markup("").join(parts))
     return Chart(title, svg, tuple(series)[:COLOURS])
 
 
-def _point(value: float | None, label: str, link: str) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    return {"value": value, "label": label, **({"xlink": link} if link else {})}
+def _shape(kind: str, place: Mapping[str, float], n: int, told: str, link: str = "") -> Markup:
+    """In the colour of series n, with what is told of it and where it leads."""
+    where = " ".join(f'{name}="{value:.1f}"' for name, value in place.items())
+    shape = Markup(f'<{kind} {where} style="fill: {_colour(n)}"><title>{{}}</title></{kind}>')
+    shape = shape.format(told)
+    return Markup('<a href="{}">{}</a>').format(link, shape) if link else shape
 
 
-def _plain(root: Any) -> str:
-    """The element without scripts and comments, which a page from a file has no use for."""
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if not isinstance(child.tag, str) or child.tag.rpartition("}")[2] == "script":
-                parent.remove(child)
-    text = ElementTree.tostring(root, encoding="unicode")
-    return text.replace("ns0:", "").replace("xmlns:ns0=", "xmlns=")
+def _line(x1: float, y1: float, x2: float, y2: float) -> Markup:
+    return Markup(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
+
+
+def _text(x: float, y: float, anchor: str, text: str) -> Markup:
+    return Markup(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{{}}</text>').format(text)

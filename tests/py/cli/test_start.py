@@ -20,7 +20,7 @@ except SystemExit as end:
     assert not end.code, end.code
 print(*sys.modules, file=sys.stderr)
 """
-LIBRARIES = {"dask", "distributed", "jinja2", "psycopg", "pydantic", "pygal", "pymysql"}
+LIBRARIES = {"dask", "distributed", "jinja2", "psycopg", "pydantic", "pymysql"}
 LIBRARIES |= {"rich", "sqlalchemy"}
 
 
@@ -57,7 +57,7 @@ def test_the_version_loads_no_command_and_no_library() -> None:
 def test_a_list_loads_no_store_and_no_report() -> None:
     """What is only read from the sources needs no database, no template and nothing that runs a campaign."""
     seen = loaded("list", "campaigns")
-    assert not {"dask", "distributed", "jinja2", "psycopg", "pygal", "sqlalchemy"} & seen
+    assert not {"dask", "distributed", "jinja2", "psycopg", "sqlalchemy"} & seen
     commands = {name for name in own(seen) if name.startswith("tornpage.cli.")}
     assert commands == {
         f"tornpage.cli.{name}" for name in ("listing", "main", "options", "terminal")
@@ -69,10 +69,10 @@ def test_a_list_loads_no_store_and_no_report() -> None:
 
 @pytest.mark.parametrize("command", ["run", "report"])
 def test_a_run_loads_no_other_command(command: str) -> None:
-    """Nor what draws, or what speaks to a server."""
+    """Nor what speaks to a server."""
     seen = loaded(command, "--help")
     assert "sqlalchemy.dialects.sqlite" in seen
-    assert not {"sqlalchemy.dialects.postgresql", "psycopg", "distributed", "pygal"} & seen
+    assert not {"sqlalchemy.dialects.postgresql", "psycopg", "distributed"} & seen
     assert not {f"tornpage.cli.{name}" for name in ("attempt", "bench", "mutants", "shrink")} & seen
     assert not {"tornpage.lab.mutants", "tornpage.shrinking.shrink"} & seen
 

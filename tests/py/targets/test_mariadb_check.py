@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from tornpage.targets.bundled import mariadb
+from tornpage.targets.target import Command
+from tornpage.vocabulary.errors import TargetError
 
 WAITS = "Clustered index record not found for index a: COMPACT RECORD(info_bits=32, 2 fields)"
 WRONG = "Index a is marked as corrupted"
@@ -97,3 +100,12 @@ def test_an_entry_stays_as_long_as_purge_has_not_come(clock: SimpleNamespace) ->
     told, _asked = findings(waiting, history=3)
     assert told == [f"CHECK TABLE t1: {WRONG}"]
     assert mariadb.PURGE_S <= clock.now - 100 < 2 * mariadb.PURGE_S
+
+
+@pytest.mark.parametrize("module", ["mariadb", "mariadb_clients"])
+def test_without_its_client_the_extra_is_named(module: str) -> None:
+    """A failure of the installation, which says what to do; never one of the server."""
+    hidden = f"import runpy, sys; sys.path = {sys.path}; sys.modules['pymysql'] = None"
+    run = f"{hidden}; runpy.run_module('tornpage.targets.bundled.{module}')"
+    with pytest.raises(TargetError, match=r"pip install 'tornpage\[mariadb\]'"):
+        Command((sys.executable, "-c", run)).run({})

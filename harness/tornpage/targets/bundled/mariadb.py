@@ -26,8 +26,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pymysql
-from pymysql.connections import Connection
 from tornpage_mark import Refused, ack, issue, ready, serve
 
 from tornpage.targets.bundled.server import (
@@ -40,8 +38,17 @@ from tornpage.targets.bundled.server import (
 )
 from tornpage.targets.bundled.statements import parts_of, statements_of
 
+try:
+    import pymysql
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(f"{error}: pip install 'tornpage[mariadb]'") from error
+from pymysql import MySQLError
+from pymysql.connections import Connection
+
 __all__ = [
     "DATABASE",
+    "Connection",
+    "MySQLError",
     "Setting",
     "connect",
     "execute",
@@ -238,7 +245,7 @@ def _wrong_with(connection: Connection[Any], name: str, index: str, columns: lis
     """Of an index, or why it cannot be read. Raises MySQLError if the server has ended."""
     try:
         own = _sum_of(connection, name, index, columns)
-    except pymysql.err.MySQLError as error:
+    except MySQLError as error:
         if error.args[0] != CORRUPTED:
             raise
         return "is corrupted"
@@ -295,7 +302,7 @@ def recover(setting: Setting, data: Path) -> tuple[dict[str, str], list[dict[str
     try:
         with served(setting, data) as (connection, _server):
             return state_of(connection), findings_of(connection)
-    except (ServerEnded, pymysql.err.MySQLError) as error:
+    except (ServerEnded, MySQLError) as error:
         raise Refused(str(error)) from error
 
 
@@ -358,7 +365,7 @@ def main(arguments: Sequence[str]) -> None:
         else:
             with with_fsyncs(setting, given.fsync) as setting:
                 run(setting, data, lines, given.last)
-    except (ServerEnded, pymysql.err.MySQLError) as error:
+    except (ServerEnded, MySQLError) as error:
         sys.exit(f"mariadb: {error}")
 
 

@@ -19,12 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pymysql
-from pymysql.connections import Connection
 from tornpage_mark import ack, issue, ready, tell
 
 from tornpage.targets.bundled.mariadb import (
     DATABASE,
+    Connection,
+    MySQLError,
     Setting,
     connect,
     execute,
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str]) -> None:
         else:
             with with_fsyncs(setting, given.fsync) as setting:
                 run(setting, data, given.clients, given.commits)
-    except (ServerEnded, pymysql.err.MySQLError) as error:
+    except (ServerEnded, MySQLError) as error:
         sys.exit(f"mariadb: {error}")
 
 

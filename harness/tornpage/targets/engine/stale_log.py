@@ -7,9 +7,11 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+import google_crc32c
+
 from tornpage.vocabulary.errors import PlanError
 
-__all__ = ["LOG_FILE", "PlantedBlock", "crc32c", "plant_stale_block", "soft_end"]
+__all__ = ["LOG_FILE", "PlantedBlock", "plant_stale_block", "soft_end"]
 
 LOG_FILE = "ib_logfile0"
 BLOCK = 512
@@ -39,26 +41,6 @@ def _write_at(path: Path, offset: int, data: bytes) -> None:
         os.close(fd)
 
 
-def _crc_table() -> tuple[int, ...]:
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
-        table.append(value)
-    return tuple(table)
-
-
-_CRC = _crc_table()
-
-
-def crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli), for the few blocks that the harness makes itself."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = _CRC[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-    return crc ^ 0xFFFFFFFF
-
-
 def _offset(lsn: int, area: int) -> int:
     return HEADER + (lsn - START_LSN) % area
 
@@ -68,7 +50,10 @@ def _checkpoint(log: bytes) -> int | None:
     best: tuple[int, int] | None = None
     for offset in SLOTS:
         slot = log[offset : offset + BLOCK]
-        if len(slot) == BLOCK and crc32c(slot[:508]) == struct.unpack_from(">I", slot, 508)[0]:
+        if (
+            len(slot) == BLOCK
+            and google_crc32c.value(slot[:508]) == struct.unpack_from(">I", slot, 508)[0]
+        ):
             number, lsn = struct.unpack_from(">QQ", slot, 4)
             best = max(best or (0, 0), (number, lsn))
     return best[1] if best else None
@@ -123,7 +108,7 @@ def plant_stale_block(data: Path, variant: int) -> PlantedBlock | None:
         if last_epoch < 1:
             return None
         struct.pack_into(">II", block, 0, end // BLOCK & 0xFFFFFFFF, last_epoch - 1)
-        struct.pack_into(">I", block, 508, crc32c(bytes(block[:508])))
+        struct.pack_into(">I", block, 508, google_crc32c.value(bytes(block[:508])))
     offset = _offset(end, area)
     _write_at(path, offset, bytes(block))
     return PlantedBlock(offset, log[offset : offset + BLOCK])
