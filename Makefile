@@ -12,10 +12,10 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-setup: ## Debian packages and the Python environment
+setup: ## Debian packages and the Python environment: what a build and a run need
 	@tools/setup.sh
 
-setup-all: setup
+setup-all: ## And what checks, tests, the site and a release need: compilers, browser, servers
 	@tools/setup.sh all
 
 build: setup ## The engine and the fault layer, in build/release
@@ -30,19 +30,19 @@ test: check test-c test-py ## Static checks, then the tests: C, mostly under san
 test-all: test ## And those that are slow and far from the core: wheel, site, recipes, MariaDB, benchmarks, all C under sanitizers
 	@$(PY) tools/second_tier.py --all
 
-test-touched: build setup-all asan ## Of those that `make test` leaves out, what this branch touches
+test-touched: setup-all build asan ## Of those that `make test` leaves out, what this branch touches
 	@$(PY) tools/second_tier.py
 
 # Once each: what takes longest without sanitizers, which make it five times as long.
-test-c: build asan
+test-c: asan build
 	@ctest --preset asan --parallel 2 --label-exclude long
 	@ctest --preset $(PRESET) --parallel 2 --label-regex long
 
 # Neighbours stay in one process as far as it goes, which makes once what they share; who is done takes from the other.
-test-py: build setup-all
+test-py: setup-all build
 	@$(PY) -m pytest -n 2 --dist worksteal -m "not extended" tests/e2e tests/py
 
-asan: setup
+asan: setup-all
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -- --quiet
 
@@ -52,20 +52,20 @@ mutants: build ## The default campaigns on every planted bug: which do they find
 nightly: build ## A million crash states of the clean engine, no alarm; goes on after an interruption
 	@.venv/bin/tornpage run million --go-on --out out/million
 
-coverage: setup ## Lines of engine/buf and engine/recv that the campaigns alone reach; every other one needs a reason
+coverage: setup-all ## Lines of engine/buf and engine/recv that the campaigns alone reach; every other one needs a reason
 	@cmake --preset coverage >/dev/null
 	@cmake --build --preset coverage -- --quiet
 	@$(PY) tools/coverage.py
 
-check: build setup-all ## Formats, linters, types, layering
+check: setup-all build ## Formats, linters, types, layering
 	@tools/check.sh
 
-fmt: setup ## Formats C and Python in place
+fmt: setup-all ## Formats C and Python in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 	@$(PY) -m ruff check --quiet --fix harness tests tools
 	@$(PY) -m ruff format --quiet harness tests tools
 
-bench: build asan ## Speed, side by side: crashes, kills, preload, loads, other targets, time to find bugs, published figures
+bench: asan build ## Speed, side by side: crashes, kills, preload, loads, other targets, time to find bugs, published figures
 	@.venv/bin/tornpage bench speed
 	@.venv/bin/tornpage bench finds
 	@.venv/bin/tornpage bench seeds
@@ -73,10 +73,10 @@ bench: build asan ## Speed, side by side: crashes, kills, preload, loads, other 
 docs: setup ## Pages that are written from the sources: docs/CAMPAIGNS.md
 	@$(PY) tools/campaigns_page.py
 
-finds: build ## Runs workloads/finds on the engines that are here, or FINDS="NAME ..."; TORNPAGE_TMP on a disk: docs/FINDS.md
+finds: setup-all build ## Runs workloads/finds on the engines that are here, or FINDS="NAME ..."; TORNPAGE_TMP on a disk: docs/FINDS.md
 	@$(PY) tools/finds_page.py $(FINDS)
 
-site: build setup-all ## The documentation as a site, in build/site/html, with the report of a control run
+site: setup-all build ## The documentation as a site, in build/site/html, with the report of a control run
 	@$(PY) tools/site_pages.py
 
 dist: setup-all ## The files of a release, in build/dist: sdist and wheel

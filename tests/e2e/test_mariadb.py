@@ -1,6 +1,6 @@
 """MariaDB 10.11 as Debian has it: nothing is found where nothing is wrong, and the control is.
 
-Needs mariadbd, which `make setup` installs, and scratch that is not /dev/shm.
+Needs mariadbd, which `make setup-all` installs, and scratch that is not /dev/shm.
 """
 
 from __future__ import annotations

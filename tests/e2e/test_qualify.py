@@ -130,4 +130,4 @@ def test_a_broken_surrounding_is_a_failed_check(
     assert (check.ok, check.remedy) == (False, "make build")
     monkeypatch.setenv("PATH", str(tmp_path))
     [check] = qualify(paths, lambda _: None)
-    assert (check.ok, check.remedy) == (False, "make setup")
+    assert (check.ok, check.remedy) == (False, "make setup-all")

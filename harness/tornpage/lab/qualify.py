@@ -156,7 +156,9 @@ def qualify(
     missing = [program for program in ("fio", "env") if shutil.which(program) is None]
     if missing:
         return [
-            Finding("fio under the preload", False, f"{missing[0]} is not installed", "make setup")
+            Finding(
+                "fio under the preload", False, f"{missing[0]} is not installed", "make setup-all"
+            )
         ]
     checks = []
     for engine in engines:
