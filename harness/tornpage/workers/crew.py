@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 
 from tornpage.store.origin import Examined, Origin
-from tornpage.vocabulary.model import TrialResult
 from tornpage.vocabulary.paths import Paths
+
+if TYPE_CHECKING:
+    from tornpage.vocabulary.model import TrialResult  # much to load for an annotation
 
 __all__ = [
     "DEFAULT_JOBS",
