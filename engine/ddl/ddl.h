@@ -121,7 +121,7 @@ online_alter_log_max_size each log of row changes (LOCK=NONE); defragment_* tell
 The statement has passed ddl_alter_check() and ddl_alter_choose(). Caller: ddl_build_free(). */
 WARN_UNUSED dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter,
                                     const engine_options_t *options, ddl_build_t **out);
-/** One step: about max_rows rows scanned, merged or loaded, or one phase change. *done = committed.
+/** One step: about max_rows rows scanned, merged or loaded, or the rest of a step. *done = committed.
 After an error the build is over: call ddl_build_abort(). */
 WARN_UNUSED dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done);
 /** Is nothing left to do but the last step: the commit, or to say that two rows have the same key of a unique index

@@ -1,75 +1,78 @@
-/** Private to ddl/: a build in steps, as ADD INDEX and the rebuild of a table share it. */
+/** Private to ddl/: statements that are carried out in steps, each a table (ddl_statement_t), and what their steps
+share. A new statement is a new table: a beginning, steps, most of which are here, a commit, and what takes them back. */
 #ifndef DDL_DDL_BUILD_H
 #define DDL_DDL_BUILD_H
 
 #include "btr/btr_bulk.h"
 #include "ddl/ddl_int.h"
 #include "ddl/merge_sort.h"
-#include "ddl/row_log.h"
 
-#define BATCH_ROWS 16U /**< rows that a scan copies at a time */
+#define BATCH_ROWS 16U      /**< rows that a scan copies at a time */
+#define PROGRESS_MAX 10000U /**< all of it, where progress is told */
+#define STEPS_MAX 7U        /**< of a statement, with the end of its table */
 
-typedef enum ddl_phase {
-    DDL_DEFRAGMENT,
-    DDL_IMPORT,
-    DDL_COPY,
-    DDL_SCAN,
-    DDL_MERGE,
-    DDL_LOAD,
-    DDL_FLUSH,
-    DDL_APPLY,
-    DDL_COMMIT,
-    DDL_DUPLICATE,
-    DDL_DONE
-} ddl_phase_t;
+/** How often a step is taken. */
+typedef enum ddl_times {
+    ONCE,
+    EACH_SCAN, /**< for as many indexes at a time as there is memory to sort for */
+    EACH_INDEX, /**< that the scan has fed; such steps in a row are taken for one index after the other */
+    UNTIL_COMMIT /**< the last one: whenever it is wanted, until the commit is taken */
+} ddl_times_t;
 
-/** What tells the kinds of builds apart. */
-typedef struct ddl_build_kind {
+/** A step, carried out in one call or more. */
+typedef struct ddl_step {
+    ddl_times_t times;
+    /** A part of it, of about max_rows rows; *over, false before: nothing of it is left. */
+    dberr_t (*run)(ddl_build_t *build, uint32_t max_rows, bool *over);
+    bool (*wanted)(const ddl_build_t *build); /**< is it passed over if not; NULL: never */
+    /** Takes back what it has begun and not ended, before `discard`. Can be called again. NULL: nothing. */
+    dberr_t (*undo)(ddl_build_t *build);
+    uint32_t share; /**< of the work, for each index */
+    /** How much of it is done, in 10000ths; NULL: not known. */
+    dberr_t (*position)(const ddl_build_t *build, uint32_t *out);
+} ddl_step_t;
+
+typedef struct ddl_statement {
     /** Makes the durable beginning of it; failing, leaves nothing but memory. source is set. */
-    dberr_t (*start)(ddl_build_t *build, const ddl_alter_t *alter);
-    /** Makes what was built appear, durably. phase is DDL_DONE from the commit on. */
+    dberr_t (*begin)(ddl_build_t *build, const ddl_alter_t *alter);
+    ddl_step_t steps[STEPS_MAX]; /**< up to one without run */
+    /** Makes what was built appear, durably. */
     dberr_t (*commit)(ddl_build_t *build);
     /** Leaves nothing of it; failing, it can be called again. */
     dberr_t (*discard)(ddl_build_t *build);
-    bool rebuild;                  /**< a table is made, its clustered index first */
-    const dict_row_watch_t *watch; /**< rows change meanwhile, and this is told of it; or NULL */
-} ddl_build_kind_t;
+    void (*free)(ddl_build_t *build); /**< what `own` owns; or NULL */
+} ddl_statement_t;
 
 typedef struct ddl_online ddl_online_t;
-typedef struct ddl_defragment ddl_defragment_t;
-typedef struct ddl_import ddl_import_t;
 
 struct ddl_build {
     trx_sys_t *sys;
-    const ddl_build_kind_t *kind;
-    ddl_phase_t phase;
-    bool redo;         /**< contents are logged (log_optimize_ddl=OFF) */
-    bool aborting;     /**< what is left can only be aborted */
-    bool has_rows;     /**< a scan has met some */
-    uint32_t n;        /**< indexes that are sorted */
-    uint32_t current;  /**< index in MERGE, LOAD, FLUSH or APPLY; the first one of a SCAN */
-    uint32_t scan_end; /**< the indexes before this one have been fed, or are */
+    const ddl_statement_t *statement;
+    const ddl_step_t *step;          /**< the one at hand, or the end of the table */
+    bool committed;                  /**< there is nothing to take back */
+    bool aborting;                   /**< what is left can only be aborted */
+    uint32_t progress;               /**< in 10000ths, never falling */
     const engine_options_t *options; /**< the caller's */
     dict_table_t *source;            /**< own copy: the table whose rows are read */
-    dict_table_t *table;   /**< own copy: what is built, or gets indexes; ADD INDEX: source */
-    dict_index_t *indexes; /**< the n of them, in table */
-    merge_sort_t *sorts[INDEXES_MAX];
-    btr_bulk_t *rows; /**< rebuild: the load of the clustered index, during the first scan */
-    btr_bulk_t *bulk; /**< that of the current index */
-    bool scan_started;
-    byte *last_pk; /**< key of the last clustered record seen */
-    byte *batch;   /**< rows that the scan has copied, n_rows of them */
+    dict_table_t *table; /**< own copy: what is built, or gets indexes; ADD INDEX: source */
+    const dict_index_t *clustered; /**< a table is built: its first index, in table; else NULL */
+    dict_index_t *indexes;         /**< those that are sorted, in table: n of them */
+    uint32_t n;
+    uint32_t current;  /**< the index that EACH_INDEX is about; the first one of a scan */
+    uint32_t scan_end; /**< the indexes before this one have been fed, or are */
+    bool scan_started; /**< the scan has seen a record */
+    bool has_rows;     /**< a row was read that is loaded */
+    byte *last_pk;     /**< key of the last clustered record seen */
+    byte *batch;       /**< rows that the scan has copied, n_rows of them */
     uint32_t n_rows;
-    byte *rec;                    /**< a record for the sorts; in a load, the record before */
-    byte *row;                    /**< COPY: a row as the new table has it */
-    bool has_before;              /**< the load has one */
-    const char *duplicate;        /**< DDL_DUPLICATE: name of the index, in table */
-    bool is_online;               /**< LOCK=NONE */
-    ddl_online_t *online;         /**< LOCK=NONE (ddl_online.c), else NULL */
-    ddl_defragment_t *defragment; /**< of a defragmentation (ddl_defragment.c), else NULL */
-    ddl_import_t *import;         /**< of an import (ddl_import.c), else NULL */
-    uint64_t loaded;              /**< records of the current load */
-    uint32_t progress;            /**< in 10000ths, never falling (ddl_progress.c) */
+    merge_sort_t *sorts[INDEXES_MAX];
+    btr_bulk_t *bulk; /**< the load at hand: during a scan that of the clustered index */
+    uint64_t loaded;  /**< records of it */
+    byte *rec;        /**< a record for the sorts; in a load, the record before; COPY: a new row */
+    const char *duplicate; /**< two rows have one key of the unique index of this name, in table */
+    ddl_online_t *online;  /**< LOCK=NONE (ddl_online.c), else NULL */
+    const dict_row_watch_t *watch; /**< rows change meanwhile, and this is told of it; or NULL */
+    void *own;                     /**< what else the statement has */
 };
 
 static inline env_t *build_env(const ddl_build_t *build)
@@ -82,55 +85,68 @@ static inline buf_pool_t *build_pool(const ddl_build_t *build)
     return trx_sys_pool(build->sys);
 }
 
+/** Are contents logged (log_optimize_ddl=OFF)? It stays so for as long as there is a build. */
+static inline bool build_redo(const ddl_build_t *build)
+{
+    return !buf_log_optimize_ddl(build_pool(build));
+}
+
 /** Are there pages that the log says nothing of (WL#7277)? */
 static inline bool build_is_unlogged(const ddl_build_t *build)
 {
-    return !build->redo && build->has_rows;
+    return !build_redo(build) && build->has_rows;
 }
 
-extern const ddl_build_kind_t DDL_BUILD_ADD_INDEX;  /**< ddl_index.c */
-extern const ddl_build_kind_t DDL_BUILD_REBUILD;    /**< ddl_rebuild.c */
-extern const ddl_build_kind_t DDL_BUILD_TRUNCATE;   /**< ddl_rebuild.c */
-extern const ddl_build_kind_t DDL_BUILD_COPY;       /**< ddl_copy.c */
-extern const ddl_build_kind_t DDL_BUILD_DEFRAGMENT; /**< ddl_defragment.c */
-extern const ddl_build_kind_t DDL_BUILD_EXPORT;     /**< ddl_export.c */
-extern const ddl_build_kind_t DDL_BUILD_IMPORT;     /**< ddl_import.c */
+extern const ddl_statement_t DDL_ADD_INDEX;  /**< ddl_index.c */
+extern const ddl_statement_t DDL_REBUILD;    /**< ddl_rebuild.c */
+extern const ddl_statement_t DDL_TRUNCATE;   /**< ddl_rebuild.c */
+extern const ddl_statement_t DDL_COPY;       /**< ddl_copy.c */
+extern const ddl_statement_t DDL_DEFRAGMENT; /**< ddl_defragment.c */
+extern const ddl_statement_t DDL_EXPORT;     /**< ddl_export.c */
+extern const ddl_statement_t DDL_IMPORT;     /**< ddl_import.c */
 
-/** Memory for the steps, when table, indexes and n are set; first: DDL_COPY or DDL_SCAN. */
-WARN_UNUSED dberr_t ddl_build_prepare(ddl_build_t *build, ddl_phase_t first);
-/** What the scan does with a row of the source; no page is pinned. */
-typedef dberr_t (*ddl_row_fn)(ddl_build_t *build, void *ctx, const byte *row);
-/** The rows of the next records, at most max_rows of them; marked ones are passed. DB_NOT_FOUND: there were
-fewer. */
-WARN_UNUSED dberr_t ddl_build_scan(ddl_build_t *build, uint32_t max_rows, ddl_row_fn fn, void *ctx);
+/* ---- ddl_build.c ---- */
+
+/** ddl_build_begin() of a statement that is chosen. */
+WARN_UNUSED dberr_t ddl_build_start(trx_sys_t *sys, const ddl_statement_t *statement,
+                                    const ddl_alter_t *alter, const engine_options_t *options,
+                                    ddl_build_t **out);
 /** Commits a change of the catalogue; the cache then has the built table as the build has it. */
 WARN_UNUSED dberr_t ddl_build_commit(ddl_build_t *build, ddl_change_fn change);
 /** The end of a statement that commits nothing: as every one of data definition it makes durable what was
 committed before. */
 WARN_UNUSED dberr_t ddl_build_make_durable(ddl_build_t *build);
-/** DB_DUPLICATE_KEY, with the name of the index. */
-WARN_UNUSED dberr_t ddl_build_refuse_duplicate(ddl_build_t *build, const char *index);
-/** How far the build is after a step. */
-WARN_UNUSED dberr_t ddl_build_note_progress(ddl_build_t *build);
-/** INDEX_LOAD; whatever makes the log durable next makes it durable too. */
-WARN_UNUSED dberr_t ddl_build_index_load(ddl_build_t *build, const dict_index_t *index,
-                                         bool aborted);
 
-/* ---- ddl_import.c ---- */
+/* ---- ddl_scan.c ---- */
 
-/** A step of DDL_IMPORT. */
-WARN_UNUSED dberr_t ddl_step_import(ddl_build_t *build, uint32_t max_pages);
-/** Memory, and the exported file. */
-void ddl_import_free(ddl_build_t *build);
+/** What the scan does with a row of the source; no page is pinned. */
+typedef dberr_t (*ddl_row_fn)(ddl_build_t *build, void *ctx, const byte *row);
+/** The longest record that is sorted, or size. */
+uint32_t ddl_rec_size_max(const ddl_build_t *build, uint32_t size);
+/** Memory for a scan, and for `rec`, of so many bytes. */
+WARN_UNUSED dberr_t ddl_scan_prepare(ddl_build_t *build, uint32_t rec_size);
+/** The rows of the next records, at most max_rows of them; marked ones are passed. *over: there were fewer. */
+WARN_UNUSED dberr_t ddl_scan_rows(ddl_build_t *build, uint32_t max_rows, ddl_row_fn fn, void *ctx,
+                                  bool *over);
+/** How much of the table the scan has passed, in 10000ths. */
+WARN_UNUSED dberr_t ddl_scan_position(const ddl_build_t *build, uint32_t *out);
 
-/* ---- ddl_defragment.c ---- */
+/* ---- ddl_load.c ---- */
 
-/** A step of DDL_DEFRAGMENT. */
-WARN_UNUSED dberr_t ddl_step_defragment(ddl_build_t *build);
-/** How much of it is done, in 10000ths. */
-WARN_UNUSED dberr_t ddl_defragment_position(const ddl_build_t *build, uint32_t *out);
+/** Memory for the steps of a load, with logs if rows may change; table, indexes, n and clustered are set. */
+WARN_UNUSED dberr_t ddl_load_prepare(ddl_build_t *build, const ddl_alter_t *alter);
+/** The indexes that are built, *n of them. */
+const dict_index_t *ddl_load_indexes(const ddl_build_t *build, uint32_t *n);
+WARN_UNUSED dberr_t ddl_step_scan(ddl_build_t *build, uint32_t max_rows, bool *over);
+WARN_UNUSED dberr_t ddl_step_merge(ddl_build_t *build, uint32_t max_rows, bool *over);
+WARN_UNUSED dberr_t ddl_step_load(ddl_build_t *build, uint32_t max_rows, bool *over);
+WARN_UNUSED dberr_t ddl_step_flush(ddl_build_t *build, uint32_t max_rows, bool *over);
+WARN_UNUSED dberr_t ddl_merge_position(const ddl_build_t *build, uint32_t *out);
+WARN_UNUSED dberr_t ddl_load_position(const ddl_build_t *build, uint32_t *out);
+/** The pages of a load that goes no further are logged again from here (INDEX_LOAD). */
+WARN_UNUSED dberr_t ddl_load_undo(ddl_build_t *build);
 
-/* ---- ddl_copy.c, ddl_rebuild.c: what they share ---- */
+/* ---- ddl_rebuild.c: what statements that make a table share ---- */
 
 /** build->table: as the statement wants it, with ids of its own, INCOMPLETE, under an intermediate name. */
 WARN_UNUSED dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter,
@@ -138,11 +154,9 @@ WARN_UNUSED dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *al
 /** Its rows, durably, its file and its empty trees; or nothing of that. size_pages: of the file, which is left
 empty if its trees have roots already; 0: as a new one. */
 WARN_UNUSED dberr_t ddl_rebuild_make(ddl_build_t *build, uint32_t size_pages);
-/** It takes the place of the source. phase is DDL_DONE from the commit on. */
-WARN_UNUSED dberr_t ddl_rebuild_swap(ddl_build_t *build);
+/** It takes the place of the source; *counter counts it. */
+WARN_UNUSED dberr_t ddl_rebuild_swap(ddl_build_t *build, uint64_t *counter);
 /** Nothing is left of it. Failing, it can be called again. */
 WARN_UNUSED dberr_t ddl_rebuild_discard(ddl_build_t *build);
-/** A step of DDL_COPY. */
-WARN_UNUSED dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows);
 
 #endif

@@ -55,11 +55,11 @@ static dberr_t ddl_copy_row(ddl_build_t *build, void *ctx, const byte *row)
 {
     const ddl_copy_to_t *to = ctx;
     dberr_t err =
-        dict_row_convert(build->source, row, to->table, build->row, &build_env(build)->err);
-    return err == DB_SUCCESS ? row_insert(to->trx, to->table, build->row) : err;
+        dict_row_convert(build->source, row, to->table, build->rec, &build_env(build)->err);
+    return err == DB_SUCCESS ? row_insert(to->trx, to->table, build->rec) : err;
 }
 
-dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows)
+static dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows, bool *over)
 {
     env_t *env = build_env(build);
     trx_t *trx = NULL;
@@ -69,9 +69,8 @@ dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows)
     }
     ddl_copy_to_t to = {.trx = trx,
                         .table = dict_table_by_id(trx_sys_dict(build->sys), build->table->id)};
-    err = ddl_build_scan(build, max_rows, ddl_copy_row, &to);
-    if (err == DB_SUCCESS || err == DB_NOT_FOUND) {
-        build->phase = err == DB_NOT_FOUND ? DDL_COMMIT : DDL_COPY;
+    err = ddl_scan_rows(build, max_rows, ddl_copy_row, &to, over);
+    if (err == DB_SUCCESS) {
         err = trx_commit(trx);
         PROBE_POINT(env->probe, "ddl.copied");
         return err;
@@ -82,7 +81,6 @@ dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows)
     env_release(env, held);
     if (err == DB_DUPLICATE_KEY && undo_err == DB_SUCCESS) {
         CHECK(refused != NULL); /* primary keys are unique in the source */
-        build->phase = DDL_DUPLICATE;
         build->duplicate = dict_index_get(build->table, refused->name)->name;
         return DB_SUCCESS;
     }
@@ -93,19 +91,14 @@ dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows)
 
 static dberr_t ddl_copy_commit(ddl_build_t *build)
 {
-    dberr_t err = ddl_rebuild_swap(build);
-    build_env(build)->stats.tables_copied += err == DB_SUCCESS;
-    return err;
+    return ddl_rebuild_swap(build, &build_env(build)->stats.tables_copied);
 }
 
-static dberr_t ddl_copy_start(ddl_build_t *build, const ddl_alter_t *alter)
+static dberr_t ddl_copy_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
     dberr_t err = ddl_rebuild_define(build, alter, COPY_PREFIX);
     if (err == DB_SUCCESS) {
-        err = ddl_build_prepare(build, DDL_COPY);
-    }
-    if (err == DB_SUCCESS && (build->row = malloc(build->table->row_size)) == NULL) {
-        err = err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for a copied row");
+        err = ddl_scan_prepare(build, build->table->row_size);
     }
     if (err == DB_SUCCESS) {
         err = ddl_rebuild_make(build, 0);
@@ -117,5 +110,9 @@ static dberr_t ddl_copy_start(ddl_build_t *build, const ddl_alter_t *alter)
     return err == DB_SUCCESS ? err : ddl_table_undo(build->sys, build->table, err);
 }
 
-const ddl_build_kind_t DDL_BUILD_COPY = {
-    .start = ddl_copy_start, .commit = ddl_copy_commit, .discard = ddl_rebuild_discard};
+const ddl_statement_t DDL_COPY = {
+    .begin = ddl_copy_begin,
+    .steps = {{ONCE, ddl_step_copy, .share = 1, .position = ddl_scan_position}},
+    .commit = ddl_copy_commit,
+    .discard = ddl_rebuild_discard,
+};

@@ -1,6 +1,10 @@
-/* What a user says of a new index, checked and put into a table object.
+/* What a statement says of a table's definition, checked and put into a table object.
 
-Place: ddl/, below ddl_index.c and ddl_alter.c. Knows no pages and no rows. */
+Place: ddl/, below the statements. Knows no pages and no rows.
+
+Rules
+1. Records have the size that their values take, so that a VARCHAR can become longer under them. Parts of secondary
+   keys are padded to the length that the index has of the column: where that is all of it, entries would change. */
 #include <string.h>
 
 #include "ddl/ddl_int.h"
@@ -64,7 +68,8 @@ dberr_t ddl_index_name_free(const dict_table_t *table, const char *name, err_sin
     return DB_SUCCESS;
 }
 
-dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def, err_sink_t *err)
+/** Appends an index, INCOMPLETE and without id, root and layout. */
+static dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def, err_sink_t *err)
 {
     dberr_t e = ddl_name_check(err, "index", def->name);
     if (e == DB_SUCCESS) {
@@ -97,4 +102,114 @@ dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def, err_si
     }
     table->n_indexes++;
     return DB_SUCCESS;
+}
+
+static dberr_t ddl_define_indexes(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *sink)
+{
+    dberr_t err = alter->n_defs > 0 ? DB_SUCCESS : err_set(sink, DB_ERROR, "no index is named");
+    for (uint32_t i = 0; err == DB_SUCCESS && i < alter->n_defs; i++) {
+        err = ddl_define_index(table, &alter->defs[i], sink);
+    }
+    return err;
+}
+
+static dberr_t ddl_define_without(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *sink)
+{
+    dict_index_t *index = NULL;
+    dberr_t err = ddl_find_secondary(table, alter->name, sink, &index);
+    if (err == DB_SUCCESS) {
+        const dict_index_t *end = &table->indexes[table->n_indexes--];
+        memmove(index, index + 1, (size_t)(end - (index + 1)) * sizeof(*index));
+    }
+    return err;
+}
+
+static dberr_t ddl_define_column_name(const ddl_alter_t *alter, dict_table_t *table,
+                                      err_sink_t *sink)
+{
+    uint32_t col = 0;
+    dberr_t err = ddl_name_check(sink, "column", alter->new_name);
+    if (err == DB_SUCCESS) {
+        err = ddl_find_col(table, alter->name, sink, &col);
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_cols; i++) {
+        if (strcmp(table->cols[i].name, alter->new_name) == 0) {
+            err = err_set(sink, DB_ALREADY_EXISTS, "column '%s' exists in table '%s'",
+                          alter->new_name, table->name);
+        }
+    }
+    if (err == DB_SUCCESS) {
+        memcpy(table->cols[col].name, alter->new_name, strlen(alter->new_name) + 1);
+    }
+    return err;
+}
+
+static dberr_t ddl_define_index_name(const ddl_alter_t *alter, dict_table_t *table,
+                                     err_sink_t *sink)
+{
+    dict_index_t *index = NULL;
+    dberr_t err = ddl_name_check(sink, "index", alter->new_name);
+    if (err == DB_SUCCESS) {
+        err = ddl_find_secondary(table, alter->name, sink, &index);
+    }
+    if (err == DB_SUCCESS) {
+        err = ddl_index_name_free(table, alter->new_name, sink);
+    }
+    if (err == DB_SUCCESS) {
+        memcpy(index->name, alter->new_name, strlen(alter->new_name) + 1);
+    }
+    return err;
+}
+
+dberr_t ddl_modify_find(const ddl_alter_t *alter, const dict_table_t *table, err_sink_t *err,
+                        uint32_t *col)
+{
+    dberr_t e = ddl_find_col(table, alter->name, err, col);
+    if (e == DB_SUCCESS
+        && (table->cols[*col].type != DICT_VARCHAR || alter->type != DICT_VARCHAR)) {
+        e = err_set(err, DB_UNSUPPORTED,
+                    "column '%s' of table '%s': nothing but the length of a VARCHAR can change",
+                    alter->name, table->name);
+    }
+    return e;
+}
+
+/** An index that has all of the column, which has len bytes, still has all of it; no prefix is longer. */
+static dberr_t ddl_define_length(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *sink)
+{
+    uint32_t pos = 0;
+    dberr_t err = ddl_modify_find(alter, table, sink, &pos);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    dict_col_t *col = &table->cols[pos];
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
+        dict_index_t *index = &table->indexes[i];
+        for (uint32_t f = 0; f < index->n_fields; f++) {
+            uint32_t *prefix = &index->fields[f].prefix_len;
+            if (index->fields[f].col == pos && (*prefix == col->len || *prefix > alter->len)) {
+                *prefix = alter->len;
+            }
+        }
+    }
+    col->len = alter->len;
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *err)
+{
+    switch (alter->kind) {
+    case ALTER_ADD_INDEX:
+        return ddl_define_indexes(alter, table, err);
+    case ALTER_DROP_INDEX:
+        return ddl_define_without(alter, table, err);
+    case ALTER_RENAME_COLUMN:
+        return ddl_define_column_name(alter, table, err);
+    case ALTER_RENAME_INDEX:
+        return ddl_define_index_name(alter, table, err);
+    case ALTER_MODIFY_COLUMN:
+        return ddl_define_length(alter, table, err);
+    default:
+        return DB_SUCCESS; /* it stays as it is */
+    }
 }

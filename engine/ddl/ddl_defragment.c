@@ -17,12 +17,12 @@ Invariants
 
 #include "ddl/ddl_build.h"
 
-struct ddl_defragment {
+typedef struct ddl_defragment {
     uint32_t first; /**< positions of indexes in the table */
     uint32_t index; /**< the one at hand */
     uint32_t end;   /**< behind the last one */
     btr_place_t place;
-};
+} ddl_defragment_t;
 
 static void ddl_defragment_ignore(void *ctx, const byte *before, const byte *after)
 {
@@ -33,26 +33,27 @@ static void ddl_defragment_ignore(void *ctx, const byte *before, const byte *aft
 
 static const dict_row_watch_t NOBODY = {.changed = ddl_defragment_ignore};
 
-static dberr_t ddl_defragment_start(ddl_build_t *build, const ddl_alter_t *alter)
+static dberr_t ddl_defragment_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
     err_sink_t *sink = &build_env(build)->err;
     dict_table_t *table = build->source;
     build->table = table;
-    build->phase = DDL_DEFRAGMENT;
-    build->defragment = calloc(1, sizeof(*build->defragment));
-    if (build->defragment == NULL) {
+    build->watch = &NOBODY;
+    ddl_defragment_t *defragment = calloc(1, sizeof(*defragment));
+    if (defragment == NULL) {
         return err_set(sink, DB_OUT_OF_MEMORY, "no memory for a defragmentation");
     }
-    build->defragment->end = table->n_indexes;
+    build->own = defragment;
+    defragment->end = table->n_indexes;
     if (alter->name != NULL) {
         const dict_index_t *index = dict_index_get(table, alter->name);
         if (index == NULL) {
             return err_set(sink, DB_NOT_FOUND, "no index '%s' in table '%s'", alter->name,
                            table->name);
         }
-        build->defragment->first = (uint32_t)(index - table->indexes);
-        build->defragment->index = build->defragment->first;
-        build->defragment->end = build->defragment->first + 1;
+        defragment->first = (uint32_t)(index - table->indexes);
+        defragment->index = defragment->first;
+        defragment->end = defragment->first + 1;
     }
     return DB_SUCCESS;
 }
@@ -79,9 +80,10 @@ static uint32_t ddl_defragment_leaves(const engine_options_t *options)
     return options->defragment_n_pages < max ? options->defragment_n_pages : max;
 }
 
-dberr_t ddl_step_defragment(ddl_build_t *build)
+static dberr_t ddl_step_defragment(ddl_build_t *build, uint32_t max_rows, bool *over)
 {
-    ddl_defragment_t *defragment = build->defragment;
+    ddl_defragment_t *defragment = build->own;
+    (void)max_rows;
     const engine_options_t *options = build->options;
     const btr_packing_t packing = {.n_pages = ddl_defragment_leaves(options),
                                    .fill_percent = options->defragment_fill_factor,
@@ -98,15 +100,13 @@ dberr_t ddl_step_defragment(ddl_build_t *build)
         memset(&defragment->place, 0, sizeof(defragment->place));
         defragment->index++;
     }
-    if (defragment->index == defragment->end) {
-        build->phase = DDL_COMMIT;
-    }
+    *over = defragment->index == defragment->end;
     return DB_SUCCESS;
 }
 
-dberr_t ddl_defragment_position(const ddl_build_t *build, uint32_t *out)
+static dberr_t ddl_defragment_position(const ddl_build_t *build, uint32_t *out)
 {
-    const ddl_defragment_t *defragment = build->defragment;
+    const ddl_defragment_t *defragment = build->own;
     uint32_t position = 0;
     dberr_t err = DB_SUCCESS;
     if (defragment->place.begun) {
@@ -114,21 +114,13 @@ dberr_t ddl_defragment_position(const ddl_build_t *build, uint32_t *out)
                                defragment->place.key, &position);
     }
     uint32_t n = defragment->end - defragment->first;
-    *out = (10000 * (defragment->index - defragment->first) + position) / n;
+    *out = (PROGRESS_MAX * (defragment->index - defragment->first) + position) / n;
     return err;
 }
 
-static dberr_t ddl_defragment_commit(ddl_build_t *build)
-{
-    dberr_t err = ddl_build_make_durable(build);
-    if (err == DB_SUCCESS) {
-        build->phase = DDL_DONE;
-        dict_table_set_building(trx_sys_dict(build->sys), build->source->id, false);
-    }
-    return err;
-}
-
-const ddl_build_kind_t DDL_BUILD_DEFRAGMENT = {.start = ddl_defragment_start,
-                                               .commit = ddl_defragment_commit,
-                                               .discard = ddl_build_make_durable,
-                                               .watch = &NOBODY};
+const ddl_statement_t DDL_DEFRAGMENT = {
+    .begin = ddl_defragment_begin,
+    .steps = {{ONCE, ddl_step_defragment, .share = 1, .position = ddl_defragment_position}},
+    .commit = ddl_build_make_durable,
+    .discard = ddl_build_make_durable,
+};

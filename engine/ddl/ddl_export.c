@@ -53,11 +53,10 @@ static dberr_t ddl_undo_export(trx_sys_t *sys, void *ctx)
     return ddl_export_end(ctx);
 }
 
-static dberr_t ddl_export_start(ddl_build_t *build, const ddl_alter_t *alter)
+static dberr_t ddl_export_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
     buf_pool_t *pool = build_pool(build);
     build->table = build->source;
-    build->phase = DDL_COMMIT;
     (void)alter;
     dberr_t err = ddl_export_purge(build->sys);
     if (err != DB_SUCCESS) {
@@ -80,15 +79,5 @@ static dberr_t ddl_export_start(ddl_build_t *build, const ddl_alter_t *alter)
     return DB_SUCCESS;
 }
 
-static dberr_t ddl_export_commit(ddl_build_t *build)
-{
-    dberr_t err = ddl_export_end(build);
-    if (err == DB_SUCCESS) {
-        build->phase = DDL_DONE;
-        dict_table_set_building(trx_sys_dict(build->sys), build->source->id, false);
-    }
-    return err;
-}
-
-const ddl_build_kind_t DDL_BUILD_EXPORT = {
-    .start = ddl_export_start, .commit = ddl_export_commit, .discard = ddl_export_end};
+const ddl_statement_t DDL_EXPORT = {
+    .begin = ddl_export_begin, .commit = ddl_export_end, .discard = ddl_export_end};

@@ -1,10 +1,10 @@
 /* ALTER TABLE ... IMPORT TABLESPACE: a table gets the pages of an exported one.
 
-Place: ddl/, above ddl_rebuild.c and ddl_cfg.c. A build of a new table that copies pages instead of rows.
+Place: ddl/, above ddl_rebuild.c, ddl_load.c and ddl_cfg.c. A build of a new table that copies pages instead of rows.
 
     begin    NAME.cfg read and compared | rows of the new table INCOMPLETE, with roots | its file, as long as the other
-    IMPORT   page by page: read, verified, made the new space's, put into the pool
-    FLUSH    as of a rebuild: all of them home, fsynced; INDEX_LOAD per index
+    import   page by page: read, verified, made the new space's, put into the pool
+    flush    as of a rebuild: all of them home, fsynced; INDEX_LOAD per index
     commit   the swap of a rebuild: the table has this file, its old one is deleted
 
 Invariants
@@ -25,14 +25,14 @@ Invariants
 #include "fsp/fsp_format.h"
 #include "page/page_compress.h"
 
-struct ddl_import {
+typedef struct ddl_import {
     ddl_cfg_t cfg;
     dict_table_t *old; /**< the table as the exported pages have it: their space, ids and roots */
     char path[PATH_LEN_MAX + 1];
     os_file_t *file;
     page_no_t next; /**< page to copy */
     byte *page;
-};
+} ddl_import_t;
 
 /* ---- comparing ---- */
 
@@ -75,7 +75,7 @@ static bool import_fits(const dict_table_t *ours, const dict_table_t *theirs)
 /** Reads the .cfg, compares it, and notes what the pages have. */
 static dberr_t import_prepare(ddl_build_t *build, const char *from)
 {
-    ddl_import_t *import = build->import;
+    ddl_import_t *import = build->own;
     err_sink_t *sink = &build_env(build)->err;
     dberr_t err = ddl_cfg_read(build_env(build), from, &import->cfg);
     if (err == DB_NOT_FOUND) {
@@ -114,7 +114,7 @@ static dberr_t import_prepare(ddl_build_t *build, const char *from)
 
 static dberr_t import_damaged(const ddl_build_t *build, const char *what)
 {
-    const ddl_import_t *import = build->import;
+    const ddl_import_t *import = build->own;
     return err_set(&build_env(build)->err, DB_ERROR, "page %u of %s: %s", import->next,
                    import->path, what);
 }
@@ -132,7 +132,7 @@ static uint32_t import_index_of(const ddl_import_t *import, uint64_t id)
 /** The references in the records of a leaf of the clustered index. */
 static dberr_t import_adjust_references(const ddl_build_t *build)
 {
-    const ddl_import_t *import = build->import;
+    const ddl_import_t *import = build->own;
     uint32_t page_size = import->cfg.page_size;
     byte *page = import->page;
     for (uint32_t slot = 0; slot < page_n_recs(page); slot++) {
@@ -154,7 +154,7 @@ static dberr_t import_adjust_references(const ddl_build_t *build)
 
 static dberr_t import_adjust_index_page(const ddl_build_t *build, uint32_t i)
 {
-    const ddl_import_t *import = build->import;
+    const ddl_import_t *import = build->own;
     byte *page = import->page;
     const char *why = NULL;
     if (page_index_validate(page, import->cfg.page_size, &why) != DB_SUCCESS) {
@@ -171,7 +171,7 @@ static dberr_t import_adjust_index_page(const ddl_build_t *build, uint32_t i)
 /** Makes the page the new table's; *copied = false: it is none that has to be copied. */
 static dberr_t import_adjust(const ddl_build_t *build, bool *copied, bool *managing)
 {
-    const ddl_import_t *import = build->import;
+    const ddl_import_t *import = build->own;
     byte *page = import->page;
     uint32_t n = import->old->n_indexes;
     uint32_t type = fil_page_get_type(page);
@@ -194,9 +194,9 @@ static dberr_t import_adjust(const ddl_build_t *build, bool *copied, bool *manag
 /** Puts the page into the pool, in a mini-transaction of its own. */
 static dberr_t import_put(ddl_build_t *build, bool managing)
 {
-    const ddl_import_t *import = build->import;
+    const ddl_import_t *import = build->own;
     const byte *page = import->page;
-    bool redo = managing || build->redo;
+    bool redo = managing || build_redo(build);
     buf_block_t *block = NULL;
     mtr_t mtr;
     dberr_t err = buf_log_free_check(build_pool(build));
@@ -205,7 +205,7 @@ static dberr_t import_put(ddl_build_t *build, bool managing)
     }
     mtr_start(&mtr, build_pool(build), redo ? MTR_LOG_ALL : MTR_LOG_NO_REDO);
     if (!redo) {
-        mtr_set_observer(&mtr, build->table->indexes[0].id);
+        mtr_set_observer(&mtr, build->clustered->id);
         build->has_rows = true;
     }
     err = mtr_page_create(&mtr, (page_id_t){build->table->space, import->next},
@@ -228,7 +228,7 @@ static dberr_t import_put(ddl_build_t *build, bool managing)
 
 static dberr_t import_page(ddl_build_t *build)
 {
-    ddl_import_t *import = build->import;
+    ddl_import_t *import = build->own;
     uint32_t page_size = import->cfg.page_size;
     size_t n_read = 0;
     bool copied = false;
@@ -252,9 +252,9 @@ static dberr_t import_page(ddl_build_t *build)
     return err == DB_SUCCESS && copied ? import_put(build, managing) : err;
 }
 
-dberr_t ddl_step_import(ddl_build_t *build, uint32_t max_pages)
+static dberr_t ddl_step_import(ddl_build_t *build, uint32_t max_pages, bool *over)
 {
-    ddl_import_t *import = build->import;
+    ddl_import_t *import = build->own;
     dberr_t err = DB_SUCCESS;
     for (uint32_t n = 0;
          err == DB_SUCCESS && n < max_pages && import->next < import->cfg.size_pages; n++) {
@@ -263,20 +263,27 @@ dberr_t ddl_step_import(ddl_build_t *build, uint32_t max_pages)
     }
     if (err == DB_SUCCESS && import->next == import->cfg.size_pages) {
         PROBE_POINT(build_env(build)->probe, "ddl.imported");
-        build->phase = build_is_unlogged(build) ? DDL_FLUSH : DDL_COMMIT;
+        *over = true;
     }
     return err;
 }
 
+static dberr_t ddl_import_position(const ddl_build_t *build, uint32_t *out)
+{
+    const ddl_import_t *import = build->own;
+    *out = (uint32_t)((uint64_t)import->next * PROGRESS_MAX / import->cfg.size_pages);
+    return DB_SUCCESS;
+}
+
 /* ---- begin and commit ---- */
 
-static dberr_t ddl_import_start(ddl_build_t *build, const ddl_alter_t *alter)
+static dberr_t ddl_import_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
-    build->phase = DDL_IMPORT;
-    build->import = calloc(1, sizeof(*build->import));
-    if (build->import == NULL) {
+    ddl_import_t *import = calloc(1, sizeof(*import));
+    if (import == NULL) {
         return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for an import");
     }
+    build->own = import;
     dberr_t err = import_prepare(build, alter->name);
     if (err == DB_SUCCESS) {
         err = ddl_rebuild_define(build, alter, REBUILD_PREFIX);
@@ -284,32 +291,32 @@ static dberr_t ddl_import_start(ddl_build_t *build, const ddl_alter_t *alter)
     if (err != DB_SUCCESS) {
         return err;
     }
+    build->clustered = &build->table->indexes[0];
     for (uint32_t i = 0; i < build->table->n_indexes; i++) {
-        build->table->indexes[i].tree.root = build->import->old->indexes[i].tree.root;
+        build->table->indexes[i].tree.root = import->old->indexes[i].tree.root;
     }
-    return ddl_rebuild_make(build, build->import->cfg.size_pages);
+    return ddl_rebuild_make(build, import->cfg.size_pages);
 }
 
 static dberr_t ddl_import_commit(ddl_build_t *build)
 {
-    dberr_t err = ddl_rebuild_swap(build);
-    build_env(build)->stats.tables_imported += err == DB_SUCCESS;
-    return err;
+    return ddl_rebuild_swap(build, &build_env(build)->stats.tables_imported);
 }
 
-void ddl_import_free(ddl_build_t *build)
+static void ddl_import_free(ddl_build_t *build)
 {
-    ddl_import_t *import = build->import;
-    if (import != NULL) {
-        env_close(build_env(build), import->file);
-        free(import->cfg.table);
-        free(import->old);
-        free(import->page);
-        free(import);
-    }
+    const ddl_import_t *import = build->own;
+    env_close(build_env(build), import->file);
+    free(import->cfg.table);
+    free(import->old);
+    free(import->page);
 }
 
-const ddl_build_kind_t DDL_BUILD_IMPORT = {.start = ddl_import_start,
-                                           .commit = ddl_import_commit,
-                                           .discard = ddl_rebuild_discard,
-                                           .rebuild = true};
+const ddl_statement_t DDL_IMPORT = {
+    .begin = ddl_import_begin,
+    .steps = {{ONCE, ddl_step_import, .share = 1, .position = ddl_import_position},
+              {ONCE, ddl_step_flush, .wanted = build_is_unlogged}},
+    .commit = ddl_import_commit,
+    .discard = ddl_rebuild_discard,
+    .free = ddl_import_free,
+};

@@ -1,9 +1,9 @@
-/* ADD INDEX, one or several in one statement: beginning, commit and abort of a build (ddl_build.c).
+/* ADD INDEX, one or several in one statement.
 
-Place: ddl/, above ddl_build.c.
+Place: ddl/, above ddl_build.c and ddl_load.c.
 
     begin   rows INCOMPLETE, durable; empty trees
-    ...     the steps of the build
+    ...     the steps of a load
     commit  all READY in one durable transaction
 
 Invariants
@@ -16,7 +16,7 @@ Invariants
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "ddl/ddl_build.h"
+#include "ddl/ddl_online.h"
 
 /** A copy of the table object with the new indexes behind the old ones, laid out and with ids. */
 static dberr_t ddl_add_index_define(ddl_build_t *build, const ddl_alter_t *alter)
@@ -68,28 +68,13 @@ static dberr_t ddl_add_index_commit(ddl_build_t *build)
     if (err != DB_SUCCESS) {
         return err;
     }
-    build->phase = DDL_DONE;
-    dict_table_set_building(trx_sys_dict(build->sys), build->table->id, false);
     PROBE_POINT(build_env(build)->probe, "ddl.committed");
     return DB_SUCCESS;
 }
 
-/** Has a load begun, and is not yet flushed? */
-static bool ddl_is_loading(const ddl_build_t *build)
-{
-    return build->phase == DDL_LOAD || build->phase == DDL_FLUSH || build->phase == DDL_DUPLICATE;
-}
-
 static dberr_t ddl_add_index_discard(ddl_build_t *build)
 {
-    dberr_t err = DB_SUCCESS;
-    if (build_is_unlogged(build) && ddl_is_loading(build)) {
-        /* Pages without redo exist, some of them in the file: their space is logged again from here. */
-        err = ddl_build_index_load(build, &build->indexes[build->current], true);
-    }
-    if (err == DB_SUCCESS) {
-        err = ddl_indexes_remove(build->sys, build->indexes, build->n);
-    }
+    dberr_t err = ddl_indexes_remove(build->sys, build->indexes, build->n);
     /* Only now: while the tree is there, its pages hold the checkpoint back (invariant 2). */
     for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
         err = buf_observer_drop(build_pool(build), build->table->space, build->indexes[i].id);
@@ -97,11 +82,11 @@ static dberr_t ddl_add_index_discard(ddl_build_t *build)
     return err;
 }
 
-static dberr_t ddl_add_index_start(ddl_build_t *build, const ddl_alter_t *alter)
+static dberr_t ddl_add_index_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
     dberr_t err = ddl_add_index_define(build, alter);
     if (err == DB_SUCCESS) {
-        err = ddl_build_prepare(build, DDL_SCAN);
+        err = ddl_load_prepare(build, alter);
     }
     if (err == DB_SUCCESS) {
         err = ddl_build_commit(build, ddl_add_index_insert_rows);
@@ -113,5 +98,19 @@ static dberr_t ddl_add_index_start(ddl_build_t *build, const ddl_alter_t *alter)
     return ddl_trees_create(build->sys, build->indexes, build->n);
 }
 
-const ddl_build_kind_t DDL_BUILD_ADD_INDEX = {
-    .start = ddl_add_index_start, .commit = ddl_add_index_commit, .discard = ddl_add_index_discard};
+const ddl_statement_t DDL_ADD_INDEX = {
+    .begin = ddl_add_index_begin,
+    .steps =
+        {
+            {EACH_SCAN, ddl_step_scan, .share = 3, .position = ddl_scan_position},
+            {EACH_INDEX, ddl_step_merge, .share = 3, .position = ddl_merge_position},
+            {EACH_INDEX, ddl_step_load, .share = 4, .position = ddl_load_position,
+             .undo = ddl_load_undo},
+            {EACH_INDEX, ddl_step_flush, .wanted = build_is_unlogged, .undo = ddl_load_undo},
+            {EACH_INDEX, ddl_step_apply, .wanted = ddl_online_is, .share = 2},
+            {UNTIL_COMMIT, ddl_step_catch_up, .wanted = ddl_online_is_behind,
+             .position = ddl_online_position},
+        },
+    .commit = ddl_add_index_commit,
+    .discard = ddl_add_index_discard,
+};

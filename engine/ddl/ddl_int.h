@@ -22,17 +22,19 @@ WARN_UNUSED dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_
 
 /** DB_TABLE_LOCKED: open transactions have changed it. */
 WARN_UNUSED dberr_t ddl_table_is_changed(trx_sys_t *sys, const dict_table_t *table);
+/** DB_DUPLICATE_KEY: two of its rows have the same key of a unique index. */
+WARN_UNUSED dberr_t ddl_table_refuse_duplicate(trx_sys_t *sys, const dict_table_t *table,
+                                               const char *index);
 
 /** DB_ALREADY_EXISTS if the catalogue (any status) or the directory has a table of this name. */
 WARN_UNUSED dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name);
 
-/** Appends an index to table, INCOMPLETE and without id, root and layout. */
-WARN_UNUSED dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def,
-                                     err_sink_t *err);
-
 /** Changes the definition of a table as the statement wants it; new indexes are without id, root and layout. */
 WARN_UNUSED dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table,
                                      err_sink_t *err);
+/** The column that MODIFY is about, if it can become what is asked for. */
+WARN_UNUSED dberr_t ddl_modify_find(const ddl_alter_t *alter, const dict_table_t *table,
+                                    err_sink_t *err, uint32_t *col);
 
 /** DB_NOT_FOUND */
 WARN_UNUSED dberr_t ddl_find_col(const dict_table_t *table, const char *name, err_sink_t *err,

@@ -1,6 +1,6 @@
 /* Builds with LOCK=NONE: rows change while a build goes on, and what it misses is applied afterwards.
 
-Place: ddl/, above row_log.c, beside ddl_build.c. trx/ tells of each change (dict_row_watch_t).
+Place: ddl/, above row_log.c, below ddl_build.c and ddl_load.c. trx/ tells of each change (dict_row_watch_t).
 
     ADD INDEX   a log per index: its entries        put KEY, delete KEY
     rebuild     one log: rows of the new table      put ROW, delete PRIMARY KEY
@@ -26,8 +26,10 @@ Invariants
 
 #include "base/check.h"
 
+/** The logs: one of rows, which a new table gets, or one for each index, of its entries. */
 struct ddl_online {
     dict_row_watch_t watch;
+    bool of_rows;
     uint32_t n; /**< logs; 0 when it is stopped */
     row_log_t *logs[INDEXES_MAX];
     bool has_duplicate[INDEXES_MAX]; /**< of each index: its load has met one */
@@ -63,14 +65,19 @@ static void ddl_online_log_entry(const ddl_build_t *build, uint32_t i, const byt
     }
 }
 
-static void ddl_online_changed(void *ctx, const byte *before, const byte *after)
+static void ddl_online_entries_changed(void *ctx, const byte *before, const byte *after)
+{
+    const ddl_build_t *build = ctx;
+    for (uint32_t i = 0; i < build->online->n; i++) {
+        ddl_online_log_entry(build, i, before, after);
+    }
+}
+
+static void ddl_online_row_changed(void *ctx, const byte *before, const byte *after)
 {
     const ddl_build_t *build = ctx;
     const ddl_online_t *online = build->online;
-    for (uint32_t i = 0; !build->kind->rebuild && i < online->n; i++) {
-        ddl_online_log_entry(build, i, before, after);
-    }
-    if (!build->kind->rebuild || online->n == 0) {
+    if (online->n == 0) {
         return;
     }
     if (after != NULL) {
@@ -83,27 +90,20 @@ static void ddl_online_changed(void *ctx, const byte *before, const byte *after)
 
 /* ---- beginning ---- */
 
-/** The most bytes that a secondary record has, or any. */
-static uint32_t ddl_online_rec_size(const ddl_build_t *build, uint32_t size)
-{
-    for (uint32_t i = 0; i < build->n; i++) {
-        uint32_t rec_size = build->indexes[i].tree.leaf_rec_size;
-        size = rec_size > size ? rec_size : size;
-    }
-    return size;
-}
-
 static dberr_t ddl_online_alloc(ddl_build_t *build)
 {
     ddl_online_t *online = calloc(1, sizeof(*online));
     build->online = online;
     if (online != NULL) {
-        online->watch = (dict_row_watch_t){.changed = ddl_online_changed, .ctx = build};
+        online->of_rows = build->clustered != NULL;
+        online->watch.changed =
+            online->of_rows ? ddl_online_row_changed : ddl_online_entries_changed;
+        online->watch.ctx = build;
+        build->watch = &online->watch;
         online->row = malloc(build->table->row_size);
-        online->rec =
-            malloc(ddl_online_rec_size(build, build->table->indexes[0].tree.leaf_rec_size));
-        online->before = malloc(ddl_online_rec_size(build, 1));
-        online->after = malloc(ddl_online_rec_size(build, 1));
+        online->rec = malloc(ddl_rec_size_max(build, build->table->indexes[0].tree.leaf_rec_size));
+        online->before = malloc(ddl_rec_size_max(build, 1));
+        online->after = malloc(ddl_rec_size_max(build, 1));
     }
     if (online == NULL || online->row == NULL || online->rec == NULL || online->before == NULL
         || online->after == NULL) {
@@ -114,26 +114,21 @@ static dberr_t ddl_online_alloc(ddl_build_t *build)
 
 dberr_t ddl_online_create(ddl_build_t *build)
 {
-    bool rebuild = build->kind->rebuild;
-    uint32_t n = rebuild ? 1 : build->n;
     dberr_t err = ddl_online_alloc(build);
+    bool of_rows = build->clustered != NULL;
+    uint32_t n = of_rows ? 1 : build->n;
     for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
-        const btr_t *tree = rebuild ? &build->table->indexes[0].tree : &build->indexes[i].tree;
+        const btr_t *tree = of_rows ? &build->clustered->tree : &build->indexes[i].tree;
         row_log_def_t def = {.table = build->source->name,
                              .id = tree->id,
-                             .put_len = rebuild ? build->table->row_size : tree->key_len,
-                             .delete_len = rebuild ? build->table->pk_len : tree->key_len,
+                             .put_len = of_rows ? build->table->row_size : tree->key_len,
+                             .delete_len = of_rows ? build->table->pk_len : tree->key_len,
                              .block_bytes = build->options->sort_buffer_size / n,
                              .max_bytes = build->options->online_alter_log_max_size};
         err = row_log_create(build_env(build), &def, &build->online->logs[i]);
         build->online->n += err == DB_SUCCESS;
     }
     return err;
-}
-
-void ddl_online_start(ddl_build_t *build)
-{
-    dict_table_set_watch(trx_sys_dict(build->sys), build->source->id, &build->online->watch);
 }
 
 /* ---- applying ---- */
@@ -213,7 +208,7 @@ static dberr_t ddl_online_apply_one(ddl_build_t *build, uint32_t number)
     if (err != DB_SUCCESS) {
         return err;
     }
-    if (!build->kind->rebuild) {
+    if (!online->of_rows) {
         const dict_index_t *index = &build->indexes[number];
         online->rec[0] = 0;
         memcpy(online->rec + 1, payload, index->tree.key_len);
@@ -229,39 +224,51 @@ static dberr_t ddl_online_apply_one(ddl_build_t *build, uint32_t number)
     return err;
 }
 
-dberr_t ddl_online_apply(ddl_build_t *build, uint32_t number, uint32_t max_rows, bool *behind)
+/** What is in full blocks of a log, at most max_rows records of it. */
+static dberr_t ddl_online_apply(ddl_build_t *build, uint32_t number, uint32_t max_rows)
 {
     const row_log_t *log = build->online->logs[number];
     dberr_t err = DB_SUCCESS;
     for (uint32_t n = 0; err == DB_SUCCESS && n < max_rows && row_log_has_full_block(log); n++) {
         err = ddl_online_apply_one(build, number);
     }
-    *behind = row_log_has_full_block(log);
     return err;
 }
 
-static bool ddl_online_find_behind(const ddl_build_t *build, uint32_t *number)
+dberr_t ddl_step_apply(ddl_build_t *build, uint32_t max_rows, bool *over)
 {
-    for (uint32_t i = 0; i < build->online->n; i++) {
-        if (row_log_has_full_block(build->online->logs[i])) {
-            *number = i;
-            return true;
-        }
+    dberr_t err = ddl_online_apply(build, build->current, max_rows);
+    *over = err == DB_SUCCESS && !row_log_has_full_block(build->online->logs[build->current]);
+    if (*over) {
+        PROBE_POINT(build_env(build)->probe, "ddl.applied");
     }
-    return false;
+    return err;
+}
+
+/** The number of the first log that has a full block; of none: that of logs. */
+static uint32_t ddl_online_find_behind(const ddl_build_t *build)
+{
+    uint32_t i = 0;
+    while (i < build->online->n && !row_log_has_full_block(build->online->logs[i])) {
+        i++;
+    }
+    return i;
+}
+
+bool ddl_online_is(const ddl_build_t *build)
+{
+    return build->online != NULL;
 }
 
 bool ddl_online_is_behind(const ddl_build_t *build)
 {
-    uint32_t number = 0;
-    return ddl_online_find_behind(build, &number);
+    return build->online != NULL && ddl_online_find_behind(build) < build->online->n;
 }
 
-dberr_t ddl_online_catch_up(ddl_build_t *build, uint32_t max_rows)
+dberr_t ddl_step_catch_up(ddl_build_t *build, uint32_t max_rows, bool *over)
 {
-    uint32_t number = 0;
-    bool behind = ddl_online_find_behind(build, &number);
-    return behind ? ddl_online_apply(build, number, max_rows, &behind) : DB_SUCCESS;
+    (void)over; /* rows may change again */
+    return ddl_online_apply(build, ddl_online_find_behind(build), max_rows);
 }
 
 /* ---- the last step ---- */
@@ -282,7 +289,7 @@ static dberr_t ddl_online_check_unique(ddl_build_t *build, const dict_index_t *i
     while (err == DB_SUCCESS && (err = btr_cursor_next(&cursor, &rec)) == DB_SUCCESS) {
         if (has_before && !dict_key_has_null(index, rec_payload(rec))
             && memcmp(rec_payload(rec), rec_payload(online->before), index->unique_len) == 0) {
-            err = ddl_build_refuse_duplicate(build, index->name);
+            err = ddl_table_refuse_duplicate(build->sys, build->source, index->name);
             break;
         }
         memcpy(online->before, rec, index->tree.leaf_rec_size);
@@ -298,7 +305,7 @@ static dberr_t ddl_online_check_all_unique(ddl_build_t *build)
 {
     const ddl_online_t *online = build->online;
     dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && !build->kind->rebuild && i < build->n; i++) {
+    for (uint32_t i = 0; err == DB_SUCCESS && !online->of_rows && i < build->n; i++) {
         bool doubtful = online->has_duplicate[i] || row_log_n_records(online->logs[i]) > 0;
         if (build->indexes[i].unique && doubtful) {
             err = ddl_online_check_unique(build, &build->indexes[i]);
@@ -348,23 +355,27 @@ dberr_t ddl_online_finish(ddl_build_t *build)
 
 /* ---- what users see; end ---- */
 
-ddl_online_use_t ddl_online_use(const ddl_build_t *build)
+void ddl_online_use(const ddl_build_t *build, ddl_progress_t *out)
 {
-    ddl_online_use_t use = {.applied = 10000};
+    const ddl_online_t *online = build->online;
+    for (uint32_t i = 0; online != NULL && i < online->n; i++) {
+        const row_log_t *log = online->logs[i];
+        uint64_t used = row_log_bytes(log) * PROGRESS_MAX / row_log_capacity(log);
+        out->rowlog_pct_used = used > out->rowlog_pct_used ? (uint32_t)used : out->rowlog_pct_used;
+        out->rowlog_records += row_log_n_records(log);
+    }
+}
+
+dberr_t ddl_online_position(const ddl_build_t *build, uint32_t *out)
+{
     uint64_t bytes = 0;
     uint64_t read = 0;
     for (uint32_t i = 0; i < build->online->n; i++) {
-        const row_log_t *log = build->online->logs[i];
-        uint64_t used = row_log_bytes(log) * 10000 / row_log_capacity(log);
-        use.used = used > use.used ? (uint32_t)used : use.used;
-        use.records += row_log_n_records(log);
-        bytes += row_log_bytes(log);
-        read += row_log_bytes_read(log);
+        bytes += row_log_bytes(build->online->logs[i]);
+        read += row_log_bytes_read(build->online->logs[i]);
     }
-    if (bytes > 0) {
-        use.applied = (uint32_t)(read * 10000 / bytes);
-    }
-    return use;
+    *out = bytes > 0 ? (uint32_t)(read * PROGRESS_MAX / bytes) : PROGRESS_MAX;
+    return DB_SUCCESS;
 }
 
 void ddl_online_stop(ddl_build_t *build)

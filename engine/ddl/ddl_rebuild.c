@@ -1,10 +1,10 @@
 /* ALTER TABLE ... FORCE: a table is built anew, with all of its indexes, and takes the old one's place. TRUNCATE
 TABLE: the same without rows, so that there are no steps between beginning and commit.
 
-Place: ddl/, above ddl_build.c and ddl_table.c.
+Place: ddl/, above ddl_build.c, ddl_load.c and ddl_table.c.
 
     begin    rows of the new table INCOMPLETE, under an intermediate name | its file, page 0, empty trees
-    ...      the steps of the build
+    ...      the steps of a load
     commit   in one transaction: the new table READY under the name, the old one DROPPING under #sql2-ID
              | old file renamed to #sql2-ID.ibd | new file renamed to NAME.ibd | old file deleted | old rows gone
 
@@ -21,7 +21,7 @@ Invariants
 #include <stdlib.h>
 #include <string.h>
 
-#include "ddl/ddl_build.h"
+#include "ddl/ddl_online.h"
 
 static void ddl_intermediate_name(dict_table_t *table, const char *prefix)
 {
@@ -123,7 +123,7 @@ static dberr_t ddl_swap_file(trx_sys_t *sys, const dict_table_t *table)
     return ddl_file_rename(sys, fil_space_get(buf_fil(trx_sys_pool(sys)), table->space), path);
 }
 
-dberr_t ddl_rebuild_swap(ddl_build_t *build)
+dberr_t ddl_rebuild_swap(ddl_build_t *build, uint64_t *counter)
 {
     ddl_swap_t swap = {.dict = trx_sys_dict(build->sys)};
     dberr_t err = ddl_swap_define(build, &swap);
@@ -135,7 +135,7 @@ dberr_t ddl_rebuild_swap(ddl_build_t *build)
         free(swap.new_table);
         return err;
     }
-    build->phase = DDL_DONE;
+    build->committed = true;
     dict_table_put(swap.dict, swap.old_table);
     dict_table_put(swap.dict, swap.new_table);
     PROBE_POINT(build_env(build)->probe, "ddl.committed");
@@ -147,14 +147,14 @@ dberr_t ddl_rebuild_swap(ddl_build_t *build)
         return err;
     }
     PROBE_POINT(build_env(build)->probe, "ddl.swapped");
-    return ddl_table_remove(build->sys, swap.old_table);
+    err = ddl_table_remove(build->sys, swap.old_table);
+    *counter += err == DB_SUCCESS;
+    return err;
 }
 
 static dberr_t ddl_rebuild_commit(ddl_build_t *build)
 {
-    dberr_t err = ddl_rebuild_swap(build);
-    build_env(build)->stats.tables_rebuilt += err == DB_SUCCESS;
-    return err;
+    return ddl_rebuild_swap(build, &build_env(build)->stats.tables_rebuilt);
 }
 
 /* ---- beginning ---- */
@@ -183,37 +183,45 @@ dberr_t ddl_rebuild_make(ddl_build_t *build, uint32_t size_pages)
     return err == DB_SUCCESS ? err : ddl_table_undo(build->sys, build->table, err);
 }
 
-static dberr_t ddl_rebuild_start(ddl_build_t *build, const ddl_alter_t *alter)
+static dberr_t ddl_rebuild_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
     dberr_t err = ddl_rebuild_define(build, alter, REBUILD_PREFIX);
     if (err == DB_SUCCESS) {
+        build->clustered = &build->table->indexes[0];
         build->indexes = &build->table->indexes[1];
         build->n = build->table->n_indexes - 1;
-        err = ddl_build_prepare(build, DDL_SCAN);
+        err = ddl_load_prepare(build, alter);
     }
     return err == DB_SUCCESS ? ddl_rebuild_make(build, 0) : err;
 }
 
-const ddl_build_kind_t DDL_BUILD_REBUILD = {.start = ddl_rebuild_start,
-                                            .commit = ddl_rebuild_commit,
-                                            .discard = ddl_rebuild_discard,
-                                            .rebuild = true};
+const ddl_statement_t DDL_REBUILD = {
+    .begin = ddl_rebuild_begin,
+    .steps =
+        {
+            {EACH_SCAN, ddl_step_scan, .share = 3, .position = ddl_scan_position},
+            {EACH_INDEX, ddl_step_merge, .share = 3, .position = ddl_merge_position},
+            {EACH_INDEX, ddl_step_load, .share = 4, .position = ddl_load_position},
+            {ONCE, ddl_step_flush, .wanted = build_is_unlogged},
+            {UNTIL_COMMIT, ddl_step_catch_up, .wanted = ddl_online_is_behind, .share = 2,
+             .position = ddl_online_position},
+        },
+    .commit = ddl_rebuild_commit,
+    .discard = ddl_rebuild_discard,
+};
 
 /* ---- TRUNCATE ---- */
 
-static dberr_t ddl_truncate_start(ddl_build_t *build, const ddl_alter_t *alter)
+static dberr_t ddl_truncate_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
     dberr_t err = ddl_rebuild_define(build, alter, REBUILD_PREFIX);
-    build->phase = DDL_COMMIT;
     return err == DB_SUCCESS ? ddl_rebuild_make(build, 0) : err;
 }
 
 static dberr_t ddl_truncate_commit(ddl_build_t *build)
 {
-    dberr_t err = ddl_rebuild_swap(build);
-    build_env(build)->stats.tables_truncated += err == DB_SUCCESS;
-    return err;
+    return ddl_rebuild_swap(build, &build_env(build)->stats.tables_truncated);
 }
 
-const ddl_build_kind_t DDL_BUILD_TRUNCATE = {
-    .start = ddl_truncate_start, .commit = ddl_truncate_commit, .discard = ddl_rebuild_discard};
+const ddl_statement_t DDL_TRUNCATE = {
+    .begin = ddl_truncate_begin, .commit = ddl_truncate_commit, .discard = ddl_rebuild_discard};

@@ -1,14 +1,34 @@
 /* The scan of a build over the rows of its table.
 
-Place: ddl/, beside ddl_build.c and ddl_copy.c, which say what becomes of a row.
+Place: ddl/, below ddl_load.c and ddl_copy.c, which say what becomes of a row.
 
 Rules
 1. No page is pinned when a row is handed out, nor between two calls: the scan goes on behind the last primary key
    it saw, whether purge has taken that record away or not.
 2. Rows with a delete mark are passed. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ddl/ddl_build.h"
+
+uint32_t ddl_rec_size_max(const ddl_build_t *build, uint32_t size)
+{
+    for (uint32_t i = 0; i < build->n; i++) {
+        uint32_t rec_size = build->indexes[i].tree.leaf_rec_size;
+        size = rec_size > size ? rec_size : size;
+    }
+    return size;
+}
+
+dberr_t ddl_scan_prepare(ddl_build_t *build, uint32_t rec_size)
+{
+    build->last_pk = malloc(build->source->pk_len);
+    build->batch = malloc((size_t)BATCH_ROWS * build->source->row_size);
+    build->rec = malloc(rec_size);
+    return build->last_pk != NULL && build->batch != NULL && build->rec != NULL
+               ? DB_SUCCESS
+               : err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for an index build");
+}
 
 /** Copies the rows of the next records, at most max_rows and BATCH_ROWS of them, into batch. DB_NOT_FOUND:
 there were fewer. */
@@ -47,19 +67,25 @@ static dberr_t ddl_scan_fetch(ddl_build_t *build, uint32_t max_rows)
     return err;
 }
 
-dberr_t ddl_build_scan(ddl_build_t *build, uint32_t max_rows, ddl_row_fn fn, void *ctx)
+dberr_t ddl_scan_rows(ddl_build_t *build, uint32_t max_rows, ddl_row_fn fn, void *ctx, bool *over)
 {
-    dberr_t end = DB_SUCCESS;
-    for (uint32_t n = 0; n < max_rows && end == DB_SUCCESS; n += BATCH_ROWS) {
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t n = 0; n < max_rows && err == DB_SUCCESS && !*over; n += BATCH_ROWS) {
         uint32_t left = max_rows - n;
-        end = ddl_scan_fetch(build, left < BATCH_ROWS ? left : BATCH_ROWS);
-        dberr_t err = end == DB_NOT_FOUND ? DB_SUCCESS : end;
+        err = ddl_scan_fetch(build, left < BATCH_ROWS ? left : BATCH_ROWS);
+        *over = err == DB_NOT_FOUND;
+        err = *over ? DB_SUCCESS : err;
         for (uint32_t i = 0; err == DB_SUCCESS && i < build->n_rows; i++) {
             err = fn(build, ctx, build->batch + (size_t)i * build->source->row_size);
         }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
     }
-    return end;
+    build->scan_started = build->scan_started && !*over;
+    return err;
+}
+
+dberr_t ddl_scan_position(const ddl_build_t *build, uint32_t *out)
+{
+    return build->scan_started ? btr_key_position(
+               build_pool(build), &build->source->indexes[0].tree, build->last_pk, out)
+                               : DB_SUCCESS;
 }

@@ -40,6 +40,14 @@ dberr_t ddl_table_is_changed(trx_sys_t *sys, const dict_table_t *table)
                    "table '%s' has changes of %u open transaction(s)", table->name, table->n_trx);
 }
 
+dberr_t ddl_table_refuse_duplicate(trx_sys_t *sys, const dict_table_t *table, const char *index)
+{
+    ddl_env(sys)->stats.builds_duplicate++;
+    return err_set(&ddl_env(sys)->err, DB_DUPLICATE_KEY,
+                   "table '%s': two rows have the same key of the unique index '%s'", table->name,
+                   index);
+}
+
 dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_t **out)
 {
     dict_table_t *table = dict_table_get(trx_sys_dict(sys), name);
