@@ -26,17 +26,35 @@ Rules
 #include "base/crc32c.h"
 #include "base/mach.h"
 #include "explorer/judge/rules_int.h"
-#include "explorer/judge/trace_int.h"
-#include "page/page_compress.h"
+#include "explorer/judge/trace_seen.h"
 #include "page/page_index.h"
 
 #define TRIES_MAX 16U            /**< of one canary, while nothing comes to be due */
 #define FAR_LSN ((lsn_t)1 << 40) /* no log has so much */
-#define FIXED_PAGES 4U           /* of the system tablespace: never freed, never begun anew */
 #define SLOT_LSN 12              /* FORMAT.md, "Redo log file" */
 #define SLOT_MARKER 20
 #define NO_OCCASION "the run gives no occasion"
 #define PUNCH (1 | 2) /* FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE */
+
+/** What is done to a record. */
+typedef enum damage_how {
+    LEAVE_OUT, /**< it is left out, and all that fit behind it */
+    RAISE_LSN,
+    LOWER_LSN,
+    OTHER_SPACE,
+    ZEROS,
+    HOLE,
+    FREED, /**< trace_freed_page() goes home instead, if there is one */
+    NEXT_BLOCK,
+    OVER_C,
+    OTHER_BYTES,
+    RAISE_EPOCH,
+    OTHER_SLOT,
+    NO_MARKER,
+    LOWER_C,
+    FAIL,
+    OTHER_NAME
+} damage_how_t;
 
 typedef enum due { DUE_LATER, DUE_NOW, DUE_NEVER } due_t;
 
@@ -45,11 +63,9 @@ typedef struct walk walk_t;
 typedef struct damage {
     const char *name; /**< of the canary: of the rule that must speak */
     uint32_t invariant;
-    /** Can the record be damaged? Asked of the run as it is. */
-    bool (*fits)(const walk_t *walk, const reader_t *reader);
-    /** Damages it; NULL: it and all that fit behind it are left out. */
-    void (*change)(walk_t *walk, reader_t *reader);
-    /** With which record must the rule speak? Asked of the damaged one and of those behind it. NULL: the damaged one. */
+    uint32_t fits; /**< records that can be damaged, in the run as it is */
+    damage_how_t how;
+    /** With which record must the rule speak? Asked of those behind the damaged one. NULL: the damaged one. */
     due_t (*due)(walk_t *walk, const reader_t *reader);
 } damage_t;
 
@@ -58,6 +74,7 @@ struct walk {
     const trace_config_t *config;
     uint32_t tries[CANARIES_MAX];
     uint64_t broken;  /**< findings of the run as it is */
+    seen_t seen;      /**< the record that is being read */
     const byte *area; /**< the doublewrite area's newest write */
     uint64_t area_offset;
     uint64_t area_bytes; /**< 0: none yet */
@@ -67,482 +84,206 @@ struct walk {
     const damage_t *damage; /**< NULL: the run as it is */
     canary_t *canary;
     bool due;
-    byte *bytes;      /**< what the damaged record writes */
-    rules_t *rules;   /**< whose log is listened to */
-    uint64_t key;     /**< of the damaged page ... */
-    uint32_t inode;   /**< ... whose file it is in ... */
-    index_id_t index; /**< ... and the tree */
-    lsn_t lsn;        /**< from which on something is due; 0: nothing is */
+    uint32_t inode;   /**< where ... */
+    uint64_t key;     /**< ... of the damaged page ... */
+    index_id_t index; /**< ... and the tree that it is of */
+    lsn_t lsn;        /**< where the log ended then */
     uint64_t reused;  /**< position in the area + 1; 0: none */
     bool renamed;     /**< a table's file has come or gone */
     char other[120];  /**< what was found instead */
 };
 
-/* ---- what a record is about ---- */
-
-static const char *path_of(const reader_t *reader)
-{
-    uint32_t file = reader->rec.file;
-    bool known = file > 0 && file < reader->n_files && reader->files[file].known
-                 && reader->files[file].inode != IMAGE_NONE;
-    return known ? image_name_text(reader->image, reader->files[file].name) : "";
-}
-
-static bool is_fsync(const reader_t *reader)
-{
-    return (reader->rec.kind == TP_OP_FSYNC || reader->rec.kind == TP_OP_FDATASYNC)
-           && reader->rec.result == 0;
-}
-
-static bool is_write(const reader_t *reader)
-{
-    return reader->rec.kind == TP_OP_WRITE && reader->rec.result > 0
-           && (uint64_t)reader->rec.result <= reader->payload_bytes;
-}
-
-static bool is_area_write(const reader_t *reader)
-{
-    return is_write(reader) && strcmp(path_of(reader), AREA_PATH) == 0;
-}
-
-/** A write of a whole page and more, of which the first is plain and right; else NULL. */
-static const byte *home_page(const reader_t *reader)
-{
-    uint32_t page_size = reader->rules->page_size;
-    const byte *page = reader->payload;
-    if (page_size == 0 || !is_write(reader) || !rules_is_data_file(path_of(reader))
-        || (uint64_t)reader->rec.result < page_size || reader->rec.offset % page_size != 0) {
-        return NULL;
-    }
-    page_id_t id = fil_page_get_id(page);
-    bool right = id.page_no == reader->rec.offset / page_size
-                 && fil_page_get_type(page) != FIL_PAGE_PAGE_COMPRESSED
-                 && fil_page_verify(page, page_size, id) == PAGE_OK;
-    return right ? page : NULL;
-}
-
-/** One of the system tablespace's that is never free. */
-static const byte *fixed_page(const reader_t *reader)
-{
-    const byte *page = home_page(reader);
-    if (page == NULL) {
-        return NULL;
-    }
-    page_id_t id = fil_page_get_id(page);
-    return id.space == SPACE_SYSTEM && id.page_no < FIXED_PAGES ? page : NULL;
-}
-
-static bool of_log(const reader_t *reader)
-{
-    return reader->rules->page_size != 0 && strcmp(path_of(reader), LOG_FILE_NAME) == 0;
-}
-
-/** A write of whole log blocks. */
-static bool is_log_write(const reader_t *reader)
-{
-    return is_write(reader) && of_log(reader) && reader->rec.offset >= LOG_FILE_HDR_SIZE
-           && reader->rec.offset % LOG_BLOCK_SIZE == 0 && reader->rec.result >= LOG_BLOCK_SIZE;
-}
-
-/** The write of a checkpoint slot that is one; else false. */
-static bool slot_of(const reader_t *reader, log_checkpoint_t *ckpt)
-{
-    return is_write(reader) && of_log(reader) && reader->rec.result == LOG_BLOCK_SIZE
-           && (reader->rec.offset == LOG_SLOT_OFFSET(0) || reader->rec.offset == LOG_SLOT_OFFSET(1))
-           && log_checkpoint_decode(reader->payload, ckpt);
-}
-
-static bool is_ack(const reader_t *reader)
-{
-    return reader->rec.kind == TP_OP_MARK && reader->payload_bytes >= 6
-           && memcmp(reader->payload, "ack n=", 6) == 0;
-}
-
-/** Is a table's file made, named or removed? */
-static bool names_table(const reader_t *reader)
-{
-    char path[PATH_ROOM];
-    bool made = reader->rec.kind == TP_OP_OPEN && (reader->rec.flags & TP_OPEN_CREATED) != 0;
-    bool other = reader->rec.kind == TP_OP_RENAME || reader->rec.kind == TP_OP_UNLINK;
-    return reader->rec.result >= 0 && (made || other) && reader_path(reader, 0, path)
-           && rules_is_table_file(path) && !rules_is_undo_file(path);
-}
-
-/** The page of the area's newest write that equals this one: its position + 1; 0: none. */
-static uint64_t copy_of(const walk_t *walk, const byte *page, uint32_t page_size)
-{
-    const rules_config_t *config = &walk->config->rules;
-    if (!config->doublewrite || config->atomic_unit >= page_size) {
-        return 0;
-    }
-    for (uint64_t at = 0; at + page_size <= walk->area_bytes; at += page_size) {
-        if (memcmp(walk->area + at, page, page_size) == 0) {
-            return (walk->area_offset + at) / page_size + 1;
-        }
-    }
-    return 0;
-}
-
-/* ---- which records fit ---- */
-
-static bool fits_page(const walk_t *walk, const reader_t *reader)
-{
-    (void)walk;
-    return home_page(reader) != NULL;
-}
-
-static bool fits_fixed(const walk_t *walk, const reader_t *reader)
-{
-    (void)walk;
-    return fixed_page(reader) != NULL;
-}
-
-static bool fits_copied_page(const walk_t *walk, const reader_t *reader)
-{
-    const rules_config_t *config = &walk->config->rules;
-    return config->doublewrite && config->atomic_unit < reader->rules->page_size
-           && home_page(reader) != NULL;
-}
-
-static bool has_load(const rules_t *rules, index_id_t id)
-{
-    for (uint32_t i = 0; i < rules->indexes.n; i++) {
-        if (rules->indexes.items[i].id == id && rules->indexes.items[i].load_lsn != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool fits_index_page(const walk_t *walk, const reader_t *reader)
-{
-    const byte *page = home_page(reader);
-    (void)walk;
-    return page != NULL && fil_page_get_type(page) == FIL_PAGE_INDEX
-           && fil_page_get_lsn(page) > reader->rules->redo.from_lsn
-           && !has_load(reader->rules, page_index_id(page));
-}
-
-typedef struct freed {
-    space_id_t space;
-    uint64_t size; /**< of its file, in pages */
-    uint64_t key;  /**< 0: none */
-} freed_t;
-
-static void see_freed(void *ctx, uint64_t key, const redo_entry_t *last)
-{
-    freed_t *freed = ctx;
-    if (last->kind == REDO_FREE && key_space(key) == freed->space && key_page(key) < freed->size) {
-        freed->key = key;
-    }
-}
-
-/** A page of the file that is written which the log frees last; 0: none. */
-static uint64_t freed_page(const reader_t *reader)
-{
-    const byte *page = home_page(reader);
-    const redo_t *redo = &reader->rules->redo;
-    if (page == NULL || redo->format == NULL || !redo->format->physical) {
-        return 0;
-    }
-    uint32_t inode = reader->files[reader->rec.file].inode;
-    freed_t freed = {.space = fil_page_get_id(page).space,
-                     .size = image_size(reader->image, inode) / reader->rules->page_size};
-    redo_each_page(redo, redo->from_lsn, LSN_MAX, see_freed, &freed);
-    return freed.key;
-}
-
-static bool fits_freed(const walk_t *walk, const reader_t *reader)
-{
-    (void)walk;
-    return freed_page(reader) != 0;
-}
-
-static bool fits_log(const walk_t *walk, const reader_t *reader)
-{
-    (void)walk;
-    return is_log_write(reader);
-}
-
-static bool fits_log_before_end(const walk_t *walk, const reader_t *reader)
-{
-    (void)walk;
-    return is_log_write(reader)
-           && reader->rec.offset + (uint64_t)reader->rec.result + LOG_BLOCK_SIZE
-                  <= reader->rules->redo.info.file_size;
-}
-
-/** The block in which the log ends is written again. */
-static bool fits_log_tail(const walk_t *walk, const reader_t *reader)
-{
-    const redo_t *redo = &reader->rules->redo;
-    (void)walk;
-    return is_log_write(reader) && reader->rec.offset == redo_offset(redo, lsn_block(redo->end_lsn))
-           && lsn_offset(redo->end_lsn) > LOG_BLOCK_HDR_SIZE;
-}
-
-/** C lies in a block that the log does not end in. */
-static bool fits_log_behind_c(const walk_t *walk, const reader_t *reader)
-{
-    lsn_t c = rules_c(reader->rules);
-    (void)walk;
-    return is_log_write(reader) && c != 0 && lsn_block(c) < lsn_block(reader->rules->redo.end_lsn);
-}
-
-static bool fits_slot(const walk_t *walk, const reader_t *reader)
-{
-    log_checkpoint_t ckpt;
-    (void)walk;
-    return slot_of(reader, &ckpt);
-}
-
-static bool fits_system_fsync(const walk_t *walk, const reader_t *reader)
-{
-    (void)walk;
-    return is_fsync(reader) && strcmp(path_of(reader), SYSTEM_PATH) == 0;
-}
-
-static bool fits_data_fsync(const walk_t *walk, const reader_t *reader)
-{
-    (void)walk;
-    return is_fsync(reader) && rules_is_data_file(path_of(reader));
-}
-
-static bool fits_area_fsync(const walk_t *walk, const reader_t *reader)
-{
-    return is_fsync(reader) && !walk->area_synced && strcmp(path_of(reader), AREA_PATH) == 0;
-}
-
-static bool fits_log_fsync(const walk_t *walk, const reader_t *reader)
-{
-    (void)walk;
-    return is_fsync(reader) && of_log(reader);
-}
-
-static bool fits_folder_fsync(const walk_t *walk, const reader_t *reader)
-{
-    (void)walk;
-    return reader->rec.kind == TP_OP_SYNC_DIR && reader->rec.result == 0;
-}
-
-static bool fits_new_table(const walk_t *walk, const reader_t *reader)
-{
-    (void)walk;
-    return reader->rec.kind == TP_OP_OPEN && names_table(reader);
-}
-
 /* ---- what is damaged ---- */
 
-/** The record's bytes, to be changed. */
-static byte *own_bytes(walk_t *walk, reader_t *reader)
+static void set_lsn(const reader_t *reader, byte *page, lsn_t lsn)
 {
-    size_t room = reader->payload_bytes > 0 ? reader->payload_bytes : 1;
-    walk->bytes = mem_alloc(room);
-    memcpy(walk->bytes, reader->payload, reader->payload_bytes);
-    reader->payload = walk->bytes;
-    return walk->bytes;
-}
-
-static void raise_lsn(walk_t *walk, reader_t *reader)
-{
-    uint32_t page_size = reader->rules->page_size;
-    byte *page = own_bytes(walk, reader);
-    fil_page_set_lsn(page, page_size, fil_page_get_lsn(page) + FAR_LSN);
-    fil_page_stamp(page, page_size);
-}
-
-/** At which no record of the page can end, since one ends right behind it. */
-static void lower_lsn(walk_t *walk, reader_t *reader)
-{
-    uint32_t page_size = reader->rules->page_size;
-    byte *page = own_bytes(walk, reader);
-    page_id_t id = fil_page_get_id(page);
-    walk->key = redo_key(id.space, id.page_no);
-    walk->inode = reader->files[reader->rec.file].inode;
-    walk->index = page_index_id(page); /* if it is of a tree */
-    fil_page_set_lsn(page, page_size, fil_page_get_lsn(page) - 1);
-    fil_page_stamp(page, page_size);
-}
-
-static void into_another_space(walk_t *walk, reader_t *reader)
-{
-    byte *page = own_bytes(walk, reader);
-    mach_write_4(page + FIL_PAGE_SPACE_ID, mach_read_4(page + FIL_PAGE_SPACE_ID) + 1);
+    fil_page_set_lsn(page, reader->rules->page_size, lsn);
     fil_page_stamp(page, reader->rules->page_size);
 }
 
-static void make_zeros(walk_t *walk, reader_t *reader)
+static void set_slot(byte *block, uint32_t field, lsn_t lsn)
 {
-    memset(own_bytes(walk, reader), 0, reader->rules->page_size);
-}
-
-static void make_hole(walk_t *walk, reader_t *reader)
-{
-    (void)walk;
-    reader->rec.kind = TP_OP_FALLOCATE;
-    reader->rec.flags = PUNCH;
-    reader->rec.length = reader->rules->page_size;
-    reader->rec.result = 0;
-}
-
-static void make_freed(walk_t *walk, reader_t *reader)
-{
-    uint32_t page_size = reader->rules->page_size;
-    page_no_t page_no = key_page(freed_page(reader));
-    byte *page = own_bytes(walk, reader);
-    mach_write_4(page + FIL_PAGE_OFFSET, page_no);
-    fil_page_stamp(page, page_size);
-    reader->rec.offset = (uint64_t)page_no * page_size;
-    reader->rec.result = page_size;
-}
-
-static void move_a_block(walk_t *walk, reader_t *reader)
-{
-    (void)walk;
-    reader->rec.offset += LOG_BLOCK_SIZE;
-}
-
-static void change_the_tail(walk_t *walk, reader_t *reader)
-{
-    own_bytes(walk, reader)[LOG_BLOCK_HDR_SIZE] ^= 0xFF;
-}
-
-static void raise_epoch(walk_t *walk, reader_t *reader)
-{
-    mach_write_4(own_bytes(walk, reader) + LOG_BLOCK_EPOCH, UINT32_MAX);
-}
-
-/** The block goes where C lies, as the one that has its place when the log has gone around. */
-static void write_over_c(walk_t *walk, reader_t *reader)
-{
-    const redo_t *redo = &reader->rules->redo;
-    lsn_t block = lsn_block(rules_c(reader->rules));
-    uint64_t area = redo->info.file_size - LOG_FILE_HDR_SIZE;
-    mach_write_4(own_bytes(walk, reader) + LOG_BLOCK_NO,
-                 (uint32_t)((block + area) / LOG_BLOCK_SIZE));
-    reader->rec.offset = redo_offset(redo, block);
-    reader->rec.result = LOG_BLOCK_SIZE;
-}
-
-static void change_slot(walk_t *walk, reader_t *reader, uint32_t field, lsn_t lsn)
-{
-    byte *block = own_bytes(walk, reader);
     mach_write_8(block + field, lsn);
     mach_write_4(block + LOG_CRC_OFFSET, crc32c(block, LOG_CRC_OFFSET));
 }
 
-static void move_slot(walk_t *walk, reader_t *reader)
+/** A page of the tablespace goes to its place in place of the one that is written. */
+static void write_freed(reader_t *reader, byte *page, page_no_t page_no)
 {
-    (void)walk;
-    reader->rec.offset = LOG_SLOT_OFFSET(reader->rec.offset == LOG_SLOT_OFFSET(0) ? 1 : 0);
+    mach_write_4(page + FIL_PAGE_OFFSET, page_no);
+    fil_page_stamp(page, reader->rules->page_size);
+    reader->rec.offset = (uint64_t)page_no * reader->rules->page_size;
+    reader->rec.result = reader->rules->page_size;
 }
 
-/** The marker is one that the log does not hold: it starts where C lies, or, if that is where it is, a block before the end of LSNs. */
-static void lose_marker(walk_t *walk, reader_t *reader)
+/** The block goes where C lies, as the one that has its place when the log has gone around. */
+static void write_over_c(reader_t *reader, byte *block)
 {
-    change_slot(walk, reader, SLOT_MARKER, FAR_LSN + LOG_BLOCK_HDR_SIZE);
+    const redo_t *redo = &reader->rules->redo;
+    lsn_t c = lsn_block(rules_c(reader->rules));
+    uint64_t ring = redo->info.file_size - LOG_FILE_HDR_SIZE;
+    mach_write_4(block + LOG_BLOCK_NO, (uint32_t)((c + ring) / LOG_BLOCK_SIZE));
+    reader->rec.offset = redo_offset(redo, c);
+    reader->rec.result = LOG_BLOCK_SIZE;
 }
 
-/** C goes back before the first checkpoint. */
-static void lower_c(walk_t *walk, reader_t *reader)
+/** bytes: of the record, and its own. */
+static void damage_record(const walk_t *walk, reader_t *reader, byte *bytes)
 {
-    change_slot(walk, reader, SLOT_LSN, LOG_BLOCK_HDR_SIZE);
-}
-
-static void fail(walk_t *walk, reader_t *reader)
-{
-    (void)walk;
-    reader->rec.result = -EIO;
-}
-
-/** The file gets a name of which the log knows nothing: another character before its suffix. */
-static void change_name(walk_t *walk, reader_t *reader)
-{
-    char *path = (char *)own_bytes(walk, reader);
-    size_t len = strnlen(path, reader->payload_bytes);
-    CHECK(len > 4);
-    path[len - 5] = '~';
+    tp_trace_record_t *rec = &reader->rec;
+    space_id_t space = walk->seen.page.space;
+    switch (walk->damage->how) {
+    case LEAVE_OUT:
+        break;
+    case RAISE_LSN:
+        set_lsn(reader, bytes, fil_page_get_lsn(bytes) + FAR_LSN);
+        break;
+    case LOWER_LSN: /* no record of the page can end there, since one ends right behind it */
+        set_lsn(reader, bytes, fil_page_get_lsn(bytes) - 1);
+        break;
+    case OTHER_SPACE:
+        mach_write_4(bytes + FIL_PAGE_SPACE_ID, space + 1);
+        fil_page_stamp(bytes, reader->rules->page_size);
+        break;
+    case ZEROS:
+        memset(bytes, 0, reader->rules->page_size);
+        break;
+    case HOLE:
+        rec->kind = TP_OP_FALLOCATE;
+        rec->flags = PUNCH;
+        rec->length = reader->rules->page_size;
+        rec->result = 0;
+        break;
+    case FREED:
+        write_freed(reader, bytes, key_page(trace_freed_page(reader, space)));
+        break;
+    case NEXT_BLOCK:
+        rec->offset += LOG_BLOCK_SIZE;
+        break;
+    case OVER_C:
+        write_over_c(reader, bytes);
+        break;
+    case OTHER_BYTES:
+        bytes[LOG_BLOCK_HDR_SIZE] ^= 0xFF;
+        break;
+    case RAISE_EPOCH:
+        mach_write_4(bytes + LOG_BLOCK_EPOCH, UINT32_MAX);
+        break;
+    case OTHER_SLOT:
+        rec->offset = LOG_SLOT_OFFSET(rec->offset == LOG_SLOT_OFFSET(0) ? 1 : 0);
+        break;
+    case NO_MARKER:
+        set_slot(bytes, SLOT_MARKER, FAR_LSN + LOG_BLOCK_HDR_SIZE);
+        break;
+    case LOWER_C: /* to before the first checkpoint */
+        set_slot(bytes, SLOT_LSN, LOG_BLOCK_HDR_SIZE);
+        break;
+    case FAIL:
+        rec->result = -EIO;
+        break;
+    case OTHER_NAME: /* of which the log knows nothing: another character before the suffix */
+        bytes[strlen((const char *)bytes) - 5] = '~';
+        break;
+    }
 }
 
 /* ---- what is due ---- */
 
 static due_t due_at_ack(walk_t *walk, const reader_t *reader)
 {
-    (void)walk;
-    return is_ack(reader) ? DUE_NOW : DUE_LATER;
+    (void)reader;
+    return (walk->seen.is & ACK) != 0 ? DUE_NOW : DUE_LATER;
 }
 
 static due_t due_at_ack_of_names(walk_t *walk, const reader_t *reader)
 {
-    walk->renamed = walk->renamed || names_table(reader);
-    return walk->renamed && is_ack(reader) ? DUE_NOW : DUE_LATER;
+    walk->renamed |= (walk->seen.is & TABLE_NAME) != 0;
+    return walk->renamed ? due_at_ack(walk, reader) : DUE_LATER;
 }
 
-/** The checkpoint is past a change of a page that is not fsynced at home. */
+/** The checkpoint is past a change of a page that is not fsynced at home since. */
 static due_t due_at_slot(walk_t *walk, const reader_t *reader)
 {
-    log_checkpoint_t ckpt;
-    return walk->lsn != 0 && slot_of(reader, &ckpt) && ckpt.lsn >= walk->lsn ? DUE_NOW : DUE_LATER;
+    bool passed = false;
+    for (page_no_t no = 0; no < FIXED_PAGES && (walk->seen.is & SLOT) != 0; no++) {
+        const redo_entry_t *last =
+            redo_last(&reader->rules->redo, redo_key(SPACE_SYSTEM, no), walk->seen.c);
+        passed |= last != NULL && last->kind == REDO_CHANGE && last->end_lsn > walk->lsn;
+    }
+    return passed ? DUE_NOW : DUE_LATER;
+}
+
+/** The page of the area's newest write that equals the one that goes home: its position + 1; 0: none. */
+static uint64_t copy_of(const walk_t *walk, const reader_t *reader)
+{
+    uint32_t page_size = reader->rules->page_size;
+    bool copied = (walk->seen.is & COPIED_PAGE) != 0;
+    for (uint64_t at = 0; copied && at + page_size <= walk->area_bytes; at += page_size) {
+        if (memcmp(walk->area + at, reader->payload, page_size) == 0) {
+            return (walk->area_offset + at) / page_size + 1;
+        }
+    }
+    return 0;
 }
 
 /** A page goes home whose copy is not fsynced. */
 static due_t due_at_copied_home(walk_t *walk, const reader_t *reader)
 {
-    const byte *page = home_page(reader);
-    return page != NULL && copy_of(walk, page, reader->rules->page_size) != 0 ? DUE_NOW : DUE_LATER;
+    return copy_of(walk, reader) != 0 ? DUE_NOW : DUE_LATER;
 }
 
 /** A copy is overwritten whose page is not fsynced at home. */
 static due_t due_at_reuse(walk_t *walk, const reader_t *reader)
 {
     uint32_t page_size = reader->rules->page_size;
-    const byte *page = home_page(reader);
-    uint64_t at = walk->reused == 0 ? 0 : (walk->reused - 1) * page_size;
-    if (page != NULL && walk->reused == 0) {
-        walk->reused = copy_of(walk, page, page_size);
-    } else if (reader->rec.kind == TP_OP_UNLINK || reader->rec.kind == TP_OP_TRUNCATE) {
-        walk->reused = 0; /* that file needs no copy any more */
-    } else if (walk->reused != 0 && is_area_write(reader) && reader->rec.offset <= at
-               && at + page_size <= reader->rec.offset + (uint64_t)reader->rec.result) {
-        return DUE_NOW;
+    const tp_trace_record_t *rec = &reader->rec;
+    if (walk->reused == 0) {
+        walk->reused = copy_of(walk, reader);
+        return DUE_LATER;
     }
-    return DUE_LATER;
+    if ((walk->seen.is & SHORTENED) != 0) {
+        walk->reused = 0; /* that file needs no copy any more */
+    }
+    bool over = (walk->seen.is & AREA) != 0 && rec->offset < walk->reused * page_size
+                && walk->reused * page_size <= rec->offset + (uint64_t)rec->result;
+    return walk->reused != 0 && over ? DUE_NOW : DUE_LATER;
 }
 
-/** A record relies on the page as it is: hear_page() says when. */
+/** A record relies on the page as it is: hear_page() says when. It may be written again before. */
 static due_t due_at_change(walk_t *walk, const reader_t *reader)
 {
+    const tp_trace_record_t *rec = &reader->rec;
+    const file_map_t *file = trace_file(reader);
     uint64_t at = (uint64_t)key_page(walk->key) * reader->rules->page_size;
-    uint64_t end = reader->rec.offset + (is_write(reader) ? (uint64_t)reader->rec.result : 0);
-    bool again = is_write(reader) && reader->payload != walk->bytes
-                 && reader->files[reader->rec.file].inode == walk->inode && reader->rec.offset <= at
-                 && at < end;
-    return again || reader->rec.kind == TP_OP_UNLINK ? DUE_NEVER : DUE_LATER;
+    bool again = rec->kind == TP_OP_WRITE && rec->result > 0 && file != NULL
+                 && file->inode == walk->inode && rec->offset <= at
+                 && at < rec->offset + (uint64_t)rec->result;
+    return again || rec->kind == TP_OP_UNLINK ? DUE_NEVER : DUE_LATER;
 }
 
 /* ---- the table ---- */
 
 static const damage_t DAMAGES[] = {
-    {"write_ahead", 4, fits_page, raise_lsn, NULL},
-    {"home_page", 5, fits_page, into_another_space, NULL},
-    {"dblwr_skip", 13, fits_copied_page, lower_lsn, NULL},
-    {"scrubbed_page", 15, fits_fixed, make_zeros, NULL},
-    {"freed_page", 15, fits_freed, make_freed, NULL},
-    {"index_load", 16, fits_index_page, lower_lsn, due_at_change},
-    {"ckpt_pages", 19, fits_system_fsync, NULL, due_at_slot},
-    {"ckpt_marker", 19, fits_slot, lose_marker, NULL},
-    {"ckpt_slot", 19, fits_slot, move_slot, NULL},
-    {"ckpt_lsn", 19, fits_slot, lower_c, NULL},
-    {"log_place", 20, fits_log_before_end, move_a_block, NULL},
-    {"log_overwrite", 20, fits_log_behind_c, write_over_c, NULL},
-    {"log_rewritten", 20, fits_log_tail, change_the_tail, NULL},
-    {"log_epoch", 21, fits_log, raise_epoch, NULL},
-    {"area_sync", 22, fits_area_fsync, NULL, due_at_copied_home},
-    {"area_reuse", 22, fits_data_fsync, NULL, due_at_reuse},
-    {"failed_io", 23, fits_log_fsync, fail, due_at_ack},
-    {"file_record", 24, fits_new_table, change_name, NULL},
-    {"file_sync", 24, fits_folder_fsync, NULL, due_at_ack_of_names},
-    {"hole", 29, fits_fixed, make_hole, NULL},
+    {"write_ahead", 4, PAGE, RAISE_LSN, NULL},
+    {"home_page", 5, PAGE, OTHER_SPACE, NULL},
+    {"dblwr_skip", 13, COPIED_PAGE, LOWER_LSN, NULL},
+    {"scrubbed_page", 15, FIXED_PAGE, ZEROS, NULL},
+    {"freed_page", 15, PAGE, FREED, NULL},
+    {"index_load", 16, TREE_PAGE, LOWER_LSN, due_at_change},
+    {"ckpt_pages", 19, SYNC_SYSTEM, LEAVE_OUT, due_at_slot},
+    {"ckpt_marker", 19, SLOT, NO_MARKER, NULL},
+    {"ckpt_slot", 19, SLOT, OTHER_SLOT, NULL},
+    {"ckpt_lsn", 19, SLOT, LOWER_C, NULL},
+    {"log_place", 20, LOG_ROOM, NEXT_BLOCK, NULL},
+    {"log_overwrite", 20, LOG_BEHIND_C, OVER_C, NULL},
+    {"log_rewritten", 20, LOG_TAIL, OTHER_BYTES, NULL},
+    {"log_epoch", 21, LOG, RAISE_EPOCH, NULL},
+    {"area_sync", 22, SYNC_AREA, LEAVE_OUT, due_at_copied_home},
+    {"area_reuse", 22, SYNC_DATA, LEAVE_OUT, due_at_reuse},
+    {"failed_io", 23, SYNC_LOG, FAIL, due_at_ack},
+    {"file_record", 24, TABLE_MADE, OTHER_NAME, NULL},
+    {"file_sync", 24, SYNC_FOLDER, LEAVE_OUT, due_at_ack_of_names},
+    {"hole", 29, FIXED_PAGE, HOLE, NULL},
 };
 #define N_DAMAGES ((uint32_t)(sizeof(DAMAGES) / sizeof(DAMAGES[0])))
 
@@ -579,19 +320,12 @@ static void hear_finding(void *ctx, uint32_t invariant, const char *rule, const 
 /** Of the one copy of this process: what the rules hand on to those who hear of the log is their own. */
 static walk_t *listener;
 
-/** A record of the page in a copy's log, ahead of the rule. */
+/** A record of the damaged page in a copy's log, ahead of the rule. The index may have been loaded meanwhile. */
 static void hear_page(void *ctx, uint64_t key, const redo_touch_t *touch)
 {
-    walk_t *walk = listener;
-    due_t (*due)(walk_t *, const reader_t *) = walk->damage->due;
-    bool fixed = key_space(key) == SPACE_SYSTEM && key_page(key) < FIXED_PAGES;
-    bool plain = touch->kind == REDO_CHANGE && !touch->relies;
-    if (due == due_at_slot && walk->lsn == 0 && fixed && touch->kind == REDO_CHANGE) {
-        walk->lsn = touch->end_lsn;
-    }
-    /* The index may have been loaded meanwhile. */
-    bool last = due == due_at_change && key == walk->key && !plain;
-    bool relies = last && touch->kind == REDO_CHANGE && !has_load(walk->rules, walk->index);
+    const walk_t *walk = listener;
+    bool last = key == walk->key && (touch->kind != REDO_CHANGE || touch->relies);
+    bool relies = last && touch->kind == REDO_CHANGE && !trace_has_load(ctx, walk->index);
     rules_index_changed(ctx, key, touch);
     if (last) {
         copy_ends(walk, relies ? CANARY_DEAF : CANARY_UNTRIED);
@@ -605,9 +339,8 @@ static bool copy_before(walk_t *walk, reader_t *reader)
     if (walk->due) {
         copy_ends(walk, CANARY_DEAF);
     }
-    bool left_out = damage->change == NULL
-                    && (damage->fits(walk, reader) || reader->rec.kind == TP_OP_SYNC_ALL);
-    due_t due = left_out ? DUE_LATER : damage->due == NULL ? DUE_NOW : damage->due(walk, reader);
+    bool left_out = damage->how == LEAVE_OUT && (walk->seen.is & (damage->fits | SYNC_ALL)) != 0;
+    due_t due = left_out ? DUE_LATER : damage->due(walk, reader);
     if (due == DUE_NEVER) {
         copy_ends(walk, CANARY_UNTRIED);
     }
@@ -618,20 +351,32 @@ static bool copy_before(walk_t *walk, reader_t *reader)
 /** In a process of its own. @return as copy_before() */
 static bool copy_begins(walk_t *walk, uint32_t i, reader_t *reader)
 {
+    const file_map_t *file = trace_file(reader);
+    byte *bytes = mem_alloc(reader->payload_bytes + 1);
+    memcpy(bytes, reader->payload, reader->payload_bytes);
+    reader->payload = bytes;
     walk->damage = &DAMAGES[i];
     walk->canary = &walk->told->list[i];
-    walk->rules = reader->rules;
+    walk->lsn = reader->rules->redo.end_lsn;
+    walk->inode = file == NULL ? IMAGE_NONE : file->inode;
+    walk->key = redo_key(walk->seen.page.space, walk->seen.page.page_no);
     listener = walk;
-    if (walk->rules->redo.on_page != NULL) {
-        walk->rules->redo.on_page = hear_page;
+    if (walk->damage->due == due_at_change) {
+        walk->index = page_index_id(bytes);
+        reader->rules->redo.on_page = hear_page;
     }
-    if (walk->damage->change != NULL) {
-        walk->damage->change(walk, reader);
-    }
-    return copy_before(walk, reader);
+    damage_record(walk, reader, bytes);
+    walk->due = walk->damage->how != LEAVE_OUT && walk->damage->due == NULL;
+    return walk->damage->how != LEAVE_OUT;
 }
 
 /* ---- the run as it is ---- */
+
+static bool fits(const walk_t *walk, const damage_t *damage, const reader_t *reader)
+{
+    return (walk->seen.is & damage->fits) != 0
+           && (damage->how != FREED || trace_freed_page(reader, walk->seen.page.space) != 0);
+}
 
 /** Reads a copy on from here. @return true: this is the copy */
 static bool copy_forks(walk_t *walk, uint32_t i)
@@ -653,33 +398,28 @@ static bool copy_forks(walk_t *walk, uint32_t i)
     return false;
 }
 
-static void see_area(walk_t *walk, const reader_t *reader)
-{
-    if (is_area_write(reader)) {
-        walk->area = reader->payload;
-        walk->area_offset = reader->rec.offset;
-        walk->area_bytes = (uint64_t)reader->rec.result;
-        walk->area_synced = false;
-    } else if (is_fsync(reader) && strcmp(path_of(reader), AREA_PATH) == 0) {
-        walk->area_synced = true;
-    }
-}
-
 static bool walk_before(void *ctx, reader_t *reader)
 {
     walk_t *walk = ctx;
     bool goes_on = true;
+    walk->seen = trace_see(reader);
+    walk->seen.is &= walk->area_synced ? ~(uint32_t)SYNC_AREA : UINT32_MAX;
     if (walk->damage != NULL) {
         goes_on = copy_before(walk, reader);
     }
     for (uint32_t i = 0; i < N_DAMAGES && walk->damage == NULL && reader->rules->journal; i++) {
         if (walk->told->list[i].fate == CANARY_UNTRIED && walk->tries[i] < TRIES_MAX
-            && DAMAGES[i].fits(walk, reader) && copy_forks(walk, i)) {
+            && fits(walk, &DAMAGES[i], reader) && copy_forks(walk, i)) {
             goes_on = copy_begins(walk, i, reader);
         }
     }
-    if (goes_on) {
-        see_area(walk, reader);
+    if (goes_on && (walk->seen.is & AREA) != 0) {
+        walk->area = reader->payload;
+        walk->area_offset = reader->rec.offset;
+        walk->area_bytes = (uint64_t)reader->rec.result;
+    }
+    if (goes_on && (walk->seen.is & (AREA | SYNC_AREA)) != 0) {
+        walk->area_synced = (walk->seen.is & SYNC_AREA) != 0;
     }
     return goes_on;
 }
