@@ -83,4 +83,15 @@ static inline int teardown(void **state)
     return 0;
 }
 
+static inline const canary_t *find(const canaries_t *canaries, const char *name)
+{
+    for (uint32_t i = 0; i < canaries->n; i++) {
+        if (strcmp(canaries->list[i].name, name) == 0) {
+            return &canaries->list[i];
+        }
+    }
+    fail_msg("no canary %s", name);
+    return NULL;
+}
+
 #endif

@@ -4,17 +4,6 @@ The trace is the creation of a database, recorded in memory. */
 
 static const run_limits_t LIMITS = {.jobs = 1, .deadline_s = 5};
 
-static const canary_t *find(const canaries_t *canaries, const char *name)
-{
-    for (uint32_t i = 0; i < canaries->n; i++) {
-        if (strcmp(canaries->list[i].name, name) == 0) {
-            return &canaries->list[i];
-        }
-    }
-    fail_msg("no canary %s", name);
-    return NULL;
-}
-
 static canaries_t run(fixture_t *f)
 {
     canaries_t canaries;

@@ -47,17 +47,6 @@ static void fill_table(engine_t *engine)
     assert_int_equal(engine_commit(engine, trx), DB_SUCCESS);
 }
 
-static const canary_t *find(const canaries_t *canaries, const char *name)
-{
-    for (uint32_t i = 0; i < canaries->n; i++) {
-        if (strcmp(canaries->list[i].name, name) == 0) {
-            return &canaries->list[i];
-        }
-    }
-    fail_msg("no canary %s", name);
-    return NULL;
-}
-
 static canaries_t run(fixture_t *f)
 {
     canaries_t canaries = {.n = 0};
