@@ -20,7 +20,7 @@ from tornpage.campaigns.recheck import REPLAY_RUN, recheck_bugs, replay_line
 from tornpage.campaigns.runner import go_on, load_summary, run_campaign
 from tornpage.plans.campaign import Campaign, default_campaigns
 from tornpage.plans.changes import change_all
-from tornpage.plans.limits import BOUNDS, Limits
+from tornpage.plans.limits import BOUNDS, UNLIMITED, Limits
 from tornpage.plans.origin import difference
 from tornpage.powerloss.runner import give_up
 from tornpage.reports.night import NightBug, NightSummary, Standing
@@ -37,7 +37,6 @@ from tornpage.workers.crew import Crew, Progress
 
 __all__ = ["NightPlan", "Team", "names_of_campaigns", "open_night", "run_night"]
 
-UNLIMITED = Limits()
 _OPTIONS = {"seed": "--seed", "target": "--target", "campaigns": "campaigns"} | {
     "settings": "--set",
     "seconds": "--for",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,27 +14,20 @@ from tornpage.campaigns.publish import write_report
 from tornpage.cli.console import bug_lines, print_verdict
 from tornpage.cli.options import (
     DEFAULT_JOBS,
-    BudgetOption,
-    DepthOption,
     FsOption,
     JobsOption,
     JsonOption,
-    ModelsOption,
     OutOption,
-    ScriptsOption,
-    SeedOption,
     SetOption,
     StoreOption,
-    TrialsOption,
-    UndisturbedOption,
-    limits_of,
     settings_of,
+    with_limits,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.target import audit_text, target_file
 from tornpage.cli.terminal import make_console, told
 from tornpage.live.admission import Admission
-from tornpage.plans.limits import BOUNDS
+from tornpage.plans.limits import BOUNDS, UNLIMITED, Limits
 from tornpage.reports.summary import Summary
 from tornpage.reports.verdict import looked_at, not_exercised, verdict_of_runs
 from tornpage.store.origin import Examined
@@ -52,6 +46,7 @@ STATES = 1000
 """Power-loss states per depth, unless it is said how far to go."""
 
 
+@with_limits(seed=1, trials=100)
 def try_target(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A target file, or the name of one.")],
     states: Annotated[
@@ -62,13 +57,7 @@ def try_target(
             help=f"Power-loss states per depth; left out: {STATES}, or as many as --budget allows.",
         ),
     ] = None,
-    budget: BudgetOption = None,
-    models: ModelsOption = None,
-    depth: DepthOption = None,
-    trials: TrialsOption = 100,
-    scripts: ScriptsOption = None,
-    undisturbed: UndisturbedOption = None,
-    seed: SeedOption = 1,
+    limits: Limits = UNLIMITED,
     fs: FsOption = None,
     settings: SetOption = None,
     jobs: JobsOption = DEFAULT_JOBS,
@@ -79,16 +68,9 @@ def try_target(
     """Tortures the store of a target file: power loss, kills, and a control that must find something."""
     paths = find_paths()
     place = place_in(out, store_place)
-    limits = limits_of(
-        seed=seed,
-        trials=trials,
-        scripts=scripts,
-        undisturbed=undisturbed,
-        models=models,
-        depth=depth,
-        states=STATES if states is None and budget is None else states,
-        budget=budget,
-    )
+    if states is None and limits.budget_s is None:
+        states = STATES
+    limits = replace(limits, states=states)
     campaigns = campaigns_of(target_file(file), limits, settings_of(settings, fs), paths)
     progress = make_progress(json_output)
     crew = Crew(paths, jobs, out, progress, campaigns[0].origin())

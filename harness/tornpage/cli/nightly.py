@@ -15,8 +15,6 @@ from tornpage.cli.console import print_night, print_verdict
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     AnnotateOption,
-    BudgetOption,
-    DepthOption,
     FailOn,
     FailOnOption,
     FsOption,
@@ -24,23 +22,18 @@ from tornpage.cli.options import (
     JsonOption,
     JunitOption,
     KeepOption,
-    ModelsOption,
     OutOption,
-    ScriptsOption,
     SetOption,
-    StatesOption,
     StoreOption,
-    TrialsOption,
-    UndisturbedOption,
-    limits_of,
     seconds_of,
     settings_of,
+    with_limits,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.cli.terminal import make_console, told
 from tornpage.plans.campaign import DEFAULT_TARGET
-from tornpage.plans.limits import BOUNDS
+from tornpage.plans.limits import BOUNDS, UNLIMITED, Limits
 from tornpage.reports.verdict import looked_at, verdict_of_night
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
@@ -56,6 +49,7 @@ EPILOG = (
 )
 
 
+@with_limits()
 def nightly(
     campaigns: Annotated[
         list[str] | None,
@@ -78,13 +72,7 @@ def nightly(
     time: Annotated[
         str, typer.Option("--for", metavar="TIME", help="As 90s, 30m, 8h; else one round.")
     ] = "",
-    trials: TrialsOption = None,
-    models: ModelsOption = None,
-    depth: DepthOption = None,
-    states: StatesOption = None,
-    budget: BudgetOption = None,
-    scripts: ScriptsOption = None,
-    undisturbed: UndisturbedOption = None,
+    limits: Limits = UNLIMITED,
     fs: FsOption = None,
     settings: SetOption = None,
     fail_on: FailOnOption = FailOn.ANY,
@@ -112,15 +100,7 @@ def nightly(
         campaigns=tuple(full_name(name) for name in names),
         settings=tuple(settings_of(settings, fs).items()),
         seconds=seconds_of("--for", time, bare=False) if time else 0.0,
-        limits=limits_of(
-            trials=trials,
-            scripts=scripts,
-            undisturbed=undisturbed,
-            models=models,
-            depth=depth,
-            states=states,
-            budget=budget,
-        ),
+        limits=limits,
     )
     named = {"seed": seed is not None, "target": target, "campaigns": campaigns, "seconds": time}
     said = {name for name, value in named.items() if value} | (

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,8 +22,6 @@ __all__ = [
     "USAGE_ERROR",
     "Annotate",
     "AnnotateOption",
-    "BudgetOption",
-    "DepthOption",
     "FailOn",
     "FailOnOption",
     "FsOption",
@@ -28,19 +29,13 @@ __all__ = [
     "JsonOption",
     "JunitOption",
     "KeepOption",
-    "ModelsOption",
     "OutOption",
-    "ScriptsOption",
-    "SeedOption",
     "SetOption",
-    "StatesOption",
     "StoreOption",
     "TrialArgument",
-    "TrialsOption",
-    "UndisturbedOption",
-    "limits_of",
     "seconds_of",
     "settings_of",
+    "with_limits",
 ]
 
 USAGE_ERROR = 2
@@ -110,49 +105,6 @@ FsOption = Annotated[
         help="Power loss: the file system of `tornpage list fs`, or several, each in turn.",
     ),
 ]
-SeedOption = Annotated[
-    int | None,
-    typer.Option(min=0, max=BOUNDS["seed"].high, help="Derives everything."),
-]
-TrialsOption = Annotated[
-    int | None, typer.Option(min=1, max=BOUNDS["trials"].high, help="How many kills.")
-]
-ScriptsOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1, max=BOUNDS["scripts"].high, help="Scripts per configuration, and per depth."
-    ),
-]
-UndisturbedOption = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        max=BOUNDS["undisturbed"].high,
-        help="Further scripts, run and judged without a crash.",
-    ),
-]
-ModelsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--models",
-        metavar="NAME[,NAME]",
-        help="Power loss: only these models of crash states.",
-    ),
-]
-DepthOption = Annotated[
-    int | None,
-    typer.Option(min=1, max=BOUNDS["depth"].high, help="Power loss: 2 crashes the recovery too."),
-]
-StatesOption = Annotated[
-    int | None,
-    typer.Option(
-        min=0, max=BOUNDS["states"].high, help="Power loss: states per script and depth, 0: all."
-    ),
-]
-BudgetOption = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", help="Power loss: time per script and depth, as 60s, 5m, 2h."),
-]
 FailOnOption = Annotated[
     FailOn,
     typer.Option(help="Exit code 1 for any bug, or only for new ones and those that came back."),
@@ -176,31 +128,64 @@ def seconds_of(option: str, text: str, *, bare: bool = True) -> float:
     return seconds
 
 
-def limits_of(
-    *,
-    seed: int | None = None,
-    trials: int | None = None,
-    scripts: int | None = None,
-    undisturbed: int | None = None,
-    models: str | None = None,
-    depth: int | None = None,
-    states: int | None = None,
-    budget: str | None = None,
-) -> Limits:
-    """What the options say. ConfigError."""
-    names = tuple(models.split(",")) if models else ()
+def _number(name: str, what: str) -> Any:
+    bound = BOUNDS[name]
+    option = typer.Option(bound.option, min=bound.low, max=bound.high, help=what)
+    return Annotated[int | None, option]
+
+
+def _text(name: str, metavar: str, what: str) -> Any:
+    return Annotated[str | None, typer.Option(BOUNDS[name].option, metavar=metavar, help=what)]
+
+
+_LIMITS: Mapping[str, Any] = {
+    "seed": _number("seed", "Derives everything."),
+    "trials": _number("trials", "How many kills."),
+    "models": _text("models", "NAME[,NAME]", "Power loss: only these models of crash states."),
+    "depth": _number("depth", "Power loss: 2 crashes the recovery too."),
+    "states": _number("states", "Power loss: states per script and depth, 0: all."),
+    "budget_s": _text("budget_s", "TIME", "Power loss: time per script and depth, as 60s, 5m, 2h."),
+    "scripts": _number("scripts", "Scripts per configuration, and per depth."),
+    "undisturbed": _number("undisturbed", "Further scripts, run and judged without a crash."),
+}
+"""Options by the fields of Limits, in the order of the help."""
+
+
+def with_limits(**defaults: int) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """A command with an option for each limit in the place of its parameter `limits`, but for those that it
+    takes by a parameter of its own. defaults: of some of them. The command raises ConfigError for what no
+    limit may be."""
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        signature = inspect.signature(command, eval_str=True)
+        own = signature.parameters
+        options = {
+            name: own["limits"].replace(name=name, annotation=kind, default=defaults.get(name))
+            for name, kind in _LIMITS.items()
+            if name not in own
+        }
+
+        @wraps(command)
+        def limited(**given: Any) -> int:
+            return command(limits=_limits({name: given.pop(name) for name in options}), **given)
+
+        shown: list[inspect.Parameter] = []
+        for one in own.values():
+            shown += options.values() if one.name == "limits" else [one]
+        limited.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+        limited.__annotations__ = {one.name: one.annotation for one in shown}
+        return limited
+
+    return decorate
+
+
+def _limits(given: Mapping[str, Any]) -> Limits:
+    models, budget = given["models"], given["budget_s"]
+    names = models.split(",") if models else ()
     if not all(names):
         raise ConfigError(f"--models {models!r}: names with a comma between them")
-    return Limits(
-        seed=seed,
-        trials=trials,
-        scripts=scripts,
-        undisturbed=undisturbed,
-        models=names,
-        depth=depth,
-        states=states,
-        budget_s=None if budget is None else seconds_of("--budget", budget),
-    )
+    seconds = None if budget is None else seconds_of("--budget", budget)
+    return Limits.of({**given, "models": names, "budget_s": seconds})
 
 
 def settings_of(settings: list[str] | None, fs: str | None) -> dict[str, str]:

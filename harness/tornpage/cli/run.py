@@ -20,8 +20,6 @@ from tornpage.cli.console import tell_run
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     AnnotateOption,
-    BudgetOption,
-    DepthOption,
     FailOn,
     FailOnOption,
     FsOption,
@@ -29,23 +27,18 @@ from tornpage.cli.options import (
     JsonOption,
     JunitOption,
     KeepOption,
-    ModelsOption,
     OutOption,
-    ScriptsOption,
-    SeedOption,
     SetOption,
-    StatesOption,
     StoreOption,
-    TrialsOption,
-    UndisturbedOption,
-    limits_of,
     settings_of,
+    with_limits,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.cli.terminal import make_console
 from tornpage.lab.neighbour import fio_beside
 from tornpage.plans.changes import change
+from tornpage.plans.limits import UNLIMITED, Limits
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
@@ -63,6 +56,7 @@ EPILOG = (
 )
 
 
+@with_limits()
 def run(
     campaign: Annotated[str, typer.Argument(help="A campaign of workloads/, or a .toml file.")],
     target: Annotated[
@@ -71,14 +65,7 @@ def run(
             help="What to torture: a name, or a target file; left out: the campaign's, or the engine."
         ),
     ] = None,
-    seed: SeedOption = None,
-    trials: TrialsOption = None,
-    models: ModelsOption = None,
-    depth: DepthOption = None,
-    states: StatesOption = None,
-    budget: BudgetOption = None,
-    scripts: ScriptsOption = None,
-    undisturbed: UndisturbedOption = None,
+    limits: Limits = UNLIMITED,
     fs: FsOption = None,
     settings: SetOption = None,
     fail_on: FailOnOption = FailOn.ANY,
@@ -115,16 +102,6 @@ def run(
     loaded, name = opened.campaign, opened.name
     origin = opened.origin()
     chosen_settings = settings_of(settings, fs)
-    limits = limits_of(
-        seed=seed,
-        trials=trials,
-        scripts=scripts,
-        undisturbed=undisturbed,
-        models=models,
-        depth=depth,
-        states=states,
-        budget=budget,
-    )
     chosen = change(loaded, limits, chosen_settings)
     progress = make_progress(json_output)
     with (

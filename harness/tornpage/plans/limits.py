@@ -14,7 +14,7 @@ from typing import Any
 
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["BOUNDS", "SEED_MAX", "Bound", "Has", "Limits"]
+__all__ = ["BOUNDS", "SEED_MAX", "UNLIMITED", "Bound", "Has", "Limits"]
 
 SEED_MAX = (1 << 62) - 1
 SCRIPTS_MAX = 1_000_000
@@ -98,3 +98,6 @@ class Limits:
             shown["budget_s"] = f"{self.budget_s:g}s"
         pairs = [(BOUNDS[name].option, str(value)) for name, value in shown.items()]
         return [word for pair in pairs for word in pair]
+
+
+UNLIMITED = Limits()
