@@ -7,18 +7,19 @@ one has not, and its recorded stream is the same, byte for byte.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import signal
 import socket
 import struct
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from tornpage.faults.preload import can_preload
 from tornpage.faults.process import ENDING, Launch, end_child, launch_argv
 from tornpage.vocabulary.errors import ChildError, MachineError
+from tornpage.vocabulary.process_cache import ProcessCache
 
 __all__ = ["ForkServer", "fork_server"]
 
@@ -31,7 +32,7 @@ REQUEST_BYTES_MAX = 128 << 10
 WORDS_MAX = 4096
 ANSWER_DEADLINE_S = 60.0
 SERVERS_MAX = 4
-"""Of one process; the oldest ends first. One that tries build after build leaves no more behind."""
+"""Of one process. One that tries build after build leaves no more behind."""
 
 
 def fork_server(program: Path, preload: Path) -> ForkServer | None:
@@ -39,12 +40,11 @@ def fork_server(program: Path, preload: Path) -> ForkServer | None:
     if not can_preload(preload):
         return None
     key = (_identity(program), _identity(preload))
-    server = _servers.get(key)
-    if server is None or server.ended:
-        _servers.pop(key, None)
-        while len(_servers) >= SERVERS_MAX:
-            _servers.pop(next(iter(_servers))).stop()
-        server = _servers[key] = ForkServer(program, preload)
+    make = partial(ForkServer, program, preload)
+    server = _SERVERS.get(key, make)
+    if server.ended:
+        _SERVERS.take(key)
+        server = _SERVERS.get(key, make)
     return server
 
 
@@ -78,7 +78,6 @@ class ForkServer:
             raise ChildError(f"{program}: {error.strerror}") from error
         finally:
             theirs.close()
-        atexit.register(self.stop)
 
     def start(self, launch: Launch) -> int:
         """See Starter; argv[0] is the server's program."""
@@ -123,12 +122,13 @@ class ForkServer:
         if self.ended:
             return
         self.ended = True
-        atexit.unregister(self.stop)
         self._socket.close()
         end_child(self._pid)  # it may wait for a child that does not end
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._pid, 0)
 
 
-_servers: dict[tuple[tuple[str, int, int], ...], ForkServer] = {}
-"""Of this process, by program and preload."""
+_SERVERS: ProcessCache[tuple[tuple[str, int, int], ...], ForkServer] = ProcessCache(
+    SERVERS_MAX, ForkServer.stop
+)
+"""By program and preload."""

@@ -9,10 +9,10 @@ middle, what was found until then is in the result.
 
 from __future__ import annotations
 
-import functools
 import os
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from tornpage.faults.aim import RecoveryAim
@@ -30,11 +30,14 @@ from tornpage.oracle.state import state_digest
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import CensusError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.process_cache import ProcessCache
 
 __all__ = ["run_aimed", "run_trial"]
 
 BASELINES_MAX = 64
 """That a worker keeps: a default campaign has up to 48, of six megabytes each, and their records mapped."""
+_BASELINES: ProcessCache[tuple[Path, str], Baseline] = ProcessCache(BASELINES_MAX)
+"""By scratch folder and undisturbed run."""
 
 
 def run_trial(
@@ -59,20 +62,6 @@ def run_aimed(
     return _play(spec, aim, target, scratch, images, None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """An undisturbed run: the same for all trials of one configuration."""
-
-    key: str
-    spec: TrialSpec = field(compare=False)
-    target: Target = field(compare=False)
-
-
-@functools.lru_cache(maxsize=BASELINES_MAX)
-def _baseline(scratch: Path, run: _Run) -> Baseline:
-    return load_baseline(run.spec, run.target, scratch)
-
-
 def _play(
     spec: TrialSpec,
     aim: RecoveryAim | None,
@@ -82,7 +71,8 @@ def _play(
     baseline: Baseline | None,
 ) -> tuple[TrialSpec, TrialResult]:
     if baseline is None:
-        baseline = _baseline(scratch, _Run(census_key(spec), spec, target))
+        load = partial(load_baseline, spec, target, scratch)
+        baseline = _BASELINES.get((scratch, census_key(spec)), load)
     work = scratch / f"trial-{os.getpid()}-{spec.number}"
     remove_image(work)
     work.mkdir(parents=True)

@@ -8,7 +8,6 @@ crash left these files.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import os
@@ -16,6 +15,7 @@ import select
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tornpage.faults.process import FROM_OUTSIDE, ended_from_outside, launch_arg
 from tornpage.oracle.exports import Export
 from tornpage.vocabulary.errors import ChildError, TornpageError
 from tornpage.vocabulary.model import Source, Violation
+from tornpage.vocabulary.process_cache import ProcessCache
 
 __all__ = [
     "Finding",
@@ -143,11 +144,11 @@ def ask_export(
 
 def _ask(argv: Sequence[str], request: dict[str, Any]) -> dict[str, Any]:
     key = tuple(argv)
-    judge = _judges.get(key) or _begin_judge(key)
+    judge = _JUDGES.get(key, partial(_Judge, key))
     try:
         answer = judge.ask(request)
     except BaseException:  # half an answer may be on its way
-        del _judges[key]
+        _JUDGES.take(key)
         judge.end()
         raise
     if "error" in answer:
@@ -166,17 +167,9 @@ def _about(request: Mapping[str, Any]) -> str:
     return str(request.get("trace") or request["base"])
 
 
-def _begin_judge(argv: tuple[str, ...]) -> _Judge:
-    while len(_judges) >= JUDGES_MAX:
-        _judges.pop(next(iter(_judges))).stop()
-    judge = _judges[argv] = _Judge(argv)
-    return judge
-
-
 def stop_judges() -> None:
     """Ends the judges of this process; the next question goes to a new one."""
-    while _judges:
-        _judges.popitem()[1].stop()
+    _JUDGES.clear()
 
 
 class _Judge:
@@ -234,6 +227,5 @@ class _Judge:
             self._child.wait()
 
 
-_judges: dict[tuple[str, ...], _Judge] = {}
+_JUDGES: ProcessCache[tuple[str, ...], _Judge] = ProcessCache(JUDGES_MAX, _Judge.stop)
 """By their command lines."""
-atexit.register(stop_judges)

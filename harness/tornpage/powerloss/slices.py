@@ -37,6 +37,7 @@ from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import FailedRunError, MachineError, UnexploredError
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import Paths, require_floor
+from tornpage.vocabulary.process_cache import ProcessCache
 from tornpage.workers.crew import Hands, Pending
 from tornpage.workers.pool import failed_twice, machine_errors
 
@@ -123,7 +124,7 @@ def run_slice(task: Slice) -> Sliced:
         spec = task.spec
         target = make_target(spec.target, task.paths.build)
         try:
-            recording = _RECORDINGS.get(spec, target, task.scratch)
+            recording = _recording(spec, target, task.scratch)
         except FailedRunError as error:
             return Sliced(failed_run(spec.config, True, error), None)
         told = explore_slice(spec, target, recording, task.limits, task.scope, task.number, task.of)
@@ -135,7 +136,7 @@ def play_again(task: Again) -> Broken:
     with machine_errors():
         require_floor(task.scratch)
         target = make_target(task.found.spec.target, task.paths.build)
-        recording = _RECORDINGS.get(task.found.spec, target, task.scratch)
+        recording = _recording(task.found.spec, target, task.scratch)
         broken = play_found(task.found, target, recording, task.images)
         if task.keep:
             keep_loss_evidence(broken.spec, broken.result, target, recording, task.scratch)
@@ -294,27 +295,22 @@ def _differing(name: str, one: Any, other: Any) -> str:
     return f"{name} ({one} and {other})"
 
 
-class _Recordings:
-    """On a worker: those of the scratch folder of its run that were used last."""
-
-    def __init__(self) -> None:
-        self._scratch = Path()
-        self._kept: dict[str, tuple[ExitStack, Recording]] = {}
-
-    def get(self, spec: TrialSpec, target: Target, scratch: Path) -> Recording:
-        """Records the run unless it is there. Raises as recorded_run()."""
-        if scratch != self._scratch:
-            self._kept.clear()  # they went with their folder
-            self._scratch = scratch
-        key = census_key(spec)
-        kept = self._kept.pop(key, None)
-        if kept is None:
-            while len(self._kept) >= KEPT_RECORDINGS:
-                self._kept.pop(next(iter(self._kept)))[0].close()
-            stack = ExitStack()
-            kept = stack, stack.enter_context(recorded_run(spec, target, scratch))
-        self._kept[key] = kept
-        return kept[1]
+_Kept = tuple[ExitStack, Recording]
 
 
-_RECORDINGS = _Recordings()
+def _end(kept: _Kept) -> None:
+    kept[0].close()
+
+
+_RECORDINGS: ProcessCache[tuple[Path, str], _Kept] = ProcessCache(KEPT_RECORDINGS, _end)
+"""On a worker: by scratch folder and run."""
+
+
+def _recording(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
+    """Records the run unless it is there. Raises as recorded_run()."""
+
+    def record() -> _Kept:
+        stack = ExitStack()
+        return stack, stack.enter_context(recorded_run(spec, target, scratch))
+
+    return _RECORDINGS.get((scratch, census_key(spec)), record)[1]

@@ -7,12 +7,12 @@ compares its programs with the owner's.
 
 from __future__ import annotations
 
-import atexit
 import io
 import tarfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult
 from tornpage.vocabulary.paths import find_paths
+from tornpage.vocabulary.process_cache import ProcessCache
 from tornpage.workers.crew import WithResults
 from tornpage.workers.pool import machine_errors
 
@@ -59,7 +60,7 @@ def describe(target: str) -> dict[str, str]:
 def do(order: Order) -> Delivery:
     """Raises what the work raises, ConfigError if the programs here are others than the owner's."""
     with machine_errors():
-        scratch = _HOME.enter(order)
+        _, scratch = _HOME.get(order.run, partial(_open, order))
         images = scratch / "images"
         remove_image(images)
         task = replace(order.task, paths=find_paths(), scratch=scratch, images=images)
@@ -68,8 +69,10 @@ def do(order: Order) -> Delivery:
 
 
 def leave(run: str) -> None:
-    """The run is over: its scratch folder goes."""
-    _HOME.leave(run)
+    """The run is over: its scratch folder goes. Nothing, if another run has come."""
+    home = _HOME.take(run)
+    if home is not None:
+        _end(home)
 
 
 def changed_results(answer: Any, change: Callable[[TrialResult], TrialResult]) -> Any:
@@ -92,33 +95,23 @@ def unpack(images: bytes, folder: Path) -> None:
         tar.extractall(folder, filter="data")
 
 
-class _Home:
-    """The scratch folder of the run that this worker works for."""
-
-    def __init__(self) -> None:
-        self._run = ""
-        self._stack = ExitStack()
-        self._scratch = Path()
-
-    def enter(self, order: Order) -> Path:
-        """That of the order's run, which ends any other."""
-        if self._run != order.run:
-            _check(order)
-            self._stack.close()
-            on_shm = make_target(order.target, find_paths().build).on_shm
-            self._scratch = self._stack.enter_context(scratch_folder(on_shm))
-            self._run = order.run
-        return self._scratch
-
-    def leave(self, run: str) -> None:
-        """Nothing, if another run has come."""
-        if self._run == run:
-            self._run = ""
-            self._stack.close()
+_Home = tuple[ExitStack, Path]
 
 
-_HOME = _Home()
-atexit.register(lambda: _HOME.leave(_HOME._run))
+def _open(order: Order) -> _Home:
+    """The scratch folder of a run that this worker has not worked for."""
+    _check(order)
+    on_shm = make_target(order.target, find_paths().build).on_shm
+    stack = ExitStack()
+    return stack, stack.enter_context(scratch_folder(on_shm))
+
+
+def _end(home: _Home) -> None:
+    home[0].close()
+
+
+_HOME: ProcessCache[str, _Home] = ProcessCache(1, _end)
+"""By the run that this worker works for."""
 
 
 def _check(order: Order) -> None:
