@@ -305,7 +305,7 @@ void engine_get_status(const engine_t *engine, engine_status_t *status)
     ddl_progress_t progress;
     engine_builds_progress(engine, &progress);
     *status = (engine_status_t){
-        .ignores_log_optimize_ddl = log_format(engine->log)->physical,
+        .ignores_log_optimize_ddl = !log_format(engine->log)->unlogged_loads,
         .page_size = engine->options.page_size,
         .log_file_size = engine->options.log_file_size,
         .lsn_current = log_lsn(engine->log),

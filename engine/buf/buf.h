@@ -7,7 +7,7 @@ Invariants
 - (I4) a page is written home only when the log is durable up to its LSN;
 - (I13) doublewrite is skipped only as buf_dblwr.h says;
 - (I15) a freed page is not handed out before it is created again; if it is dirty it is still
-  written with a 10.4 log, and only taken off the flush list with a physical one: nobody reads it there;
+  written with a 10.4 log, and only taken off the flush list with a log of all frees: nobody reads it there;
 - every dirty block is on the global flush list (ascending oldest_modification) and on its space's
   list, so that flushing a space costs in proportion to that space's dirty pages. */
 #ifndef BUF_BUF_H
@@ -57,7 +57,7 @@ flushes everything and takes a full checkpoint, so that the log from the checkpo
 pages whose write skipped doublewrite, never both (MDEV-19747). No index build may be running: its load goes on as
 it began (the owner of the catalogue sees to that). */
 bool buf_log_optimize_ddl(const buf_pool_t *pool);
-/** log_page_checksums, which a log of a physical format heeds. */
+/** log_page_checksums, if the log has such records. */
 bool buf_log_page_checksums(const buf_pool_t *pool);
 WARN_UNUSED dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on);
 
@@ -88,7 +88,7 @@ is not below the oldest_modification of any dirty page (CHECK). */
 void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, lsn_t end_lsn);
 
 /** For the commit of an mtr that freed the page, and for recovery that finds it freed: with the option scrub and a
-physical log its home is overwritten with zeros, or a hole punched, some time later, unless it is created again before. lsn: end of that mtr. */
+log of all frees its home is overwritten with zeros, or a hole punched, some time later, unless it is created again before. lsn: end of that mtr. */
 void buf_scrub_note(buf_pool_t *pool, page_id_t id, lsn_t lsn);
 
 /** Forgets every page of a space without writing (before its file is deleted). None pinned (CHECK). */

@@ -63,7 +63,7 @@ bool buf_dblwr_skips(const buf_pool_t *pool, const buf_block_t *block)
 
 bool buf_dblwr_drops(const buf_pool_t *pool, const buf_block_t *block)
 {
-    return block->freed && log_format(pool->log)->physical;
+    return block->freed && log_format(pool->log)->all_frees;
 }
 
 void buf_dblwr_copy(const buf_pool_t *pool, const buf_block_t *block, byte *copy)

@@ -65,7 +65,7 @@ struct buf_pool {
     fil_t *fil;
     uint32_t page_size;
     uint32_t n_blocks;
-    bool log_optimize_ddl; /**< never with a physical log: it ignores the option */
+    bool log_optimize_ddl; /**< only if the log knows unlogged loads */
     bool log_page_checksums;
     page_algorithm_t compression; /**< of pages of tables that go home */
 

@@ -69,11 +69,11 @@ dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil, const engine_options
     pool->n_blocks = options->buffer_pool_pages;
     pool->dblwr_pages = options->dblwr_pages;
     pool->atomic_writes = options->atomic_write_unit >= options->page_size;
-    pool->log_optimize_ddl = options->log_optimize_ddl && !log_format(log)->physical;
-    pool->log_page_checksums = options->log_page_checksums;
+    pool->log_optimize_ddl = options->log_optimize_ddl && log_format(log)->unlogged_loads;
+    pool->log_page_checksums = options->log_page_checksums && log_format(log)->page_checksums;
     pool->cleaner_interval = options->cleaner_interval;
     pool->compression = (page_algorithm_t)options->page_compression;
-    pool->scrub.on = options->scrub && log_format(log)->physical;
+    pool->scrub.on = options->scrub && log_format(log)->all_frees;
     dberr_t err = buf_pool_alloc(pool);
     if (err == DB_SUCCESS && options->doublewrite && !pool->atomic_writes) {
         err = buf_dblwr_open(pool);
@@ -140,7 +140,7 @@ bool buf_log_page_checksums(const buf_pool_t *pool)
 
 dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on)
 {
-    if (pool->log_optimize_ddl == on || log_format(pool->log)->physical) {
+    if (pool->log_optimize_ddl == on || !log_format(pool->log)->unlogged_loads) {
         return DB_SUCCESS;
     }
     dberr_t err = buf_flush_all(pool);

@@ -2,7 +2,7 @@
 is punched. Both by late writes of their own, without doublewrite.
 
 Place: beside buf_flush.c; mtr/ and recovery say what is free, buf_pool.c what is used again, buf_dblwr.c what was stored;
-the page cleaner and the flushes come here when there is time. Pages are scrubbed only with a physical log: there the log
+the page cleaner and the flushes come here when there is time. Pages are scrubbed only with a log of all frees: there the log
 says of each page that it is free, and recovery neither reads nor writes one whose last record is that.
 
     freed --commit of the mtr--> waits --log durable--> zeros, or a hole where pages are compressed

@@ -140,7 +140,7 @@ static dberr_t fseg_end(const fseg_t *seg, fseg_header_t header)
     return fseg_inode_free(seg);
 }
 
-/** Gives an extent of the segment back. A physical log says of each of its pages that it is free. */
+/** Gives an extent of the segment back. Some logs say of each of its pages that it is free. */
 static dberr_t fseg_extent_free(const fseg_t *seg, const xdes_t *xdes)
 {
     const fsp_space_t *space = &seg->space;
@@ -155,7 +155,7 @@ static dberr_t fseg_extent_free(const fseg_t *seg, const xdes_t *xdes)
     if (err == DB_SUCCESS) {
         err = fsp_extent_free(space, xdes);
     }
-    bool logged = log_format(buf_log(space->mtr->pool))->physical;
+    bool logged = log_format(buf_log(space->mtr->pool))->all_frees;
     for (uint32_t i = 0; err == DB_SUCCESS && logged && i < n_used; i++) {
         err = fsp_page_forget(space, used[i]);
     }

@@ -49,7 +49,7 @@ static dberr_t log_replace(log_t *log, uint32_t format_id, lsn_t end_lsn)
     info.format_id = format_id;
     info.start_lsn = lsn_block(end_lsn) + LOG_BLOCK_SIZE;
     err = log_file_create(env, LOG_FILE_TMP_NAME, &info,
-                          log->ckpt.log_optimize_ddl && !log_format_find(format_id)->physical);
+                          log->ckpt.log_optimize_ddl && log_format_find(format_id)->unlogged_loads);
     if (err == DB_SUCCESS) {
         err = env_sync_dir(env);
     }

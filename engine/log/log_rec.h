@@ -90,12 +90,15 @@ typedef struct redo_context {
 } redo_context_t;
 
 typedef struct log_format {
-    const char *name; /**< "10.4" */
-    uint32_t id;      /**< stored in the log file header */
-    /** Changes of pages are logged by their bytes: it has no OP_REC_UPDATE, no list operations and no
-    OP_INDEX_LOAD, hence no load that is not logged; but OP_MOVE and OP_PAGE_CHECKSUM, and writes that
-    change nothing are left out. See mtr/mtr_physical.c. */
-    bool physical;
+    const char *name;    /**< "10.4" */
+    uint32_t id;         /**< stored in the log file header */
+    bool unlogged_loads; /**< contents of a load may be left out: it has OP_INDEX_LOAD */
+    bool
+        all_frees; /**< it says of each page that it is free: whose home need not be written, and may be scrubbed */
+    bool page_checksums; /**< it has OP_PAGE_CHECKSUM */
+    /** Changes of pages are logged by their bytes: it has no OP_REC_UPDATE and no list operations, but OP_MOVE, and
+    writes that change nothing are left out. See mtr/mtr_physical.c. */
+    bool by_bytes;
     /** Its name for the record: "MLOG_INDEX_LOAD", ... */
     const char *(*rec_name)(const redo_rec_t *rec);
     /** Appends rec to a group's bytes; *len is advanced. CHECK: it is valid. buf has room for

@@ -481,6 +481,7 @@ static dberr_t decode_10_4(redo_context_t *at, const byte *buf, size_t n, redo_r
 const log_format_t log_format_10_4 = {
     .name = "10.4",
     .id = LOG_FORMAT_10_4,
+    .unlogged_loads = true,
     .rec_name = rec_name_10_4,
     .encode = encode_10_4,
     .finish = finish_10_4,
@@ -501,6 +502,7 @@ static dberr_t decode_10_4_whole(redo_context_t *at, const byte *buf, size_t n, 
 const log_format_t log_format_10_4_whole = {
     .name = "104",
     .id = 104,
+    .unlogged_loads = true,
     .rec_name = rec_name_10_4,
     .decode = decode_10_4_whole,
 };

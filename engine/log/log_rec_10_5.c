@@ -266,7 +266,9 @@ static void finish_10_5(const redo_context_t *at, byte *group, size_t *len)
 const log_format_t log_format_10_5 = {
     .name = "10.5",
     .id = LOG_FORMAT_10_5,
-    .physical = true,
+    .all_frees = true,
+    .page_checksums = true,
+    .by_bytes = true,
     .rec_name = rec_name_10_5,
     .encode = encode_10_5,
     .finish = finish_10_5,

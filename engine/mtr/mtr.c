@@ -202,7 +202,7 @@ static dberr_t mtr_try(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec)
     CHECK(mtr->mode != MTR_READ_ONLY);
     CHECK(block->writer == NULL || block->writer == mtr);
     CHECK(!block->in_flight);
-    return mtr->log.format->physical ? mtr_physical(mtr, block, rec) : mtr_step(mtr, block, rec);
+    return mtr->log.format->by_bytes ? mtr_physical(mtr, block, rec) : mtr_step(mtr, block, rec);
 }
 
 /** A change that only a programmer's mistake can make impossible. */
@@ -347,7 +347,7 @@ static void mtr_commit_free(mtr_t *mtr, page_id_t id, buf_block_t *block)
         buf_env(mtr->pool)->stats.pages_freed_in_flight += block->in_flight;
         block->freed = true;
         block->init_on_flush = false;
-        if (mtr->log.format->physical) {
+        if (mtr->log.format->all_frees) {
             block->newest_modification = mtr->end_lsn; /* durable before the page is given up */
         }
     }

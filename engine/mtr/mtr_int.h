@@ -13,7 +13,7 @@ uint32_t mtr_memo_find(const mtr_t *mtr, page_id_t id);
 is unchanged. */
 WARN_UNUSED dberr_t mtr_step(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec);
 
-/** Does it in steps that a physical format has records for; as mtr_step(). */
+/** Does it in steps that a format of bytes has records for; as mtr_step(). */
 WARN_UNUSED dberr_t mtr_physical(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec);
 
 /** Says that the page cannot take the record. @return err */

@@ -38,7 +38,7 @@ void mtr_log_add(mtr_t *mtr, const redo_rec_t *rec)
 
 void mtr_log_checksums(mtr_t *mtr)
 {
-    if (!mtr->log.format->physical || !buf_log_page_checksums(mtr->pool)) {
+    if (!buf_log_page_checksums(mtr->pool)) {
         return;
     }
     for (uint32_t i = 0; i < mtr->n_memo; i++) {

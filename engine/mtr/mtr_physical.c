@@ -1,4 +1,4 @@
-/** Changes as a physical format logs them (log_format_t.physical): by the bytes that become others.
+/** Changes as a format logs them by the bytes that become others (log_format_t.by_bytes).
 
 Place: between mtr.c's functions and mtr_step().
 

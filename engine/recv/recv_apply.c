@@ -228,7 +228,7 @@ static dberr_t recv_page_free(recv_t *recv, const recv_batch_t *batch, page_id_t
 {
     PROBE_MARK(recv->env->probe, "recv_free space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64,
                id.space, id.page_no, lsn);
-    if (log_format(recv->log)->physical) {
+    if (log_format(recv->log)->all_frees) {
         buf_scrub_note(recv->pool, id, lsn);
         return DB_SUCCESS;
     }

@@ -8,7 +8,7 @@ What each rule sees
   I13  a page goes home, doublewrite is on, the storage promises no whole pages, and the area holds no identical copy: not at the first home write since an
        initialisation in the log, that one not at or after C, an INDEX_LOAD of the space at or after C, or an LSN at which
        no record of the page ends. rules_index.c sees an INDEX_LOAD that comes later.
-  I15  zeros go over a page that the durable log does not free; with a physical log, a page whose free is in the log
+  I15  zeros go over a page that the durable log does not free; with a log of all frees, a page whose free is in the log
        goes home all the same (the 10.4 format has that), unless recovery restores it
   I29  a hole is punched that is neither over a page that the durable log frees nor behind what the durable home of a
        compressed page stores
@@ -214,7 +214,7 @@ void rules_home_punch(rules_t *rules, const fs_event_t *event, const char *path)
 static void check_freed(const rules_t *rules, uint64_t key, bool restored)
 {
     const redo_entry_t *last = redo_last(&rules->redo, key, LSN_MAX);
-    if (last != NULL && last->kind == REDO_FREE && rules->redo.format->physical && !restored) {
+    if (last != NULL && last->kind == REDO_FREE && rules->redo.format->all_frees && !restored) {
         rules_report(rules, 15, "freed_page",
                      "page %" PRIu32 ":%" PRIu32 " goes home, and the log frees it at %" PRIu64,
                      key_space(key), key_page(key), last->end_lsn);

@@ -30,7 +30,7 @@ uint64_t trace_freed_page(const reader_t *reader, space_id_t space)
 {
     const redo_t *redo = &reader->rules->redo;
     uint64_t size = image_size(reader->image, trace_file(reader)->inode) / reader->rules->page_size;
-    for (uint32_t i = 0; redo->format->physical && i < redo->pages.table.n; i++) {
+    for (uint32_t i = 0; redo->format->all_frees && i < redo->pages.table.n; i++) {
         const redo_page_t *page = &redo->pages.pages[i];
         if (key_space(page->key) == space && key_page(page->key) < size
             && page->entries[page->n - 1].kind == REDO_FREE) {
