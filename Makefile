@@ -70,8 +70,9 @@ bench: asan build ## Speed, side by side: crashes, kills, preload, loads, other 
 	@.venv/bin/tornpage bench finds
 	@.venv/bin/tornpage bench seeds
 
-docs: setup ## Pages that are written from the sources: docs/CAMPAIGNS.md
+docs: setup ## What is written from the sources: docs/CAMPAIGNS.md, the layers in docs/ARCHITECTURE.md
 	@$(PY) tools/campaigns_page.py
+	@$(PY) tools/layers_page.py
 
 finds: setup-all build ## Runs workloads/finds on the engines that are here, or FINDS="NAME ..."; TORNPAGE_TMP on a disk: docs/FINDS.md
 	@$(PY) tools/finds_page.py $(FINDS)

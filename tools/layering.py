@@ -1,78 +1,82 @@
 """Holds the includes of C against the layering of docs/ARCHITECTURE.md (`lint-imports` does it for Python).
 
 Arrows point down only. A folder of `engine/` may include those before it in `ENGINE`, `faults/` only
-itself, `disk/` what is `FOR_DISK`, a folder of `explorer/` those before it in `EXPLORER`, the disk's, the
-engine's, and what is `FOR_ALL`. The scanner is an independent judge and may share page and log decoding only.
+itself, `disk/` the engine's base and its door to files, a folder of `explorer/` those before it in
+`EXPLORER`, the disk's, the engine's, and of `faults/` the trace format and the end of children. The scanner
+is an independent judge and may share page and log decoding only.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
 ENGINE = ["base", "os", "page", "log", "fil", "buf", "mtr", "fsp", "btr", "dict", "trx", "ddl"]
 ENGINE += ["recv", "backup", "check", "api", "cli"]
-ONLY = {"check": {"base", "os", "page", "log", "check"}}
 EXPLORER = ["judge", "targets", "run", "tests"]
-FOR_DISK = re.compile(r"disk/|base/|os/os\.h$")
-FOR_ALL = {"faults/trace.h", "faults/children.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
-
-def engine_violations(root: Path) -> list[str]:
-    """Includes that point up, or that the scanner must not have."""
-    found = []
-    for path in sorted((root / "engine").rglob("*.[ch]")):
-        layer = path.relative_to(root / "engine").parts[0]
-        allowed = ONLY.get(layer, set(ENGINE[: ENGINE.index(layer) + 1]))
-        for target in INCLUDE.findall(path.read_text(encoding="utf-8")):
-            folder = target.split("/")[0] if "/" in target else layer
-            if folder not in allowed:
-                found.append(f"{path.relative_to(root)} includes {target}")
-    return found
-
-
-def fault_violations(root: Path) -> list[str]:
-    """Includes of anything but the fault layer's own headers: it is loaded into any program."""
-    found = []
-    for path in sorted((root / "faults").rglob("*.[ch]")):
-        for target in INCLUDE.findall(path.read_text(encoding="utf-8")):
-            if not target.startswith("faults/"):
-                found.append(f"{path.relative_to(root)} includes {target}")
-    return found
+MAY_INCLUDE: dict[str, set[str]] = {
+    **{f"engine/{name}": {f"engine/{one}" for one in ENGINE[:n]} for n, name in enumerate(ENGINE)},
+    "engine/check": {"engine/base", "engine/os", "engine/page", "engine/log"},
+    "faults": set(),
+    "disk": {"engine/base", "os/os.h"},
+    **{
+        f"explorer/{name}": {f"explorer/{one}" for one in EXPLORER[:n]}
+        | {f"engine/{one}" for one in ENGINE}
+        | {"disk", "faults/trace.h", "faults/children.h"}
+        for n, name in enumerate(EXPLORER)
+    },
+}
+"""By folder, the other folders whose headers it may include, and single headers."""
 
 
-def disk_violations(root: Path) -> list[str]:
-    """Includes of anything but its own headers, the engine's base and its door to files."""
-    found = []
-    for path in sorted((root / "disk").rglob("*.[ch]")):
-        for target in INCLUDE.findall(path.read_text(encoding="utf-8")):
-            if "/" in target and not FOR_DISK.match(target):
-                found.append(f"{path.relative_to(root)} includes {target}")
-    return found
+@dataclass(frozen=True, slots=True)
+class Include:
+    """folder, target: of MAY_INCLUDE; header: as it is written."""
+
+    file: Path
+    folder: str
+    header: str
+    target: str
 
 
-def explorer_violations(root: Path) -> list[str]:
-    """Includes that point up, or to more of the fault layer than the trace format and the end
-    of children."""
-    found = []
-    for path in sorted((root / "explorer").rglob("*.[ch]")):
-        layer = path.relative_to(root / "explorer").parts[0]
-        below = set(EXPLORER[: EXPLORER.index(layer) + 1])
-        for target in INCLUDE.findall(path.read_text(encoding="utf-8")):
-            parts = target.split("/")
-            own = len(parts) == 1 or (parts[0] == "explorer" and parts[1] in below)
-            if not (own or parts[0] in {"disk", *ENGINE} or target in FOR_ALL):
-                found.append(f"{path.relative_to(root)} includes {target}")
-    return found
+def folder_of(parts: tuple[str, ...]) -> str:
+    """Of a path below the root."""
+    return "/".join(parts[:2]) if parts[0] in ("engine", "explorer") else parts[0]
+
+
+def includes(root: Path = ROOT) -> Iterator[Include]:
+    """All of the sources that are layered, in the order of their paths."""
+    for top in ("disk", "engine", "explorer", "faults"):
+        for path in sorted((root / top).rglob("*.[ch]")):
+            file = path.relative_to(root)
+            folder = folder_of(file.parts)
+            for header in INCLUDE.findall(path.read_text(encoding="utf-8")):
+                parts = Path(header).parts
+                if len(parts) == 1:
+                    target = folder
+                else:
+                    target = folder_of(("engine", *parts) if parts[0] in ENGINE else parts)
+                yield Include(file, folder, header, target)
+
+
+def violations(root: Path = ROOT) -> list[str]:
+    """Each arrow that points the wrong way."""
+    return [
+        f"{one.file} includes {one.header}"
+        for one in includes(root)
+        if one.target != one.folder and not {one.target, one.header} & MAY_INCLUDE[one.folder]
+    ]
 
 
 def main() -> int:
-    """Prints each arrow that points the wrong way; 1 if there is one."""
-    root = Path(__file__).resolve().parent.parent
-    found = engine_violations(root) + fault_violations(root)
-    found += disk_violations(root) + explorer_violations(root)
+    """Prints them; 1 if there is one."""
+    found = violations()
     for line in found:
         print(f"layering: {line}")
     return 1 if found else 0
