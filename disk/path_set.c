@@ -13,7 +13,7 @@ bool path_set_add(path_set_t *set, const char *pattern)
     return true;
 }
 
-uint32_t path_set_find(const path_set_t *set, const char *path)
+static uint32_t path_set_find(const path_set_t *set, const char *path)
 {
     uint32_t i = 0;
     while (i < set->n && fnmatch(set->patterns[i], path, 0) != 0) {

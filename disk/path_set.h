@@ -15,8 +15,6 @@ typedef struct path_set {
 
 /** False: there is no room for one more. */
 bool path_set_add(path_set_t *set, const char *pattern);
-/** The first pattern that matches the path, by its number; n: none does. */
-uint32_t path_set_find(const path_set_t *set, const char *path);
 /** set may be NULL: the empty one. */
 bool path_set_has(const path_set_t *set, const char *path);
 

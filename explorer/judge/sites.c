@@ -2,6 +2,7 @@
 #include "explorer/judge/sites.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,6 @@
 
 _Static_assert(SITE_KINDS <= FS_SITES_MAX, "the disk has room for each site");
 
-#define SQLITE_PAGE_MIN 512U
-#define SQLITE_WAL_HEADER 32U
 #define CAPACITY_MIN 1024U
 
 const char *site_name(fs_site_t site)
@@ -38,30 +37,6 @@ static bool site_named(const char *name, size_t length, fs_site_t *site)
     return false;
 }
 
-bool site_is_of(fs_site_t site, bool engine)
-{
-    if (engine) {
-        return site != SITE_ROLLBACK_JOURNAL;
-    }
-    return site == SITE_PAGE0 || site == SITE_DATA_PAGE || site == SITE_REDO
-           || site == SITE_CHECKPOINT_HEADER || site == SITE_ROLLBACK_JOURNAL;
-}
-
-/** Of SQLite's files. */
-static bool site_of_sqlite(const char *path, uint64_t offset, fs_site_t *site)
-{
-    if (strcmp(path, "main.db") == 0) {
-        *site = offset < SQLITE_PAGE_MIN ? SITE_PAGE0 : SITE_DATA_PAGE;
-    } else if (strcmp(path, "main.db-wal") == 0) {
-        *site = offset < SQLITE_WAL_HEADER ? SITE_CHECKPOINT_HEADER : SITE_REDO;
-    } else if (strcmp(path, "main.db-journal") == 0) {
-        *site = SITE_ROLLBACK_JOURNAL;
-    } else {
-        return false;
-    }
-    return true;
-}
-
 static bool is_metadata(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -72,10 +47,6 @@ static bool is_metadata(const char *path)
 
 fs_site_t site_of_path(const char *path, uint64_t offset)
 {
-    fs_site_t site;
-    if (site_of_sqlite(path, offset, &site)) {
-        return site;
-    }
     if (strncmp(path, "ib_logfile", 10) == 0) {
         return offset < LOG_FILE_HDR_SIZE ? SITE_CHECKPOINT_HEADER : SITE_REDO;
     }
@@ -87,27 +58,39 @@ fs_site_t site_of_path(const char *path, uint64_t offset)
 
 bool site_map_add(site_map_t *map, const char *text)
 {
+    struct site_pattern *one = &map->of[map->n];
     const char *equals = strchr(text, '=');
-    fs_site_t site;
-    if (equals == NULL || !site_named(text, (size_t)(equals - text), &site)
-        || !path_set_add(&map->paths, equals + 1)) {
+    if (map->n == PATH_PATTERNS_MAX || equals == NULL
+        || !site_named(text, (size_t)(equals - text), &one->site)
+        || strlen(equals + 1) >= sizeof(one->pattern)) {
         return false;
     }
-    map->sites[map->paths.n - 1] = site;
+    (void)strcpy(one->pattern, equals + 1);
+    one->first = UINT64_MAX;
+    char *at = strrchr(one->pattern, '@');
+    if (at != NULL && at[1] != '\0' && at[1 + strspn(at + 1, "0123456789")] == '\0') {
+        one->first = strtoull(at + 1, NULL, 10);
+        *at = '\0';
+    }
+    map->n++;
     return true;
 }
 
-fs_site_t site_map_find(const site_map_t *map, const char *path)
+fs_site_t site_map_find(const site_map_t *map, const char *path, uint64_t offset)
 {
-    uint32_t i = path_set_find(&map->paths, path);
-    return i < map->paths.n ? map->sites[i] : SITE_OTHER;
+    fs_site_t site = SITE_OTHER;
+    for (uint32_t i = map->n; i-- > 0;) {
+        bool is_it = offset < map->of[i].first && fnmatch(map->of[i].pattern, path, 0) == 0;
+        site = is_it ? map->of[i].site : site;
+    }
+    return site;
 }
 
 bool site_map_has(const site_map_t *map, fs_site_t site)
 {
     bool has = site == SITE_OTHER;
-    for (uint32_t i = 0; i < map->paths.n; i++) {
-        has |= map->sites[i] == site;
+    for (uint32_t i = 0; i < map->n; i++) {
+        has |= map->of[i].site == site;
     }
     return has;
 }

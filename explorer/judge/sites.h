@@ -21,29 +21,33 @@ enum {
     SITE_DOUBLEWRITE,
     SITE_REDO,
     SITE_CHECKPOINT_HEADER,
-    SITE_ROLLBACK_JOURNAL, /**< SQLite's */
+    SITE_ROLLBACK_JOURNAL,
     SITE_METADATA, /**< what says that other files are whole: of a backup, of an exported table */
     SITE_KINDS
 };
 
 const char *site_name(fs_site_t site);
-/** Can a write of the bundled engine, or of SQLite, be of this site? */
-bool site_is_of(fs_site_t site, bool engine);
 
-/** The site of a write of the bundled engine or SQLite to path at offset, as far as that tells: of a page of the engine it is
+/** The site of a write of the bundled engine to path at offset, as far as that tells: of a page of the engine it is
 SITE_OTHER, and its bytes tell more. A checkpoint slot lies in the first 2048 bytes of the redo file. */
 fs_site_t site_of_path(const char *path, uint64_t offset);
 
-/** What writes are for, by path: the first pattern that matches says it. */
+#define SITE_PATTERN_MAX 256U /**< bytes of a pattern, its end included */
+
+/** What writes are for, by path and, where one is said, by place: the first pattern that matches says it. */
 typedef struct site_map {
-    path_set_t paths;
-    fs_site_t sites[PATH_PATTERNS_MAX];
+    uint32_t n;
+    struct site_pattern {
+        fs_site_t site;
+        char pattern[SITE_PATTERN_MAX];
+        uint64_t first; /**< writes that begin in the first so many bytes; UINT64_MAX: all */
+    } of[PATH_PATTERNS_MAX];
 } site_map_t;
 
-/** text: SITE=PATTERN, which is kept. False: it is not, or there is no room. */
+/** text: SITE=PATTERN or SITE=PATTERN@BYTES. False: it is neither, or there is no room. */
 bool site_map_add(site_map_t *map, const char *text);
-/** SITE_OTHER of a path that no pattern matches. */
-fs_site_t site_map_find(const site_map_t *map, const char *path);
+/** Of a write to this path at this offset; SITE_OTHER: no pattern matches. */
+fs_site_t site_map_find(const site_map_t *map, const char *path, uint64_t offset);
 /** May a write be of this site? */
 bool site_map_has(const site_map_t *map, fs_site_t site);
 

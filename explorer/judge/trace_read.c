@@ -204,7 +204,7 @@ static dberr_t on_write(reader_t *reader)
     rules_event(reader->rules, event, path);
     if (!write_sites_find(reader->config->write_sites, reader->rec.seq, &event->site)
         && reader->config->sites != NULL) {
-        event->site = site_map_find(reader->config->sites, path);
+        event->site = site_map_find(reader->config->sites, path, event->offset);
     }
     event->first_flush |= empty;
     reader->site = event->site;

@@ -25,8 +25,7 @@ typedef struct trace_config {
     disturbed. False: an undisturbed run, whose files were durable. */
     bool live;
     const path_set_t *ignored; /**< files that are no part of an image; may be NULL */
-    const site_map_t
-        *sites; /**< what writes are for; NULL: what the rules know of the engine and SQLite */
+    const site_map_t *sites;   /**< what writes are for; NULL: what the rules know of the engine */
     const write_sites_t *write_sites; /**< of single ones, ahead of sites; may be NULL */
     /** Hears of each record before it is read, and may change it (trace_int.h). False: it is left out. NULL: nobody. */
     bool (*before)(void *ctx, struct reader *reader);

@@ -6,13 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "explorer/run/slice.h"
-#include "explorer/targets/sqlite/verify_sqlite.h"
 
 #define ENGINE_NAME "engine"
-#define SQLITE_PROGRAM "targets/sqlite/verify_sqlite"
 #define ENGINE_IGNORED "engine.lock" /**< only the lock on it means something */
 #define WATCH_EXTRA_S 10U
 
@@ -24,9 +21,9 @@ const char ARGUMENTS_HELP[] =
     "  --allowed FILE     the oracle's commit prefixes, one JSON object per line\n"
     "  --kinds FILE       a word per line of the script, the kind of its statement; rare kinds\n"
     "                     get more than their proportion of --states\n"
-    "  --target NAME      engine (default), recovered in memory; in files below --scratch: sqlite, "
-    "or\n"
-    "                     command: what --recover says\n"
+    "  --target NAME      engine (default), recovered in memory, or command: what --recover says, "
+    "in\n"
+    "                     files below --scratch\n"
     "  --scratch DIR      default /dev/shm\n"
     "  --recover ARG      program and arguments, one each time: gets a folder per line, answers "
     "with a\n"
@@ -38,7 +35,9 @@ const char ARGUMENTS_HELP[] =
     "  --recover-at DIR   recover images under this path, which the run has written into its "
     "files\n"
     "  --ignore PATTERN   files that are no part of an image; repeatable\n"
-    "  --site SITE=PATTERN   what the writes of these files are for; repeatable\n"
+    "  --site SITE=PATTERN   what the writes of these files are for; repeatable; PATTERN@N: those "
+    "that\n"
+    "                     begin in their first N bytes\n"
     "  --write-sites FILE    the same of single writes, ahead of it: lines SEQ SITE, ascending;\n"
     "                     each SITE in it has a --site, if only with an empty pattern\n"
     "  --promise NAME     durable (default); consistent: any older prefix; start: any state\n"
@@ -255,26 +254,10 @@ static bool parse_sector(const char *text, uint32_t *out)
     return parse_u32(text, 512, 4096, out) && (*out == 512 || *out == 4096);
 }
 
-/** In this process; only what it writes is recorded of another. */
-static dberr_t run_sqlite(void *self, const char *dir, check_report_t *report, err_sink_t *err)
-{
-    (void)self;
-    return verify_sqlite.run(NULL, dir, report, err);
-}
-
 static bool parse_target(const char *text, arguments_t *args)
 {
     args->external.verifier = NULL;
     args->ignored.n = 0;
-    if (strcmp(text, verify_sqlite.name) == 0) {
-        args->verifier = (verifier_t){.name = verify_sqlite.name,
-                                      .self = &args->command,
-                                      .run = run_sqlite,
-                                      .record = verify_command_record,
-                                      .stop = verify_command_stop};
-        args->external.verifier = &args->verifier;
-        return path_set_add(&args->ignored, VERIFY_SQLITE_IGNORED);
-    }
     args->verifier = verify_command_verifier(&args->command);
     if (strcmp(text, args->verifier.name) == 0) {
         args->external.verifier = &args->verifier;
@@ -424,20 +407,6 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     }
 }
 
-/** The program that is recorded instead of the verifier in this process, which lies below this one. */
-static bool add_sqlite_recorder(arguments_t *args)
-{
-    static char path[PATH_LEN_MAX + sizeof(SQLITE_PROGRAM)];
-    ssize_t len = readlink("/proc/self/exe", path, PATH_LEN_MAX);
-    if (len <= 0) {
-        return false;
-    }
-    path[len] = '\0';
-    (void)strcpy(strrchr(path, '/') + 1, SQLITE_PROGRAM);
-    args->command.deadline_s = args->run.deadline_s;
-    return access(path, X_OK) == 0 && add_recover(&args->command, path);
-}
-
 /** What options together mean. */
 static int check_arguments(int argc, char **argv, arguments_t *args)
 {
@@ -457,22 +426,16 @@ static int check_arguments(int argc, char **argv, arguments_t *args)
     if (args->plan.n_slices > 0 && (args->run.budget_s > 0 || args->campaign.only.depth > 0)) {
         return arguments_usage("--slice goes with neither --budget nor --only", "");
     }
-    bool command = args->external.verifier != NULL && args->verifier.run != run_sqlite;
+    bool command = args->external.verifier != NULL;
     if (command != (args->command.n_args > 0)) {
         return arguments_usage("--target command and --recover belong together", "");
     }
-    if (args->external.verifier != NULL
+    if (command && args->command.preload == NULL
         && (args->campaign.depth > 1 || args->campaign.only.depth > 1)) {
-        if (args->command.preload == NULL) {
-            return arguments_usage("--depth above 1: --preload records another target's recovery",
-                                   "");
-        }
-        if (!command && !add_sqlite_recorder(args)) {
-            return arguments_usage("verify_sqlite is not where this program expects it", "");
-        }
+        return arguments_usage("--depth above 1: --preload records another target's recovery", "");
     }
-    args->campaign.target = args->external.verifier != NULL ? external_target(&args->external)
-                                                            : engine_target(&args->engine);
+    args->campaign.target =
+        command ? external_target(&args->external) : engine_target(&args->engine);
     if (args->campaign.models.enabled == 0) {
         /* Alone, a kill is what all-persisted and log-cut are. */
         args->campaign.models.enabled =

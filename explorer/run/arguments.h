@@ -29,8 +29,8 @@ typedef struct arguments {
     const char *merge;      /**< file with slices to merge; NULL: none */
     const char *scratch;
     external_config_t external; /**< verifier NULL: the engine */
-    verify_command_t command;   /**< of target command; of another, what is recorded */
-    verifier_t verifier;        /**< of the target, unless it is the engine */
+    verify_command_t command;   /**< of target command */
+    verifier_t verifier;        /**< the command as one */
     path_set_t ignored;         /**< files that are no part of an image */
     site_map_t sites;           /**< of writes, if any is said */
     const char *write_sites;    /**< file with those of single writes; NULL: there is none */

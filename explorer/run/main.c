@@ -32,7 +32,7 @@ const char *__asan_default_options(void)
 /** Of a command's files nothing is known but what was said. */
 static const site_map_t *site_map(const arguments_t *args)
 {
-    return args->command.n_args > 0 || args->sites.paths.n > 0 ? &args->sites : NULL;
+    return args->command.n_args > 0 ? &args->sites : NULL;
 }
 
 static uint64_t visited_slots(const state_plan_t *plan, const campaign_t *campaign)
@@ -103,10 +103,8 @@ static int merge(const arguments_t *args)
 {
     merged_t merged;
     err_sink_t err = {.msg = ""};
-    summary_t summary = {.target = &args->campaign.target,
-                         .fs = fs_name(args),
-                         .engine = args->external.verifier == NULL,
-                         .sites = site_map(args)};
+    summary_t summary = {
+        .target = &args->campaign.target, .fs = fs_name(args), .sites = site_map(args)};
     int code;
     if (slice_merge(args->merge, &merged, &summary, &err) == DB_SUCCESS) {
         code = exit_code(
@@ -151,7 +149,6 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
         .events = trace->list.n,
         .target = &args->campaign.target,
         .fs = fs_name(args),
-        .engine = args->external.verifier == NULL,
         .sites = site_map(args),
     };
     int code = EXIT_CLEAN;

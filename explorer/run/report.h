@@ -14,8 +14,7 @@ typedef struct summary {
     uint64_t events;
     const target_kind_t *target;
     const char *fs;          /**< whose promises the crashes went by */
-    bool engine;             /**< the bundled engine's crash states, not another target's */
-    const site_map_t *sites; /**< of writes; NULL: those of the engine, or of SQLite */
+    const site_map_t *sites; /**< of writes; NULL: those of the engine */
     double seconds;
     uint64_t records_lost; /**< for want of room */
     canaries_t canaries;   /**< n = 0: nobody asked for them */

@@ -428,7 +428,7 @@ static void test_sites_of_single_writes(void **state)
 {
     reading_t *r = *state;
     const path_set_t lock = {.patterns = {"engine.lock"}, .n = 1};
-    site_map_t map = {.paths = {.n = 0}};
+    site_map_t map = {.n = 0};
     write_sites_t writes;
     err_sink_t err = {.msg = ""};
     assert_true(site_map_add(&map, "data_page=ib_*"));
@@ -448,6 +448,21 @@ static void test_sites_of_single_writes(void **state)
     assert_true(site_map_has(&map, SITE_UNDO_PAGE));
     assert_false(site_map_has(&map, SITE_REDO));
     write_sites_free(&writes);
+}
+
+/** The first pattern that matches says it, and one with @N only of writes that begin in the first N bytes. */
+static void test_sites_by_place(void **state)
+{
+    site_map_t map = {.n = 0};
+    (void)state;
+    assert_true(site_map_add(&map, "checkpoint_header=*-wal@32"));
+    assert_true(site_map_add(&map, "redo=*-wal"));
+    assert_true(site_map_add(&map, "page0=me@home"));
+    assert_int_equal(site_map_find(&map, "a/main.db-wal", 31), SITE_CHECKPOINT_HEADER);
+    assert_int_equal(site_map_find(&map, "a/main.db-wal", 32), SITE_REDO);
+    assert_int_equal(site_map_find(&map, "me@home", 1 << 20), SITE_PAGE0);
+    assert_int_equal(site_map_find(&map, "me", 0), SITE_OTHER);
+    assert_false(site_map_add(&map, "nosite=x"));
 }
 
 static void test_wrong_sites(void **state)
@@ -514,6 +529,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_truncation_by_open, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dirs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sites_of_single_writes, setup, teardown),
+        cmocka_unit_test(test_sites_by_place),
         cmocka_unit_test(test_wrong_sites),
         cmocka_unit_test(test_many_sites),
         cmocka_unit_test(test_refused),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tornpage.faults.preload import preload_path
 from tornpage.live.admission import own_work
 from tornpage.live.recording import recorded_run
 from tornpage.oracle.observed import ObservedOracle, observed_state
@@ -17,9 +15,8 @@ from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.prefixes import prefixes_of
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope, explore
-from tornpage.targets.registry import explorer_path, make_target
-from tornpage.targets.sqlite.target import SqliteTarget
-from tornpage.targets.target import Command
+from tornpage.targets.command.target import CommandTarget
+from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import CensusError
 from tornpage.vocabulary.paths import ROOT
 from tornpage.workloads.workload import generate
@@ -27,7 +24,8 @@ from tornpage.workloads.workload import generate
 PROGRAM = """
 import json, pathlib, sqlite3, sys
 from tornpage_mark import Refused, ack, issue, ready, serve
-from tornpage.targets.sqlite import driver, image
+import sqlite_reader as image
+from tornpage.targets.sqlite import driver
 from tornpage.workloads.parse import parse_script
 
 def texts(state):
@@ -77,7 +75,7 @@ ignore = ["*-shm"]
 sites = {{ redo = "*-wal", data_page = "main.db" }}
 long_lived = true
 [env]
-PYTHONPATH = "{ROOT / "harness"}:{ROOT / "marking"}"
+PYTHONPATH = "{ROOT / "harness"}:{ROOT / "marking"}:{ROOT / "tests" / "py"}"
 [commands]
 run = "{sys.executable} sqlite.py load {{dir}} script {level}"
 recover = "{sys.executable} sqlite.py recover"
@@ -87,24 +85,20 @@ recover = "{sys.executable} sqlite.py recover"
     return file
 
 
-class _SameSites(SqliteTarget):
-    """SQLite with the sites of the target file, by which states are chosen and counted."""
-
-    def __init__(self, build: Path) -> None:
-        super().__init__(preload_path(build), explorer_path(build))
-
-    def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
-        """With --site."""
-        command = super().explore_command(trace, allowed, options)
-        sites = ("--site", "redo=*-wal", "--site", "data_page=main.db")
-        return replace(command, argv=(*command.argv, *sites))
+def with_sites_of(observed: CommandTarget, build: Path) -> CommandTarget:
+    """SQLite under the model, with the sites of that target, by which states are chosen and counted."""
+    model = make_target("sqlite", build)
+    assert isinstance(model, CommandTarget)
+    model.file = model.file.model_copy(update={"sites": observed.file.sites})
+    return model
 
 
 @pytest.mark.parametrize(("level", "found"), [("full", set()), ("normal", {"1"}), ("off", {"1"})])
 def test_both_oracles_judge_alike(level: str, found: set[str], build: Path, tmp_path: Path) -> None:
     """Of one recording: each finds the same invariants broken, in the same number of images."""
     observed = make_target(str(target_file(tmp_path, level)), build)
-    model = _SameSites(build)
+    assert isinstance(observed, CommandTarget)
+    model = with_sites_of(observed, build)
     spec = own_work(observed)
     with recorded_run(spec, observed, tmp_path) as recording:
         some = (recording.events // 2, recording.events // 2 + 250)

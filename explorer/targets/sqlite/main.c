@@ -1,91 +1,94 @@
-/* verify_sqlite DIR...: what the verifier says of each directory, one JSON object per line, in the form of
-`python -m tornpage.targets.sqlite.image`. A directory's files are changed by the recovery. Exit codes: 0 ok, 1 findings,
-3 refused; the highest of all directories. Without a DIR they come as lines of standard input, each opened and closed as an application
-does it: what recovery writes then is what a user's would. */
+/* verify_sqlite: the recover program of the target sqlite (docs/TARGETS.md). A directory per line of standard input, whose
+files the recovery changes; one JSON object per line for each: what the verifier says, and which logs the crash had left. */
 #include <inttypes.h>
 #include <jansson.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "explorer/targets/sqlite/verify_sqlite.h"
 
-static json_t *hash_json(uint64_t hash)
+/** SQLite's words, quoted. */
+static void print_text(const char *text)
 {
-    return json_sprintf("%016" PRIx64, hash);
+    json_t *string = json_string(text);
+    char *quoted = string != NULL ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+    printf("%s", quoted != NULL ? quoted : "\"no text\"");
+    free(quoted);
+    json_decref(string);
 }
 
-static json_t *report_json(const check_report_t *report)
+/** Names have passed sq_schema_read(): there is nothing to quote in them. */
+static void print_table(const check_table_t *table)
 {
-    json_t *findings = json_array();
+    printf("{\"name\":\"%s\",\"rows\":%" PRIu64 ",\"hash\":\"%016" PRIx64 "\",\"indexes\":[",
+           table->name, table->rows, table->hash);
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
+        const check_index_t *index = &table->indexes[i];
+        printf("%s{\"name\":\"%s\",\"entries\":%" PRIu64 ",\"hash\":\"%016" PRIx64 "\"}",
+               i > 0 ? "," : "", index->name, index->entries, index->hash);
+    }
+    printf("]}");
+}
+
+static void print_report(const check_report_t *report)
+{
+    printf("{\"needs_recovery\":false,\"findings\":[");
     for (uint64_t i = 0; i < report->n_findings && i < CHECK_FINDINGS_MAX; i++) {
         const check_finding_t *finding = &report->findings[i];
-        json_array_append_new(findings, json_pack("{s:i, s:s, s:n, s:s}", "invariant",
-                                                  (int)finding->invariant, "path", finding->path,
-                                                  "page", "what", finding->what));
+        printf("%s{\"invariant\":%" PRIu32 ",\"path\":\"%s\",\"page\":null,\"what\":",
+               i > 0 ? "," : "", finding->invariant, finding->path);
+        print_text(finding->what);
+        printf("}");
     }
-    json_t *tables = json_array();
+    printf("],\"tables\":[");
     for (uint32_t i = 0; i < report->n_tables; i++) {
-        const check_table_t *table = &report->tables[i];
-        json_t *indexes = json_array();
-        for (uint32_t j = 0; j < table->n_indexes; j++) {
-            const check_index_t *index = &table->indexes[j];
-            json_array_append_new(indexes, json_pack("{s:s, s:I, s:o}", "name", index->name,
-                                                     "entries", (json_int_t)index->entries, "hash",
-                                                     hash_json(index->hash)));
-        }
-        json_array_append_new(tables, json_pack("{s:s, s:I, s:o, s:o}", "name", table->name, "rows",
-                                                (json_int_t)table->rows, "hash",
-                                                hash_json(table->hash), "indexes", indexes));
+        printf("%s", i > 0 ? "," : "");
+        print_table(&report->tables[i]);
     }
-    return json_pack("{s:b, s:o, s:o}", "needs_recovery", 0, "findings", findings, "tables",
-                     tables);
+    printf("]}");
 }
 
-static int verify_one(const verifier_t *verifier, const char *dir)
+/** 1: there is something in the log of this name. */
+static int has_left(const char *dir, const char *log)
+{
+    char path[4096];
+    struct stat found;
+    int len = snprintf(path, sizeof(path), "%s/main.db-%s", dir, log);
+    return len > 0 && (size_t)len < sizeof(path) && stat(path, &found) == 0 && found.st_size > 0;
+}
+
+static void verify(const char *dir)
 {
     check_report_t report;
     err_sink_t sink = {.msg = ""};
-    dberr_t err = verifier->run(verifier->self, dir, &report, &sink);
-    int code = 3;
-    json_t *answer;
-    if (err == DB_SUCCESS) {
-        code = report.n_findings > 0 ? 1 : 0;
-        answer = json_pack("{s:b, s:o}", "ok", 1, "check", report_json(&report));
+    int journal = has_left(dir, "journal");
+    int wal = has_left(dir, "wal");
+    if (verify_sqlite.run(verify_sqlite.self, dir, &report, &sink) == DB_SUCCESS) {
+        printf("{\"ok\":true,\"counters\":{\"journal\":%d,\"wal\":%d},\"check\":", journal, wal);
+        print_report(&report);
         check_report_free(&report);
     } else {
-        answer = json_pack("{s:b, s:s, s:s}", "ok", 0, "error", err_name(err), "message", sink.msg);
+        printf("{\"ok\":false,\"message\":");
+        print_text(sink.msg);
     }
-    char *text = answer != NULL ? json_dumps(answer, JSON_COMPACT) : NULL;
-    printf("%s\n", text != NULL ? text : "{}");
-    free(text);
-    json_decref(answer);
-    return code;
+    printf("}\n");
+    (void)fflush(stdout);
 }
 
-/** One line per directory on standard input. */
-static int verify_lines(void)
+int main(void)
 {
+    /* Each database has a cache of the same size: its memory stays with the process. */
+    (void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    (void)mallopt(M_MMAP_THRESHOLD, 64 << 20);
     char *line = NULL;
     size_t room = 0;
     ssize_t len;
     while ((len = getline(&line, &room, stdin)) > 0) {
         line[len - (line[len - 1] == '\n')] = '\0';
-        (void)verify_one(&verify_sqlite_application, line);
-        (void)fflush(stdout);
+        verify(line);
     }
     free(line);
     return 0;
-}
-
-int main(int argc, char **argv)
-{
-    if (argc < 2) {
-        return verify_lines();
-    }
-    int worst = 0;
-    for (int i = 1; i < argc; i++) {
-        int code = verify_one(&verify_sqlite, argv[i]);
-        worst = code > worst ? code : worst;
-    }
-    return worst;
 }

@@ -1,4 +1,4 @@
-/* The schema of a database that the driver made: harness/tornpage/targets/sqlite/schema.py in C.
+/* Reads the schema of a database that the driver made, as harness/tornpage/targets/sqlite/schema.py tells.
 
 Above SQLite's API only. Rules:
  1. A name goes into a query only after it was seen to consist of letters, digits and _ (an index's: @ too).

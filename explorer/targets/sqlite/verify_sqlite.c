@@ -1,5 +1,4 @@
-/* Recovers, checks and digests one crashed SQLite database: what harness/tornpage/targets/sqlite/image.py does, made
-for thousands of states per second.
+/* Recovers, checks and digests one crashed SQLite database, thousands of times per second.
 
 On top of sqlite_schema.c and sqlite_digest.c. Rules:
  1. Opening is recovery: SQLite rolls a hot journal back, or reads the log. Nothing is done to help it.
@@ -7,7 +6,7 @@ On top of sqlite_schema.c and sqlite_digest.c. Rules:
  3. What SQLite reports as damage is a refusal in its own words; lines of integrity_check are findings.
  4. The connection locks exclusively, so that the log's index is in private memory and not in a -shm file, and
     leaves the log where it is when it closes: neither changes what recovery reads. Where what recovery writes is
-    recorded, it does none of this.
+    recorded (TORNPAGE_TRACE, faults/README.md), it does none of this: that is what a user's program would write.
  5. The work on one image is bounded, whatever its bytes say. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -156,7 +155,7 @@ static dberr_t digest(sq_t *sq, check_report_t *report)
     return err == DB_SUCCESS ? counts_check(sq, report) : err;
 }
 
-static dberr_t verify_open(sq_t *sq, const char *dir, bool as_application, uint32_t *calls)
+static dberr_t verify_open(sq_t *sq, const char *dir, uint32_t *calls)
 {
     char path[4096];
     int len = snprintf(path, sizeof(path), "%s/main.db", dir);
@@ -173,7 +172,7 @@ static dberr_t verify_open(sq_t *sq, const char *dir, bool as_application, uint3
     (void)sqlite3_db_config(sq->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 1200, 400);
     sqlite3_extended_result_codes(sq->db, 1);
     sqlite3_progress_handler(sq->db, STEPS_PER_CALL, progress, calls);
-    if (as_application) {
+    if (getenv("TORNPAGE_TRACE") != NULL) {
         return DB_SUCCESS;
     }
     sqlite3_db_config(sq->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
@@ -188,10 +187,11 @@ static dberr_t verify_open(sq_t *sq, const char *dir, bool as_application, uint3
 static dberr_t verify_run(void *self, const char *dir, check_report_t *report, err_sink_t *err)
 {
     uint32_t calls = 0;
+    (void)self;
     err_sink_t sink = {.msg = ""};
     sq_t sq = {.db = NULL, .err = &sink};
     *report = (check_report_t){.needs_recovery = false};
-    dberr_t status = verify_open(&sq, dir, self != NULL, &calls);
+    dberr_t status = verify_open(&sq, dir, &calls);
     if (status == DB_SUCCESS) {
         status = integrity_check(&sq, report);
     }
@@ -207,14 +207,6 @@ static dberr_t verify_run(void *self, const char *dir, check_report_t *report, e
     }
     return status;
 }
-
-static const bool AS_APPLICATION = true;
-
-const verifier_t verify_sqlite_application = {
-    .name = "sqlite",
-    .self = (void *)(uintptr_t)&AS_APPLICATION,
-    .run = verify_run,
-};
 
 const verifier_t verify_sqlite = {
     .name = "sqlite",

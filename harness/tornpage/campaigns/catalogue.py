@@ -15,6 +15,7 @@ from tornpage.targets.registry import (
     TARGET_FILE,
     TARGETS,
     explorer_path,
+    family_of,
     make_target,
     target_names,
 )
@@ -51,9 +52,9 @@ def _campaigns(paths: Paths) -> list[Item]:
 
 
 def _campaign(path: Path, folder: Path) -> Item:
-    """A file NAME-TARGET.toml is the campaign NAME of that target."""
+    """A file NAME-TARGET.toml is the campaign NAME of that target, where it has campaigns of its own."""
     name, _, target = path.stem.rpartition("-")
-    if target not in (*TARGETS, TARGET_FILE):
+    if target != TARGET_FILE and (target not in target_names() or family_of(target) != target):
         name, target = path.stem, DEFAULT_TARGET
     campaign = load_campaign(name, folder, target)
     facts = {"target": target, "crash model": campaign.crash_model}

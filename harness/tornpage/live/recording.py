@@ -87,7 +87,7 @@ def _path_told(trace: Trace, data: Path) -> Path | None:
 
 def _write_sites_of(run: UndisturbedRun, target: Target) -> str:
     """What the explorer is told of single writes, a line each: of a target file whose bytes we decode. It has
-    patterns of paths for those of others, and knows the engine's and SQLite's itself."""
+    patterns of paths for those of others, and knows the engine's itself."""
     if not {Capability.OBSERVED, Capability.RULES} <= target.capabilities:
         return ""
     writes = list_writes(target, run.trace, run.setting.page_size)

@@ -10,9 +10,9 @@ from typing import cast
 
 from tornpage.faults.limits import require_limits
 from tornpage.faults.preload import preload_path
+from tornpage.targets.command.file import load_target_file
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.engine.target import EngineTarget
-from tornpage.targets.sqlite.target import SqliteTarget
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
 
@@ -46,7 +46,6 @@ TARGETS: dict[str, Callable[[Path], Target]] = {
     "engine": lambda build: EngineTarget(
         build / "engine" / "engine", preload_path(build), explorer_path(build)
     ),
-    "sqlite": lambda build: SqliteTarget(preload_path(build), explorer_path(build)),
 }
 """Known targets: name -> constructor that takes the build folder."""
 
@@ -80,8 +79,13 @@ def identity_of(target: Target) -> str:
 
 
 def family_of(name: str) -> str:
-    """Whose campaigns it has: all target files share theirs."""
-    return TARGET_FILE if is_target_file(name) or _file_of(name) is not None else name
+    """Whose campaigns it has: all target files share theirs, but for one whose target runs scripts: its own
+    name. ConfigError."""
+    file = Path(name) if is_target_file(name) else _file_of(name)
+    if file is None:
+        return name
+    found = load_target_file(file)
+    return TARGET_FILE if found.oracle == "observed" else found.name
 
 
 def target_names() -> list[str]:

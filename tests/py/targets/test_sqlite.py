@@ -7,14 +7,14 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from sqlite_reader import examine, read_shapes
 
 from tornpage.faults.process import ChildResult
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.state import read_tables
-from tornpage.targets.sqlite.driver import Driver, check_script
-from tornpage.targets.sqlite.image import DATABASE, examine
-from tornpage.targets.sqlite.schema import read_shapes
-from tornpage.targets.sqlite.target import PROMISES, SqliteTarget, promise_of
+from tornpage.targets.registry import family_of, make_target
+from tornpage.targets.sqlite.driver import DATABASE, Driver, check_script
+from tornpage.targets.target import Capability
 from tornpage.vocabulary.errors import ConfigError, WorkloadError
 from tornpage.vocabulary.model import Site, Violation
 from tornpage.workloads.parse import parse_script
@@ -225,7 +225,7 @@ def test_schema_tells_the_script_again(tmp_path: Path) -> None:
     assert (u.name, u.primary) == ("u", ("k", "n"))
 
 
-TARGET = SqliteTarget(Path("/b/preload.so"), Path("/b/explorer"))
+TARGET = make_target("sqlite", Path("/b"), ready=False)
 
 
 def child(code: int | None, stdout: str = "", stderr: str = "", signal: int = 0) -> ChildResult:
@@ -234,17 +234,30 @@ def child(code: int | None, stdout: str = "", stderr: str = "", signal: int = 0)
 
 
 def test_commands_check_their_options() -> None:
-    """Options become arguments; unknown ones are the user's error."""
-    command = TARGET.run_command(Path("/d"), Path("/s"), {"journal_mode": "delete"})
-    assert command.argv[-4:] == (
-        "tornpage.targets.sqlite.driver",
-        "/d",
-        "/s",
-        "--journal-mode=delete",
+    """Options become arguments, numbers are free; unknown ones are the user's error."""
+    options = {"journal_mode": "delete", "cache_size": "77"}
+    command = TARGET.run_command(Path("/d"), Path("/s"), options)
+    told = command.argv[command.argv.index("tornpage.targets.sqlite.driver") :]
+    assert told[1:] == (
+        *("/d", "/s", "--journal-mode=delete", "--synchronous=full", "--page-size=4096"),
+        *("--cache-size=77", "--wal-autocheckpoint=1000"),
     )
-    for options in ({"journal_mode": "truncate"}, {"synchronous": "on"}, {"doublewrite": "off"}):
-        with pytest.raises(ConfigError, match="known"):
-            TARGET.run_command(Path("/d"), Path("/s"), options)
+    wrong = {
+        "journal_mode": "truncate",
+        "synchronous": "on",
+        "cache_size": "x",
+        "doublewrite": "off",
+    }
+    for name, value in wrong.items():
+        with pytest.raises(ConfigError, match=name):
+            TARGET.run_command(Path("/d"), Path("/s"), {name: value})
+
+
+def test_the_model_is_its_oracle() -> None:
+    """It runs scripts, always with the same writes, and has campaigns of its own."""
+    assert TARGET.capabilities == {Capability.ACKS, Capability.DETERMINISTIC, Capability.EXPLORE}
+    assert (family_of("sqlite"), family_of("sqlite-modes")) == ("sqlite", "command")
+    assert TARGET.parse_run(child(0, '{"ok": true, "failed": [], "status": {"page_size": 512}}')).ok
 
 
 def test_recovery_answers() -> None:
@@ -256,18 +269,22 @@ def test_recovery_answers() -> None:
         ],
         "tables": [],
     }
-    left = {"journal_bytes": 0, "wal_bytes": 32}
-    answer = TARGET.parse_recovery(
-        child(1, json.dumps({"ok": True, "status": left, "check": check}))
-    )
+    left = {"journal": 0, "wal": 1}
+    whole = {"ok": True, "counters": left, "check": check}
+    answer = TARGET.parse_recovery(child(0, json.dumps(whole) + "\n"))
     assert (answer.ok, answer.state, answer.recovered) == (True, {}, True)
     assert answer.findings == (Violation(11, "Page 9 is never used", path="main.db"),)
-    assert answer.counters == {"journal": 0, "wal": 1}
-    refusal = {"ok": False, "error": "SQLITE_CORRUPT", "message": "malformed"}
-    answer = TARGET.parse_recovery(child(3, json.dumps(refusal)))
+    assert answer.counters == left
+    nothing = json.dumps(whole | {"counters": {"journal": 0, "wal": 0}})
+    assert TARGET.parse_recovery(child(0, nothing + "\n")).recovered is False
+    refusal = {"ok": False, "message": "malformed"}
+    answer = TARGET.parse_recovery(child(0, json.dumps(refusal) + "\n"))
     assert (answer.ok, answer.refused, answer.message) == (False, True, "malformed")
-    for result in (child(None, signal=11), child(0, "{}"), child(1, "", "Traceback")):
-        assert not TARGET.parse_recovery(result).refused
+    texts = {"ok": True, "counters": left, "state": {}}
+    wrong = ("{}\n", json.dumps(texts) + "\n", json.dumps({"ok": True, "check": check}) + "\n")
+    for result in (child(None, signal=11), *(child(0, text) for text in wrong)):
+        answer = TARGET.parse_recovery(result)
+        assert not answer.ok and not answer.refused
 
 
 @pytest.mark.parametrize(
@@ -284,12 +301,6 @@ def test_recovery_answers() -> None:
 def test_sites(file: str, offset: int, site: Site | None) -> None:
     """By file; the shared memory file is no part of an image."""
     assert TARGET.site_of(file, offset, None, 4096) is site
-
-
-def test_durable_implies_consistent() -> None:
-    """The promises make sense, and the default one is the full one of WAL."""
-    assert all(promise.consistent for promise in PROMISES.values() if promise.durable)
-    assert promise_of({}).durable
 
 
 def test_skipped_statements_are_acknowledged(tmp_path: Path) -> None:

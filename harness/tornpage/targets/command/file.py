@@ -19,6 +19,7 @@ from tornpage.vocabulary.model import Site
 __all__ = [
     "DIR",
     "LINES",
+    "SCRIPT",
     "Choice",
     "Commands",
     "Fetch",
@@ -32,7 +33,10 @@ ALIKE = 0.75
 """From there on a word in braces is one of ours, mistyped; what a shell or awk has in braces is not."""
 DIR = "{dir}"
 LINES = "{lines}"
-OURS = frozenset({"dir", "lines", "python", "fetched", FS})
+SCRIPT = "{script}"
+NUMBER = "number"
+"""Among the values of an option: any whole number too."""
+OURS = frozenset({"dir", "lines", "script", "python", "fetched", "programs", FS})
 """Words in braces that are no option of the store."""
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
@@ -83,9 +87,13 @@ class Choice(BaseModel):
     model_config = _STRICT
 
     values: Annotated[list[str], Field(min_length=1)]
-    """What can be chosen; the first is the default."""
+    """What can be chosen; the first is the default. `number` stands for any whole number."""
     what: str
     """What it is, in a few words."""
+
+    def takes(self, value: str) -> bool:
+        """Whether it can be chosen."""
+        return value in self.values or (NUMBER in self.values and value.isdecimal())
 
 
 class Fetch(BaseModel):
@@ -140,13 +148,20 @@ class TargetFile(BaseModel):
     """What the files hold, where Tornpage can decode it: then each write is named by its contents, and the
     rules on bytes are judged, with `doublewrite` as the option that switches some of them off."""
     sites: dict[Site, str | list[str]] = {}
-    """What the writes to files are for, by pattern: names of `tornpage list sites`. The log as `redo` is cut
-    at each of its sectors. Anything else counts as `other`."""
+    """What the writes to files are for, by pattern: names of `tornpage list sites`; `PATTERN@N`: those that
+    begin in the first N bytes of the file. The first pattern that matches says it. The log as `redo` is
+    cut at each of its sectors. Anything else counts as `other`."""
     fs: str | Annotated[list[str], Field(min_length=1)] = DEFAULT_FS
     """On what file system power is lost: a name of `tornpage list fs`, which says what each promises. A list:
     one after the other."""
-    oracle: Literal["observed"] = "observed"
-    """Which states a crash may leave: those that the undisturbed run has shown."""
+    oracle: Literal["observed", "model"] = "observed"
+    """Which states a crash may leave. `observed`: those that the undisturbed run has shown. `model`: those of
+    Tornpage's own model, for a program that runs its scripts, always with the same writes; run takes the
+    path of one as `{script}` and prints what `engine run --json` does, and recover answers with digests
+    (`check`)."""
+    counters: list[str] = []
+    """What the `counters` of recover's answers count, for claims of campaigns. Where all are 0 the crash
+    had left nothing to recover."""
     long_lived: bool = False
     """One recover process answers for many folders, a line each, and keeps nothing of one for the next.
     Without it there is a process for each."""
@@ -203,16 +218,13 @@ class TargetFile(BaseModel):
     def values(self, chosen: Mapping[str, str]) -> dict[str, str]:
         """Every option of the store with its value. Raises ValueError naming what is wrong with a choice."""
         for name, value in chosen.items():
-            known = self._choices(name)
-            if value not in known:
-                raise ValueError(f"{name}={value}: {' or '.join(known)}")
+            if name not in self.options:
+                known = ", ".join([FS, *self.options])
+                raise ValueError(f"no option {name!r} (known: {known})")
+            choice = self.options[name]
+            if not choice.takes(value):
+                raise ValueError(f"{name}={value}: {' or '.join(choice.values)}")
         return {name: chosen.get(name, choice.values[0]) for name, choice in self.options.items()}
-
-    def _choices(self, name: str) -> list[str]:
-        if name not in self.options:
-            known = ", ".join([FS, *self.options])
-            raise ValueError(f"no option {name!r} (known: {known})")
-        return self.options[name].values
 
     @model_validator(mode="after")
     def _options_are_used(self) -> TargetFile:
@@ -240,6 +252,12 @@ class TargetFile(BaseModel):
     def _lines_are_for_run(self) -> TargetFile:
         if bool(self.lines) != (LINES in self.commands.run):
             raise ValueError(f"lines and {LINES} in commands.run belong together")
+        return self
+
+    @model_validator(mode="after")
+    def _script_is_for_run(self) -> TargetFile:
+        if (self.oracle == "model") != (SCRIPT in self.commands.run):
+            raise ValueError(f'oracle = "model" and {SCRIPT} in commands.run belong together')
         return self
 
     @model_validator(mode="after")

@@ -1,9 +1,10 @@
-"""A store that nobody here wrote, behind the commands of its target file."""
+"""A store behind the commands of its target file."""
 
 from __future__ import annotations
 
 import fnmatch
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -20,8 +21,14 @@ from tornpage.faults.process import ChildResult, why_not_run
 from tornpage.oracle.observed import observed_state
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
-from tornpage.oracle.state import State
-from tornpage.targets.command.file import DIR, LINES, TargetFile, load_target_file
+from tornpage.oracle.state import State, read_tables
+from tornpage.targets.command.file import (
+    DIR,
+    LINES,
+    SCRIPT,
+    TargetFile,
+    load_target_file,
+)
 from tornpage.targets.filesystems import fs_arguments, fs_option, require_fs, without_fs
 from tornpage.targets.innodb.sites import SITES, site_of_write
 from tornpage.targets.option import FS, TargetOption
@@ -31,6 +38,8 @@ from tornpage.targets.target import (
     RecoveryAnswer,
     RunAnswer,
     last_object,
+    read_findings,
+    read_run,
     require_built,
 )
 from tornpage.vocabulary.errors import CensusError, ConfigError, TargetError
@@ -53,6 +62,8 @@ ASK = 'cd "$1" && dir=$2 && shift 2 && exec "$@" <<END\n$dir\nEND\n'
 FINDING_INVARIANT = 6
 """Of what a recovery reports about its own structures, if it names no other."""
 LINE_SHOWN = 60
+FIRST_BYTES = re.compile(r"(.*)@(\d+)")
+"""A pattern of sites, and of how many bytes at the beginning of a file."""
 NAME_MAX = 1024
 """A word that is longer names no file."""
 PAGE_SIZE = 4096
@@ -60,9 +71,8 @@ PAGE_SIZE = 4096
 
 
 class CommandTarget:
-    """A target file: its commands make the work, and its states are observed."""
-
-    counters: frozenset[str] = frozenset()
+    """A target file: its commands make the work and its states are observed; or they run scripts, and the
+    model judges."""
 
     def __init__(self, path: Path, preload: Path, explorer: Path, name: str = "") -> None:
         """path: of the target file; preload, explorer: absolute paths of the built files; name: by which it
@@ -78,13 +88,18 @@ class CommandTarget:
             {FS: self.file.file_systems()} if len(self.file.file_systems()) > 1 else {}
         )
         self.lines = self.path.parent / self.file.lines if self.file.lines else None
+        self.counters = frozenset(self.file.counters)
         self.sites = frozenset({*self.file.sites, Site.OTHER, *(SITES if self.file.format else ())})
         own = {Capability.RULES} if self.file.format else set()
-        self.capabilities = frozenset(
-            {Capability.ACKS, Capability.EXPLORE, Capability.OBSERVED, *own}
-        )
+        oracle = Capability.OBSERVED if self.is_observed else Capability.DETERMINISTIC
+        self.capabilities = frozenset({Capability.ACKS, Capability.EXPLORE, oracle, *own})
         self.preload = preload
         self.explorer = explorer
+
+    @property
+    def is_observed(self) -> bool:
+        """Its states are the oracle; else the model is."""
+        return self.file.oracle == "observed"
 
     def check_ready(self) -> None:
         """Raises TargetError if something of ours is not built, ConfigError if a command has no program."""
@@ -136,12 +151,17 @@ class CommandTarget:
         return self._filled(shlex.split(getattr(self.file.commands, key)), options)
 
     def _filled(self, words: list[str], options: Mapping[str, str]) -> list[str]:
-        """With this Python, what was fetched and the options of the store in place of their names."""
+        """With this Python, what was fetched, the folder of our own programs and the options of the store in
+        place of their names."""
         try:
             values = self.file.values(without_fs(self.explorer, options))
         except ValueError as error:
             raise ConfigError(f"target {self.file.name}: {error}") from error
-        values |= {"python": sys.executable, "fetched": str(fetched_folder(self.file.name))}
+        values |= {
+            "python": sys.executable,
+            "fetched": str(fetched_folder(self.file.name)),
+            "programs": str(self.explorer.parent.parent),
+        }
         for name, value in values.items():
             words = [word.replace(f"{{{name}}}", value) for word in words]
         return words
@@ -234,9 +254,8 @@ class CommandTarget:
     ) -> Command:
         """The command `run`."""
         command = _in_folder(self._command(RUN, "run", options), data)
-        return replace(
-            command, argv=tuple(word.replace(LINES, str(script)) for word in command.argv)
-        )
+        words = (word.replace(LINES, str(script)) for word in command.argv)
+        return replace(command, argv=tuple(word.replace(SCRIPT, str(script)) for word in words))
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
         """The command `recover` with one line to read."""
@@ -295,7 +314,10 @@ class CommandTarget:
         """Nothing: nobody knows its log."""
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
-        """The states that it has told, by number of the statement; if it was killed, as far as it got."""
+        """The states that it has told, by number of the statement; if it was killed, as far as it got. Of
+        scripts, what our own drivers say."""
+        if not self.is_observed:
+            return read_run(child)
         message = "" if child.exit_code == 0 else child.describe()
         told: dict[int, State] = {}
         for number, line in enumerate(child.stdout.decode("utf-8", "replace").splitlines(), 1):
@@ -327,14 +349,27 @@ class CommandTarget:
         if data.get("ok") is False and isinstance(data.get("message"), str):
             return RecoveryAnswer(False, refused=True, message=data["message"])
         try:
-            state = observed_state(data.get("state"))
-            findings = tuple(_finding(item) for item in data.get("findings", []))
+            state, findings = self._read_check(data)
+            counters = {name: int(data["counters"][name]) for name in sorted(self.counters)}
         except (ValueError, TypeError, KeyError) as error:
             what = f"recover gave no answer of the right form: {error}"
             return RecoveryAnswer(False, message=what)
         if data.get("ok") is not True:
             return RecoveryAnswer(False, message="recover's answer has no `ok`")
-        return RecoveryAnswer(ok=True, state=state, findings=findings, recovered=True)
+        return RecoveryAnswer(
+            ok=True,
+            state=state,
+            findings=findings,
+            counters=counters,
+            recovered=any(counters.values()) or not self.counters,
+        )
+
+    def _read_check(self, data: Mapping[str, Any]) -> tuple[State, tuple[Violation, ...]]:
+        """ValueError, TypeError, KeyError."""
+        if not self.is_observed:
+            return read_tables(data["check"]["tables"]), read_findings(data["check"])
+        findings = (_finding(item) for item in data.get("findings", []))
+        return observed_state(data.get("state")), tuple(findings)
 
     def site_of(
         self,
@@ -351,7 +386,10 @@ class CommandTarget:
         if known is not None:
             return known
         for site, pattern in self.file.site_patterns():
-            if fnmatch.fnmatchcase(file, pattern):
+            place = FIRST_BYTES.fullmatch(pattern)
+            if place is not None and offset >= int(place[2]):
+                continue
+            if fnmatch.fnmatchcase(file, place[1] if place is not None else pattern):
                 return site
         return Site.OTHER
 

@@ -27,8 +27,6 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tornpage.targets.sqlite.image import DATABASE
-from tornpage.targets.sqlite.options import OPTIONS
 from tornpage.targets.sqlite.schema import (
     check_name,
     create_index_sql,
@@ -39,7 +37,9 @@ from tornpage.vocabulary.errors import TornpageError, WorkloadError
 from tornpage.workloads.parse import parse_script
 from tornpage.workloads.script import AUTOCOMMIT, Script, Statement, Value, Verb
 
-__all__ = ["Driver", "check_script", "main"]
+__all__ = ["DATABASE", "Driver", "check_script", "main"]
+
+DATABASE = "main.db"
 
 EXIT_USAGE = 2
 EXIT_FATAL = 4
@@ -321,7 +321,10 @@ def _where(key: Mapping[str, Value]) -> tuple[str, list[int | str | None]]:
 
 def _seed_random_numbers() -> None:
     """Without this the bytes written differ from run to run, and no trial equals its census."""
-    library = ctypes.CDLL(_sqlite3.__file__)
+    file = getattr(_sqlite3, "__file__", None)
+    if file is None:
+        raise TornpageError("this Python's _sqlite3 is no shared module: SQLite cannot be seeded")
+    library = ctypes.CDLL(file)
     library.sqlite3_test_control(PRNG_SEED, ctypes.c_int(SEED), None)
 
 
@@ -379,14 +382,11 @@ def _parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="sqlite_driver", allow_abbrev=False)
     parser.add_argument("directory", type=Path)
     parser.add_argument("script", type=Path)
-    for option in OPTIONS:
-        parser.add_argument(
-            f"--{option.name.replace('_', '-')}",
-            choices=option.choices or None,
-            type=str if option.choices else int,
-            default=option.default,
-            help=option.what,
-        )
+    parser.add_argument("--journal-mode", default="wal")
+    parser.add_argument("--synchronous", default="full")
+    parser.add_argument("--page-size", type=int, default=4096)
+    parser.add_argument("--cache-size", type=int, default=0, help="pages; 0: SQLite's own choice")
+    parser.add_argument("--wal-autocheckpoint", type=int, default=1000)
     return parser.parse_args(argv)
 
 
@@ -396,10 +396,10 @@ def main(argv: list[str]) -> int:
     try:
         script = parse_script(arguments.script.read_text("ascii"))
         check_script(script)
+        _seed_random_numbers()
     except (TornpageError, OSError, UnicodeDecodeError) as error:
         print(f"sqlite_driver: {error}", file=sys.stderr)
         return EXIT_USAGE
-    _seed_random_numbers()
     try:
         db = _open(arguments)
         failed = _run(db, script, _marker())
@@ -409,7 +409,7 @@ def main(argv: list[str]) -> int:
         name = getattr(error, "sqlite_errorname", "SQLITE_ERROR")
         print(f"sqlite_driver: {name}: {error}", file=sys.stderr)
         return EXIT_FATAL
-    status = {"page_size": int(arguments.page_size), "pages": pages}
+    status = {"page_size": arguments.page_size, "pages": pages}
     answer = {"ok": True, "statements": len(script.statements), "failed": failed, "status": status}
     print(json.dumps(answer))
     return 0

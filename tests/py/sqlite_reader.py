@@ -1,34 +1,27 @@
-"""Opens a SQLite database after a crash, which is its recovery, and tells what is in it.
-
-    python -m tornpage.targets.sqlite.image DIR
-
-prints one JSON object of the form of `engine recover --json --check` for DIR/main.db: integrity_check's
-lines as findings under our numbers, and the digest of every table and index by the oracle's definition.
-An index is read through itself, in its own order, so that its digest is of its own entries.
-
-Exit codes: 0 ok, 1 findings, 3 refused (SQLite's error name and message in the object). A missing or empty
-main.db is an empty database, as for every program that opens one. explorer/targets/sqlite is the same in C.
+"""Reads a SQLite database after a crash, in Python: what explorer/targets/sqlite does in C, written
+independently, so that each can be held against the other. An index is read through itself, in its own order.
 """
 
 from __future__ import annotations
 
-import json
+import re
 import sqlite3
-import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import xxhash
 
 from tornpage.oracle.state import State, TableDigest, names_hash, plain_tables
-from tornpage.targets.sqlite.schema import Shape, index_key_sql, quote, read_shapes
-from tornpage.workloads.script import IndexDef
+from tornpage.targets.sqlite.driver import DATABASE
+from tornpage.targets.sqlite.schema import quote
+from tornpage.workloads.script import Column, IndexDef
 
-__all__ = ["DATABASE", "examine", "read_state"]
+__all__ = ["Shape", "examine", "read_shapes", "read_state"]
 
-DATABASE = "main.db"
-EXIT_REFUSED = 3
+_CHAR = re.compile(r"CHAR\((\d+)\)")
+_KEY = re.compile(r'"(\w+)"|substr\("(\w+)",1,(\d+)\)')
 MASK64 = (1 << 64) - 1
 FINDINGS_MAX = 20
 
@@ -39,6 +32,65 @@ _INVARIANTS = (
     (9, ("depth differs",)),
 )
 """Which invariant a line of integrity_check is about, by what it contains; otherwise page shape, I6."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A table as the schema describes it. indexes: (definition, SQL name) pairs by name."""
+
+    name: str
+    columns: tuple[Column, ...]
+    primary: tuple[str, ...]
+    indexes: tuple[tuple[IndexDef, str], ...]
+
+    def width(self, column: str) -> int:
+        """Bytes of a CHAR column, 0 for BIGINT."""
+        return next(item.length for item in self.columns if item.name == column)
+
+
+def read_shapes(db: sqlite3.Connection) -> list[Shape]:
+    """All tables that the scripts made, by name. Raises ValueError when the schema has another shape."""
+    query = "SELECT name, sql FROM sqlite_schema WHERE type = ? AND tbl_name = ? ORDER BY name"
+    tables: list[Shape] = []
+    names = db.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+    ).fetchall()
+    for (table,) in names:
+        info = db.execute(f"PRAGMA table_info({quote(table)})").fetchall()
+        columns = tuple(Column(row[1], _width(table, row[2])) for row in info)
+        keys = sorted((row[5], row[1]) for row in info if row[5])
+        found = db.execute(query, ("index", table)).fetchall()
+        indexes = tuple((_index(name, sql), name) for name, sql in found if sql is not None)
+        by_name = sorted(indexes, key=lambda item: item[0].name)
+        tables.append(Shape(table, columns, tuple(name for _, name in keys), tuple(by_name)))
+    return tables
+
+
+def _width(table: str, declared: str) -> int:
+    if declared == "INTEGER":
+        return 0
+    match = _CHAR.fullmatch(declared)
+    if match is None:
+        raise ValueError(f"{table}: unexpected column type {declared!r}")
+    return int(match[1])
+
+
+def _index(sql_name: str, sql: str) -> IndexDef:
+    """The definition behind `CREATE [UNIQUE] INDEX "NAME@LINE" ON "TABLE"(KEYS)`, TABLE as it is now
+    called."""
+    keys = sql.partition(" ON ")[2].partition("(")[2].removesuffix(")")
+    columns = []
+    at = 0
+    while at < len(keys):
+        match = _KEY.match(keys, at)
+        if match is None:
+            raise ValueError(f"index {sql_name}: unexpected key {keys[at:]!r}")
+        columns.append((match[1] or match[2], int(match[3] or 0)))
+        at = match.end() + 1
+    if not columns:
+        raise ValueError(f"index {sql_name}: no keys in {sql!r}")
+    unique = sql.startswith("CREATE UNIQUE ")
+    return IndexDef(sql_name.partition("@")[0], tuple(columns), unique)
 
 
 def read_state(db: sqlite3.Connection) -> State:
@@ -63,10 +115,14 @@ def _read_table(db: sqlite3.Connection, shape: Shape) -> TableDigest:
 
 
 def _index_query(shape: Shape, index: IndexDef, sql_name: str) -> str:
-    keys = ", ".join(index_key_sql(column, length) for column, length in index.columns)
+    keys = ", ".join(_key_sql(column, length) for column, length in index.columns)
     primary = ", ".join(quote(name) for name in shape.primary)
     table = f"{quote(shape.name)} INDEXED BY {quote(sql_name)}"
     return f"SELECT {keys}, {primary} FROM {table} ORDER BY {keys}"
+
+
+def _key_sql(column: str, length: int) -> str:
+    return f"substr({quote(column)},1,{length})" if length else quote(column)
 
 
 def _widths(shape: Shape, index: IndexDef) -> list[int]:
@@ -96,8 +152,7 @@ def _encode(value: object, width: int) -> bytes:
 
 
 def examine(directory: Path) -> dict[str, Any]:
-    """Recovers by opening, checks, and closes cleanly. The object that the module's docstring tells of."""
-    found = _leftovers(directory)
+    """Recovers by opening, checks, and closes cleanly. An object as verify_sqlite answers with."""
     db = sqlite3.connect(directory / DATABASE, isolation_level=None)
     try:
         db.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
@@ -115,7 +170,7 @@ def examine(directory: Path) -> dict[str, Any]:
     finally:
         db.close()
     check = {"needs_recovery": False, "findings": findings, "tables": plain_tables(state)}
-    return {"ok": True, "status": found, "check": check}
+    return {"ok": True, "check": check}
 
 
 def _finding(line: str) -> dict[str, Any] | None:
@@ -137,25 +192,3 @@ def _count_findings(state: State) -> list[dict[str, Any]]:
         for index, entries, _ in indexes
         if entries != rows
     ]
-
-
-def _leftovers(directory: Path) -> dict[str, int]:
-    """What the crash has left to recover from, in bytes."""
-    journal = directory / f"{DATABASE}-journal"
-    wal = directory / f"{DATABASE}-wal"
-    journal_bytes = journal.stat().st_size if journal.exists() else 0
-    wal_bytes = wal.stat().st_size if wal.exists() else 0
-    return {"journal_bytes": journal_bytes, "wal_bytes": wal_bytes}
-
-
-def main() -> int:
-    """DIR on the command line, the object on standard output."""
-    answer = examine(Path(sys.argv[1]))
-    print(json.dumps(answer))
-    if not answer["ok"]:
-        return EXIT_REFUSED
-    return 1 if answer["check"]["findings"] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
