@@ -138,6 +138,18 @@ def test_python_in_documents_compiles(page: Path) -> None:
             tomllib.loads(block)
 
 
+# ---- tests ----
+
+
+def test_testing_groups_every_end_to_end_test() -> None:
+    """Each file of tests/e2e is in one group of TESTING.md, and each name there is a file."""
+    text = section(prose(DOCS / "TESTING.md"), "End-to-end tests")
+    groups = re.findall(r"^- \*\*[^*]+\*\*\s+\(([^)]+)\):", text, re.M)
+    grouped = [name for names in groups for name in re.findall(r"`(\w+)`", names)]
+    files = [path.stem.removeprefix("test_") for path in (ROOT / "tests" / "e2e").glob("test_*.py")]
+    assert sorted(grouped) == sorted(files)
+
+
 # ---- invariants ----
 
 
