@@ -44,16 +44,18 @@ MEMORY = ("tmpfs", "ramfs")
 HEAD = """\
 # Finds
 
-What Tornpage has found in engines that nobody here wrote, and how to see it again. `make finds` runs the
-campaigns of `workloads/finds` and writes this page; do not edit it. Scratch is on a disk then
-(`TORNPAGE_TMP`): on a tmpfs an fsync takes no time, and nothing happens during one. Of each the states
-were doubled, from 100 on, until it showed; a server's threads make that a matter of chance. Most of these
-are known upstream, and later versions are free of them: they are controls. [TARGETS.md](TARGETS.md) tells
-what each target shows when nothing is wrong. Below the table stands how it was checked by hand. What is told
-of DuckDB and MariaDB, but for lost names, was measured when `ext4-ordered` promised more than it does
-now: an fsync of any file was one of all earlier names.
+Bugs that Tornpage has found in third-party engines, and the command that repeats each. Most of them are known
+upstream and fixed in later versions: they are controls. [TARGETS.md](TARGETS.md) says what each target shows
+when nothing is wrong. Below the table: how finds were checked by hand.
 
-| engine | what is wrong | since, fixed, known | what Tornpage says of it | states | repeat it |
+- `make finds` runs the campaigns of `workloads/finds` and writes this page; do not edit it.
+- Scratch is on a disk (`TORNPAGE_TMP`). On a tmpfs an fsync takes no time, so nothing happens during one.
+- For each find the number of states is doubled, from 100 on, until it appears. With a threaded server that is
+  partly chance.
+- The figures of DuckDB and MariaDB, except lost names, were measured when the profile `ext4-ordered` promised
+  more than today: an fsync of any file made all earlier names durable.
+
+| engine | what is wrong | since, fixed, known | what Tornpage reports | states | repeat it |
 |---|---|---|---|---:|---|
 """
 
