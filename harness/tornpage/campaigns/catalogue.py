@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tornpage.plans.campaign import DEFAULT_TARGET, load_campaign
+from tornpage.plans.campaign import load_campaign
 from tornpage.powerloss.explorer import loss_models
 from tornpage.targets.filesystems import file_systems
 from tornpage.targets.registry import (
+    DEFAULT_TARGET,
     TARGET_FILE,
     TARGETS,
     explorer_path,

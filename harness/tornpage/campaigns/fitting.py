@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from tornpage.live.admission import work_of
-from tornpage.plans.campaign import DEFAULT_TARGET, Campaign, load_campaign
+from tornpage.plans.campaign import Campaign, load_campaign
 from tornpage.plans.origin import origin_of
 from tornpage.store.origin import Origin
 from tornpage.store.rows import Run
-from tornpage.targets.registry import identity_of, is_target_file, make_target, target_name
+from tornpage.targets.registry import (
+    DEFAULT_TARGET,
+    identity_of,
+    is_target_file,
+    make_target,
+    target_name,
+)
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.paths import Paths
 

@@ -12,6 +12,7 @@ import typer
 from tornpage.cli.options import JsonOption
 from tornpage.plans.campaign import load_campaign
 from tornpage.plans.skeleton import skeleton
+from tornpage.targets.registry import DEFAULT_TARGET
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
@@ -26,7 +27,7 @@ EPILOG = (
 def campaign(
     name: Annotated[str, typer.Argument(metavar="NAME", help="NAME.toml in this folder is made.")],
     like: Annotated[str, typer.Option(help="Whose values it starts with.")] = "smoke",
-    target: Annotated[str, typer.Option(help="For which target.")] = "engine",
+    target: Annotated[str, typer.Option(help="For which target.")] = DEFAULT_TARGET,
     json_output: JsonOption = False,
 ) -> int:
     """Writes a campaign file that runs as it is, with the meaning of every key."""
@@ -39,6 +40,6 @@ def campaign(
             file.write(text)
     except FileExistsError as error:
         raise ConfigError(f"{path} exists already, and is left as it is") from error
-    command = f"tornpage run {path}" + ("" if target == "engine" else f" --target {target}")
+    command = f"tornpage run {path}" + ("" if target == DEFAULT_TARGET else f" --target {target}")
     print(json.dumps({"file": str(path), "run": command}) if json_output else f"{path}: {command}")
     return 0

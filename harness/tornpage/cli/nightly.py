@@ -32,12 +32,11 @@ from tornpage.cli.options import (
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.cli.terminal import make_console, told
-from tornpage.plans.campaign import DEFAULT_TARGET
 from tornpage.plans.limits import BOUNDS, UNLIMITED, Limits
 from tornpage.reports.verdict import looked_at, verdict_of_night
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
-from tornpage.targets.registry import full_name, target_name
+from tornpage.targets.registry import DEFAULT_TARGET, full_name, target_name
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "nightly"]

@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from tornpage.faults.aim import RecoveryAim, faults_of, fits, is_error
 from tornpage.plans.limits import BOUNDS
 from tornpage.targets.option import FS
-from tornpage.targets.registry import family_of
+from tornpage.targets.registry import DEFAULT_TARGET, family_of
 from tornpage.vocabulary.codec import first_error, read_toml
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Census, FaultPlan, Site, TrialSpec, WriteEvent, config_of
@@ -36,7 +36,6 @@ from tornpage.vocabulary.seeds import derive_seed, make_rng
 from tornpage.workloads.workload import fit_params
 
 __all__ = [
-    "DEFAULT_TARGET",
     "Campaign",
     "Cell",
     "Config",
@@ -51,7 +50,6 @@ __all__ = [
     "undisturbed_spec",
 ]
 
-DEFAULT_TARGET = "engine"
 RECOVERY = "recovery:"
 """Goes before a site whose writes are hit in a recovery."""
 

@@ -18,6 +18,7 @@ from tornpage.vocabulary.errors import ConfigError
 
 __all__ = [
     "BUNDLED",
+    "DEFAULT_TARGET",
     "TARGETS",
     "TARGET_FILE",
     "explorer_path",
@@ -42,8 +43,10 @@ def explorer_path(build: Path) -> Path:
     return build / "explorer" / "tornpage-explore"
 
 
+DEFAULT_TARGET = "engine"
+"""Where nobody says another one."""
 TARGETS: dict[str, Callable[[Path], Target]] = {
-    "engine": lambda build: EngineTarget(
+    DEFAULT_TARGET: lambda build: EngineTarget(
         build / "engine" / "engine", preload_path(build), explorer_path(build)
     ),
 }

@@ -68,6 +68,7 @@ def test_the_package_keeps_its_contracts(copy: Path) -> None:
         ),
         ("targets/sqlite/schema", "import tornpage.targets.sqlite.driver", "schema -> "),
         ("targets/engine/target", "import tornpage.targets.sqlite.driver", "engine.target -> "),
+        ("live/trial", "import tornpage.targets.engine.target", "live.trial -> "),
         ("lab/placeless", "", "placeless"),
         ("placeless", "", "placeless"),
     ],
