@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import ConfigError, PlanError
 from tornpage.vocabulary.model import Action, Fault, FaultKind, FaultPlan
-from tornpage.vocabulary.named import parse_toml, read_toml_text
+from tornpage.vocabulary.named import parse_toml, read_toml_text, toml_value
 
 __all__ = ["KeyLines", "compile_plan", "format_plan", "load_plan", "parse_plan", "resolve_mask"]
 
@@ -282,50 +282,38 @@ def _escape(text: str) -> str:
 
 def format_plan(plan: FaultPlan) -> str:
     """The plan as TOML text that parse_plan() reads back."""
-    out = []
-    if plan.name:
-        out.append(f"name = {_quote(plan.name)}")
-    if plan.stale_log:
-        out.append("stale_log = true")
+    tables: list[dict[str, object]] = [
+        {"name": plan.name or None, "stale_log": plan.stale_log or None}
+    ]
     for level, faults in enumerate((plan.run, *plan.recover)):
-        for fault in faults:
-            out.append("\n[[fault]]")
-            out.extend(_format_fault(fault))
-            if level:
-                out.append(f'during = "recovery:{level}"')
-    return "\n".join(out).lstrip("\n") + "\n"
+        tables += [_keys_of(fault, level) for fault in faults]
+    parts = [
+        [f"{key} = {toml_value(value)}\n" for key, value in table.items() if value is not None]
+        for table in tables
+    ]
+    return "\n[[fault]]\n".join(map("".join, parts)).lstrip("\n")
 
 
-def _format_fault(fault: Fault) -> list[str]:
-    out = [f'kind = "{fault.kind}"']
-    if fault.kind is FaultKind.MARK:
-        out.append(f"text = {_quote(fault.text or '')}")
-    else:
-        out.append(f"file = {_quote(fault.file)}")
-    out += [f"nth = {fault.nth}", f'action = "{fault.action}"']
-    if fault.offset is not None:
-        out.append(f"offset = [{fault.offset[0]}, {fault.offset[1]}]")
-    if fault.sectors is not None:
-        out.append(f'sectors = "{fault.sectors}"')
-    if fault.bytes is not None:
-        out.append(f"bytes = {fault.bytes}")
-    if fault.sector != 512 and (fault.sectors is not None or fault.bytes is not None):
-        out.append(f"sector = {fault.sector}")
-    if fault.when != "before":
-        out.append(f'when = "{fault.when}"')
-    if fault.error is not None:
-        out.append(f'error = "{fault.error}"')
-    if fault.shift is not None:
-        out.append(f"shift = {fault.shift}")
-    if fault.follows:
-        out.append("follows = true")
-    return out
-
-
-def _quote(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    escaped = "".join(c if " " <= c != "\x7f" else f"\\u{ord(c):04X}" for c in escaped)
-    return f'"{escaped}"'
+def _keys_of(fault: Fault, level: int) -> dict[str, object]:
+    """What a file says of it; level: of the recovery that it is for, 0: of the run."""
+    mark = fault.kind is FaultKind.MARK
+    shaped = fault.sectors is not None or fault.bytes is not None
+    return {
+        "kind": fault.kind,
+        "text": fault.text or "" if mark else None,
+        "file": None if mark else fault.file,
+        "nth": fault.nth,
+        "action": fault.action,
+        "offset": fault.offset,
+        "sectors": fault.sectors,
+        "bytes": fault.bytes,
+        "sector": fault.sector if shaped and fault.sector != 512 else None,
+        "when": fault.when if fault.when != "before" else None,
+        "error": fault.error,
+        "shift": fault.shift,
+        "follows": fault.follows or None,
+        "during": f"recovery:{level}" if level else None,
+    }
 
 
 def resolve_mask(spec: str, offset: int, length: int, sector: int = 512) -> str:

@@ -4,7 +4,6 @@ one leaves out stand there as comments with their defaults.
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from pydantic import BaseModel
 
 from tornpage.plans.campaign import Campaign
 from tornpage.vocabulary.documented import keys_of
+from tornpage.vocabulary.named import toml_value
 
 __all__ = ["skeleton"]
 
@@ -48,7 +48,7 @@ def _table(name: str, plain: Any, value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping):
         yield f"[{name}]"
         for key, inner in plain.items():
-            yield f"{key if key.isidentifier() else json.dumps(key)} = {_toml(inner)}"
+            yield f"{key if key.isidentifier() else toml_value(key)} = {_toml(inner)}"
     else:
         for number, inner in enumerate(value):
             yield f"[[{name}]]"
@@ -62,8 +62,8 @@ def _rows(plain: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _toml(value: Any) -> str:
-    """Text, numbers, booleans and lists are written as in JSON; a long list over several lines."""
-    line = json.dumps(value, ensure_ascii=False)
+    """A long list over several lines."""
+    line = toml_value(value)
     if not isinstance(value, list) or len(line) < WIDTH:
         return line
     lines = [""]

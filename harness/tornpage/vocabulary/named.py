@@ -4,6 +4,7 @@ file without an end is a mistake that is told in one line, not memory or time th
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -13,7 +14,7 @@ from typing import Any
 
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["TOML_MAX_BYTES", "parse_toml", "read_named", "read_toml_text"]
+__all__ = ["TOML_MAX_BYTES", "parse_toml", "read_named", "read_toml_text", "toml_value"]
 
 TOML_MAX_BYTES = 1 << 20
 KEY_PARTS_MAX = 64
@@ -55,6 +56,11 @@ def parse_toml(text: str) -> dict[str, Any]:
                 f"a key of more than {KEY_PARTS_MAX} parts (at line {number})"
             )
     return tomllib.loads(text)
+
+
+def toml_value(value: Any) -> str:
+    """Text, a number, a boolean or a list of them as TOML has it on one line: as JSON, but for a letter."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _bare(line: str) -> str:

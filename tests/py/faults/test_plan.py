@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tornpage.faults.plan import compile_plan, format_plan, parse_plan, resolve_mask
@@ -137,6 +137,7 @@ _plans = st.builds(
 
 
 @given(_plans)
+@example(FaultPlan(run=(Fault(FaultKind.WRITE, 1, Action.TEAR, bytes=0),)))
 def test_toml_and_json_round_trip(plan: FaultPlan) -> None:
     """A plan survives its TOML text and its JSON form."""
     assert parse_plan(format_plan(plan)) == plan
