@@ -23,7 +23,7 @@ from tornpage.cli.terminal import make_console
 from tornpage.lab.finds import measure_finds, sample
 from tornpage.lab.measured import Effort
 from tornpage.lab.mutant_build import MutantBuilder
-from tornpage.lab.mutant_table import choose_mutants, load_mutants
+from tornpage.lab.mutant_table import Mutant, choose_mutants, load_patches
 from tornpage.lab.mutants import TABLE
 from tornpage.lab.seeds import ROWS, TABLES, measure
 from tornpage.lab.speed import SPEEDS, measure_speed
@@ -150,7 +150,7 @@ def finds(
     """
     if every and only:
         raise ConfigError("--all or --only: one of them")
-    rows = load_mutants(TABLE)
+    rows = load_patches(Mutant, TABLE)
     chosen = choose_mutants(rows, only) if only else rows if every else sample(rows)
     with make_progress(False, "not found") as progress, goes_on():
         found = measure_finds(

@@ -24,9 +24,9 @@ from tornpage.lab.harness_mutants import (
     run_harness,
     write_bugs,
 )
-from tornpage.lab.harness_table import load_harness_mutants
+from tornpage.lab.harness_table import HarnessMutant
 from tornpage.lab.mutant_build import MutantBuilder
-from tornpage.lab.mutant_table import choose_mutants, load_mutants
+from tornpage.lab.mutant_table import Mutant, choose_mutants, load_patches
 from tornpage.lab.mutants import (
     TABLE,
     Effort,
@@ -99,7 +99,7 @@ def mutants(
         if as_shipped or states is not None or kills is not None:
             raise ConfigError("--harness runs tests: no --as-shipped, no --states, no --kills")
         return _try_harness(only or [], check, table, jobs, json_output, out)
-    rows = load_mutants(TABLE)
+    rows = load_patches(Mutant, TABLE)
     chosen = choose_mutants(rows, only or [])
     if table is not None and (len(chosen) < len(rows) or not as_shipped):
         raise ConfigError("--table needs --as-shipped for all mutants: no --only")
@@ -128,7 +128,7 @@ def mutants(
 def _try_harness(
     only: list[str], check: bool, table: Path | None, jobs: int, json_output: bool, out: Path
 ) -> int:
-    rows = load_harness_mutants(HARNESS_TABLE)
+    rows = load_patches(HarnessMutant, HARNESS_TABLE)
     chosen = choose_mutants(rows, only)
     if table is not None and len(chosen) < len(rows):
         raise ConfigError("--table needs all mutants: no --only")

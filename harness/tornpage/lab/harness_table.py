@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from tornpage.lab.mutant_table import read_patch
-from tornpage.vocabulary.codec import first_error
-from tornpage.vocabulary.errors import ConfigError
+from tornpage.lab.mutant_table import Patch
 
-__all__ = ["HarnessMutant", "Killer", "load_harness_mutants"]
+__all__ = ["HarnessMutant", "Killer"]
 
+KILLED_BY = "killed by"
 Runner = Literal["ctest", "pytest", "campaign"]
 """What runs the tests of a line."""
 
@@ -33,58 +32,28 @@ class Killer(BaseModel):
         return shlex.join([self.runner, *self.arguments])
 
 
-class HarnessMutant(BaseModel):
-    """One row; tests/mutants/harness/README.md explains the fields. diff: what is behind the header."""
+class HarnessMutant(Patch):
+    """A slip; tests/mutants/harness/README.md explains the fields."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    mutant: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     slip: str
     verdict: str
     killers: tuple[Killer, ...] = Field(min_length=1)
-    diff: str = Field(min_length=1)
 
-    @property
-    def name(self) -> str:
-        """The name, which is also that of its patch."""
-        return self.mutant
-
-
-def load_harness_mutants(folder: Path) -> list[HarnessMutant]:
-    """All rows, by name. Raises ConfigError naming the patch and what is wrong with it."""
-    rows = [_load(path) for path in sorted(folder.glob("*.patch"))]
-    if not rows:
-        raise ConfigError(f"{folder}: no patches")
-    return rows
+    @classmethod
+    def fields_of(cls, header: Sequence[tuple[str, str]]) -> dict[str, object]:
+        """As the base; lines of what kills it may be several."""
+        others = [(key, text) for key, text in header if key != KILLED_BY]
+        killers = [_killer(text) for key, text in header if key == KILLED_BY]
+        return {**super().fields_of(others), "killers": killers}
 
 
-def _load(path: Path) -> HarnessMutant:
-    header, diff = read_patch(path)
-    fields: dict[str, object] = {"diff": diff}
-    killers = []
-    for key, text in header:
-        if key == "killed by":
-            killers.append(_killer(path, text))
-        elif key in fields:
-            raise ConfigError(f"{path}: {key}: expected each key once")
-        else:
-            fields[key] = text
-    try:
-        row = HarnessMutant.model_validate({**fields, "killers": killers})
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {first_error(error)}") from error
-    if row.name != path.stem:
-        raise ConfigError(f"{path}: mutant: {row.name!r} is not the name of the file")
-    return row
-
-
-def _killer(path: Path, text: str) -> Killer:
+def _killer(text: str) -> Killer:
     try:
         runner, *arguments = shlex.split(text)
     except ValueError as error:
-        raise ConfigError(f"{path}: killed by: {error}") from error
+        raise ValueError(f"killed by: {error}") from error
     if runner not in get_args(Runner) or not arguments or (runner != "pytest" and arguments[1:]):
-        raise ConfigError(
-            f"{path}: killed by: {text!r}: expected 'ctest REGEX', 'pytest PATH...' or 'campaign MUTANT'"
+        raise ValueError(
+            f"killed by: {text!r}: expected 'ctest REGEX', 'pytest PATH...' or 'campaign MUTANT'"
         )
     return Killer.model_validate({"runner": runner, "arguments": arguments})

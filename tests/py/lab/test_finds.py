@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tornpage.lab.finds import FindRow, FindTable, median, sample
-from tornpage.lab.mutant_table import load_mutants
+from tornpage.lab.mutant_table import Mutant, load_patches
 from tornpage.lab.mutants import TABLE
 
 
@@ -44,7 +44,7 @@ def test_the_sum_is_of_what_was_found() -> None:
 
 def test_the_sample_is_a_few_of_each_kind() -> None:
     """By their names, which begin with the mechanism."""
-    rows = load_mutants(TABLE)
+    rows = load_patches(Mutant, TABLE)
     few = [mutant.name for mutant in sample(rows)]
     assert 8 <= len(few) <= 16
     assert len({name.partition("_")[0] for name in few}) > len(few) / 2

@@ -18,7 +18,8 @@ from tornpage.lab.harness_mutants import (
     run_harness,
     write_bugs,
 )
-from tornpage.lab.harness_table import HarnessMutant, Killer, load_harness_mutants
+from tornpage.lab.harness_table import HarnessMutant, Killer
+from tornpage.lab.mutant_table import load_patches
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.workers.crew import QuietProgress
 
@@ -182,7 +183,7 @@ def test_a_header_is_refused_with_its_file(
     text = "# mutant: a\n# slip: It errs.\n# verdict: All.\n# killed by: pytest b.py c.py::d\n"
     text += "# killed by: ctest ^x$\n" + change("return 0;", "return 1;")
     (tmp_path / "a.patch").write_text(text, "utf-8")
-    (row,) = load_harness_mutants(tmp_path)
+    (row,) = load_patches(HarnessMutant, tmp_path)
     assert [killer.text for killer in row.killers] == ["pytest b.py c.py::d", "ctest '^x$'"]
     assert row.diff.startswith("--- a/engine/main.c")
     wrong = text.replace(old, new)
@@ -191,7 +192,7 @@ def test_a_header_is_refused_with_its_file(
     )
     (tmp_path / "a.patch").write_text(wrong, "utf-8")
     with pytest.raises(ConfigError, match=message) as error:
-        load_harness_mutants(tmp_path)
+        load_patches(HarnessMutant, tmp_path)
     assert "a.patch" in str(error.value)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tornpage.lab import mutant_pool
 from tornpage.lab.hunt import ROUNDS, MutantRow
 from tornpage.lab.mutant_pool import KeptRows, maker_of
-from tornpage.lab.mutant_table import choose_mutants, load_mutants
+from tornpage.lab.mutant_table import Mutant, choose_mutants, load_patches
 from tornpage.lab.mutants import Score
 from tornpage.lab.shipped import LIVE, SeedRow, ShippedRow, ShippedScore, bugs_page
 from tornpage.lab.tryout import Catch, Catches, Tried
@@ -59,7 +59,7 @@ def patches(folder: Path, *names: str) -> Path:
 
 def test_rows_are_read_and_chosen_in_the_order_of_their_names(tmp_path: Path) -> None:
     """All fields of a header; an unknown name is refused."""
-    rows = load_mutants(patches(tmp_path, "b", "a"))
+    rows = load_patches(Mutant, patches(tmp_path, "b", "a"))
     assert [row.name for row in rows] == ["a", "b"]
     assert (rows[0].bug, rows[0].mechanism) == ("x", "It errs.")
     assert (rows[0].invariants, rows[0].models) == ((13, 1), ("kill",))
@@ -91,13 +91,13 @@ def test_a_wrong_header_is_refused_by_name(
     assert old in ROW
     (tmp_path / "a.patch").write_text(ROW.replace(old, new), "utf-8")
     with pytest.raises(ConfigError, match=rf"a\.patch.*{message}"):
-        load_mutants(tmp_path)
+        load_patches(Mutant, tmp_path)
 
 
 def test_a_folder_without_patches_is_refused(tmp_path: Path) -> None:
     """A score of nothing would be perfect."""
     with pytest.raises(ConfigError, match="no patches"):
-        load_mutants(tmp_path)
+        load_patches(Mutant, tmp_path)
 
 
 def test_a_hunt_stays_within_its_states() -> None:
@@ -209,7 +209,7 @@ def test_rows_of_another_harness_or_other_campaigns_do_not_count(
 
 def test_the_page_of_bugs_tells_what_was_not_found(tmp_path: Path) -> None:
     """One line per mutant: what it breaks, how many seeds found it by state and by rule, and with what."""
-    rows = load_mutants(patches(tmp_path, "a", "b"))
+    rows = load_patches(Mutant, patches(tmp_path, "a", "b"))
     found = ShippedRow("a", (SeedRow(1, by_rule=BY_RULE), SeedRow(2)))
     lines = bugs_page(rows, ShippedScore((found, ShippedRow("b", (SeedRow(1),) * 2)))).splitlines()
     assert "| `a` | x | It errs. | I13, I1 | no | 1 of 2: smoke I13 |" in lines

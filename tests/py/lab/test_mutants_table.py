@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tornpage.lab.harness_mutants import HARNESS_TABLE, HEADING
-from tornpage.lab.harness_table import load_harness_mutants
-from tornpage.lab.mutant_table import Mutant, load_mutants
+from tornpage.lab.harness_table import HarnessMutant
+from tornpage.lab.mutant_table import Mutant, load_patches
 from tornpage.lab.mutants import TABLE
 from tornpage.vocabulary.paths import ROOT
 
-MUTANTS = load_mutants(TABLE)
+MUTANTS = load_patches(Mutant, TABLE)
 NAMES = [mutant.name for mutant in MUTANTS]
 MODELS = {"kill", "powerloss", "io_error", "nested"}
 FILE = re.compile(r"^\+\+\+ b/(\S+)$", re.MULTILINE)
@@ -50,7 +50,7 @@ def test_bugs_has_a_row_of_each_slip_in_the_harness() -> None:
     header, and the count is that of the rows."""
     text = (ROOT / "docs" / "BUGS.md").read_text(encoding="utf-8").partition(HEADING)[2]
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
-    slips = load_harness_mutants(HARNESS_TABLE)
+    slips = load_patches(HarnessMutant, HARNESS_TABLE)
     assert len(slips) >= 60
     assert [row[:3] for row in rows] == [
         [f"`{m.name}`", *(text.replace("|", "\\|") for text in (m.slip, m.verdict))] for m in slips

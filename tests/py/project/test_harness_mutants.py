@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from tornpage.lab.harness_mutants import HARNESS_TABLE
-from tornpage.lab.harness_table import HarnessMutant, load_harness_mutants
+from tornpage.lab.harness_table import HarnessMutant
+from tornpage.lab.mutant_table import load_patches
 from tornpage.vocabulary.paths import ROOT
 
-MUTANTS = load_harness_mutants(HARNESS_TABLE)
+MUTANTS = load_patches(HarnessMutant, HARNESS_TABLE)
 FILE = re.compile(r"^\+\+\+ b/(\S+)$", re.MULTILINE)
 ADDED = re.compile(r"^\+(?!\+\+ b/)(.*)$", re.MULTILINE)
 JUDGING = (
