@@ -267,6 +267,27 @@ image_t *image_create(void)
     return image;
 }
 
+void image_copy(image_t *to, const image_t *from)
+{
+    CHECK(to->n_inodes == 0 && to->n_names == 0 && to->n_marks == 0);
+    for (uint32_t i = 0; i < from->n_inodes; i++) {
+        uint32_t inode = image_inode_create(to);
+        uint64_t at = 0;
+        uint64_t len = 0;
+        for (const byte *bytes; (bytes = image_data(from, i, &at, &len)) != NULL; at += len) {
+            (void)image_write(to, inode, at, bytes, len);
+        }
+        (void)image_truncate(to, inode, image_size(from, i));
+    }
+    for (uint32_t i = 0; i < from->n_names; i++) {
+        const image_name_t *name = &from->names[i];
+        uint32_t copy = image_name(to, name->text, strlen(name->text));
+        CHECK(copy == i);
+        to->names[i].inode = name->inode;
+        to->names[i].dir_state = name->dir_state;
+    }
+}
+
 void image_destroy(image_t *image)
 {
     while (image->n_marks > 0) {

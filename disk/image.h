@@ -18,6 +18,8 @@ typedef struct image image_t;
 #define IMAGE_FILE_MAX ((uint64_t)1 << 40) /**< bytes; what would grow beyond fails */
 
 image_t *image_create(void);
+/** What is in an image, put into an empty one without marks: inodes and names keep their numbers. */
+void image_copy(image_t *to, const image_t *from);
 void image_destroy(image_t *image);
 
 /** The number of a path, the same for equal paths; names are never forgotten. */
@@ -49,6 +51,9 @@ void image_read(const image_t *image, uint32_t inode, uint64_t offset, void *to,
 that cannot be. Valid until the next change. */
 const byte *image_view(const image_t *image, uint32_t inode, uint64_t offset, uint64_t len,
                        byte *room);
+/** The whole file in one piece: who changes these bytes changes the file, but neither hash nor version. There is no mark. Valid
+until a write to it, or its new size. */
+byte *image_bytes(image_t *image, uint32_t inode);
 /** The first bytes from *at on that take room: sets *at to where they are and *len to how many lie together. NULL: up to
 the end of the file there are none, all is zeros. */
 const byte *image_data(const image_t *image, uint32_t inode, uint64_t *at, uint64_t *len);
@@ -113,5 +118,12 @@ void image_os_record(image_t *image, fs_list_t *record);
 included (issued_line and acked_line). */
 void image_os_promise(image_t *image, uint32_t issued, uint32_t acked);
 void image_os_watch(image_t *image, const image_watch_t *watch);
+
+/** The same with an image of its own, whose hash is not kept: os_destroy() destroys it, when all files are closed. */
+os_t *image_os_create(void);
+/** The same with what is in another one now, its lock left out: what a crash leaves that loses nothing. */
+os_t *image_os_clone(os_t *os);
+/** A file of such a one, see image_bytes(). NULL: there is none. */
+byte *image_os_bytes(os_t *os, const char *path, uint64_t *size_bytes);
 
 #endif

@@ -341,6 +341,36 @@ const byte *image_view(const image_t *image, uint32_t id, uint64_t offset, uint6
     return room;
 }
 
+/** Are all chunks of the file still in the piece? */
+static bool is_in_piece(const inode_t *inode, uint64_t n_chunks)
+{
+    bool is = inode->piece != NULL;
+    for (uint64_t i = 0; is && i < n_chunks; i++) {
+        const chunk_t *chunk = chunk_find(inode, i);
+        is = chunk != NULL && chunk->bytes == inode->piece + i * CHUNK_BYTES;
+    }
+    return is;
+}
+
+byte *image_bytes(image_t *image, uint32_t id)
+{
+    CHECK(id < image->n_inodes && image->n_marks == 0 && !image->hashing);
+    inode_t *inode = &image->inodes[id];
+    uint64_t n_chunks = inode->size == 0 ? 1 : (inode->size + CHUNK_BYTES - 1) / CHUNK_BYTES;
+    if (!is_in_piece(inode, n_chunks)) {
+        byte *piece = mem_alloc(n_chunks * CHUNK_BYTES);
+        image_read(image, id, 0, piece, n_chunks * CHUNK_BYTES);
+        for (uint64_t i = 0; i < n_chunks; i++) {
+            chunk_t *chunk = chunk_make(inode, i);
+            chunk_lead(image, id, i, chunk, piece + i * CHUNK_BYTES, 0);
+            chunk_changed(image, inode, chunk, i);
+        }
+        free(inode->piece);
+        inode->piece = piece;
+    }
+    return inode->piece;
+}
+
 const byte *image_data(const image_t *image, uint32_t id, uint64_t *at, uint64_t *len)
 {
     CHECK(id < image->n_inodes);
@@ -402,6 +432,7 @@ void content_free(image_t *image)
             free(inode->leaves[leaf]);
         }
         free((void *)inode->leaves);
+        free(inode->piece);
     }
     for (size_t i = 0; i < image->n_blocks; i++) {
         free(image->blocks[i]);

@@ -24,6 +24,7 @@ typedef struct inode {
     uint32_t stamp; /**< mark under which size and hash were saved */
     uint64_t size;
     uint64_t hash;
+    byte *piece; /**< by image_bytes(): the whole file, as far as chunks lead there; or NULL */
 } inode_t;
 
 typedef struct image_name {
@@ -67,7 +68,9 @@ typedef struct image_os {
     uint32_t issued; /**< see image_os_promise() */
     uint32_t acked;
     bool locked;
-    byte *view; /**< room for what lies in several chunks */
+    bool owner;      /**< os_destroy() destroys the image */
+    uint32_t n_open; /**< files */
+    byte *view;      /**< room for what lies in several chunks */
     size_t view_bytes;
     uint32_t *names; /**< inode -> the name that it was opened by, or has been given since */
     uint32_t n_names;

@@ -113,6 +113,7 @@ static dberr_t io_open(os_t *os, const char *path, os_open_mode_t mode, os_file_
     image_file_t *file = mem_alloc(sizeof(*file));
     file->base.os = os;
     file->inode = inode;
+    os_of(os)->n_open++;
     set_name(os_of(os), inode, name);
     *out = &file->base;
     return DB_SUCCESS;
@@ -220,6 +221,7 @@ static dberr_t io_size(os_file_t *file, uint64_t *size_bytes)
 
 static void io_close(os_file_t *file)
 {
+    os_of(file->os)->n_open--;
     free(file_of(file));
 }
 
@@ -367,10 +369,12 @@ static void io_unlock(os_t *os)
     os_of(os)->locked = false;
 }
 
-/** The image owns it. */
 static void io_destroy(os_t *os)
 {
-    (void)os;
+    if (os_of(os)->owner) {
+        CHECK(os_of(os)->n_open == 0);
+        image_destroy(os_of(os)->image);
+    }
 }
 
 static const os_vtable_t IMAGE_VTABLE = {
@@ -423,4 +427,33 @@ void image_os_promise(image_t *image, uint32_t issued, uint32_t acked)
 void image_os_watch(image_t *image, const image_watch_t *watch)
 {
     image->os.watch = watch;
+}
+
+os_t *image_os_create(void)
+{
+    image_t *image = image_create();
+    image_set_hashing(image, false);
+    image->os.owner = true;
+    return &image->os.base;
+}
+
+os_t *image_os_clone(os_t *os)
+{
+    CHECK(os->vt == &IMAGE_VTABLE);
+    os_t *copy = image_os_create();
+    image_copy(os_of(copy)->image, os_of(os)->image);
+    return copy;
+}
+
+byte *image_os_bytes(os_t *os, const char *path, uint64_t *size_bytes)
+{
+    CHECK(os->vt == &IMAGE_VTABLE);
+    image_t *image = os_of(os)->image;
+    uint32_t name = image_name_find(image, path);
+    uint32_t inode = name == IMAGE_NONE ? IMAGE_NONE : image_lookup(image, name);
+    if (inode == IMAGE_NONE) {
+        return NULL;
+    }
+    *size_bytes = image_size(image, inode);
+    return image_bytes(image, inode);
 }

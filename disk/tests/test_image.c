@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "disk/image_int.h"
 #include "disk/models.h"
 
 #define FILES 6U
@@ -439,6 +440,66 @@ static void test_watch_before(void **state)
     image_destroy(image);
 }
 
+/** A copy has what was there at that moment, under the same numbers, and lives its own life. */
+static void test_clone(void **state)
+{
+    static const char *const PATHS[] = {"f", "gone", "d/empty", "g"};
+    os_t *os = image_os_create();
+    image_t *image = ((image_os_t *)os)->image;
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(image_inode_create(image), i);
+        image_link(image, name_of(image, PATHS[i]), i);
+    }
+    assert_true(image_write(image, 0, 3 * CHUNK_BYTES + 1, "text", 4));
+    assert_true(image_write(image, 3, 0, "other", 5));
+    image_link(image, name_of(image, "gone"), IMAGE_NONE);
+    image_set_dir(image, name_of(image, "d"), DIR_THERE);
+    os_t *copy_os = image_os_clone(os);
+    image_t *copy = ((image_os_t *)copy_os)->image;
+    assert_true(image_write(image, 0, 0, "later", 5));
+    assert_int_equal(image_inode_count(copy), 4);
+    assert_int_equal(image_name_find(copy, "d"), image_name_find(image, "d"));
+    assert_int_equal(image_dir_state(copy, name_of(copy, "d")), DIR_THERE);
+    assert_int_equal(image_size(copy, 0), 3 * CHUNK_BYTES + 5);
+    assert_true(image_is_zero(copy, 0, 0, 3 * CHUNK_BYTES + 1));
+    assert_memory_equal(bytes_of(copy, 0) + 3 * CHUNK_BYTES + 1, "text", 4);
+    assert_file(copy, "d/empty", "");
+    assert_file(copy, "g", "other");
+    assert_absent(copy, "gone");
+    os_destroy(copy_os);
+    os_destroy(os);
+}
+
+/** A file in one piece: changes there are changes of the file, and those of others are in the next piece. */
+static void test_bytes(void **state)
+{
+    os_t *os = image_os_create();
+    image_t *image = ((image_os_t *)os)->image;
+    uint64_t size = 0;
+    (void)state;
+    assert_null(image_os_bytes(os, "f", &size));
+    image_link(image, name_of(image, "f"), image_inode_create(image));
+    assert_non_null(image_os_bytes(os, "f", &size));
+    assert_int_equal(size, 0);
+    assert_true(image_write(image, 0, CHUNK_BYTES - 2, "abcdef", 6));
+    uint64_t version = image_version(image, 0, 0, CHUNK_BYTES);
+    byte *bytes = image_os_bytes(os, "f", &size);
+    assert_int_equal(size, CHUNK_BYTES + 4);
+    assert_memory_equal(bytes + CHUNK_BYTES - 2, "abcdef", 6);
+    assert_true(image_version(image, 0, 0, CHUNK_BYTES) != version);
+    bytes[CHUNK_BYTES] = 'C';
+    assert_memory_equal(bytes_of(image, 0) + CHUNK_BYTES - 2, "abCdef", 6);
+    assert_true(image_write(image, 0, CHUNK_BYTES + 1, "D", 1));
+    bytes = image_os_bytes(os, "f", &size);
+    assert_memory_equal(bytes + CHUNK_BYTES - 2, "abCDef", 6);
+    assert_ptr_equal(image_os_bytes(os, "f", &size), bytes);
+    assert_true(image_truncate(image, 0, 3));
+    assert_memory_equal(image_os_bytes(os, "f", &size), "\0\0\0", 3);
+    assert_int_equal(size, 3);
+    os_destroy(os);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,6 +511,8 @@ int main(void)
         cmocka_unit_test(test_sparse_file),
         cmocka_unit_test(test_os),
         cmocka_unit_test(test_watch_before),
+        cmocka_unit_test(test_clone),
+        cmocka_unit_test(test_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

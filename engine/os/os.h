@@ -1,5 +1,5 @@
-/** The only door to files. Two back ends share one vtable: POSIX (os_posix.c) and memory images
-(os_mem.c). All paths are relative to the data directory that the back end was opened on, and flat
+/** The only door to files: a vtable. The back end of the engine is POSIX (os_posix.c); the simulated disk has one of
+its own. All paths are relative to the data directory that the back end was opened on, and flat
 or one level deep ("t1.ibd", "tmp/merge0"). Reads and writes are positioned and complete: a short
 transfer is an error, except that a read at or past the end of a file returns what is there. */
 #ifndef OS_OS_H
@@ -76,17 +76,6 @@ bool os_path_is_valid(const char *path, size_t len);
 /** Opens the directory dir (an existing one; created when create is true). Caller: os_destroy().
 @return DB_NOT_FOUND, DB_IO_ERROR, DB_OUT_OF_MEMORY */
 WARN_UNUSED dberr_t os_posix_create(const char *dir, bool create, err_sink_t *err, os_t **out);
-
-/** An empty memory directory: files are byte arrays, everything written is there at once.
-Caller: os_destroy(). */
-WARN_UNUSED dberr_t os_mem_create(os_t **out);
-
-/** Direct access to a memory file for tests and the explorer: *bytes stays owned by the back end
-and is valid until the next operation on that file. DB_NOT_FOUND if there is no such file. */
-WARN_UNUSED dberr_t os_mem_peek(os_t *os, const char *path, byte **bytes, uint64_t *size_bytes);
-
-/** A deep copy of a memory directory (no open files, no lock): the crashed image of a test. */
-WARN_UNUSED dberr_t os_mem_clone(os_t *os, os_t **out);
 
 /** A directory in a directory, as one of its own: paths have one component. It need not exist: it is made with
 its first file, and its first sync_dir makes its own entry durable too. parent is borrowed; its lock is not the

@@ -36,7 +36,7 @@ static uint64_t digest_now(fixture_t *f)
     os_t *os = NULL;
     engine_t *engine = NULL;
     OK(f, engine_flush_log(f->engine));
-    assert_int_equal(os_mem_clone(f->os, &os), DB_SUCCESS);
+    os = image_os_clone(f->os);
     assert_int_equal(engine_open(os, &f->probe, &f->options, false, &engine, &f->err), DB_SUCCESS);
     assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     uint64_t digest = digest_of(os);
@@ -142,7 +142,7 @@ static void test_state_at_the_end(void **state)
     (void)state;
     for (uint32_t seed = 1; seed <= 36; seed++) {
         fixture_t f = {.engine = NULL};
-        assert_int_equal(os_mem_create(&f.os), DB_SUCCESS);
+        f.os = image_os_create();
         fixture_options(&f.options);
         f.options.log_format = FORMATS[seed % 3];
         f.options.log_optimize_ddl = seed % 4 != 0;
@@ -254,7 +254,7 @@ static void test_damaged(void **state)
     os_t *folder = backup_folder(f->os);
     env_t env = {.os = folder, .probe = &f->probe};
     OK(f, backup_info_read(&env, &info));
-    assert_int_equal(os_mem_peek(f->os, FOLDER "/" BACKUP_INFO_NAME, &bytes, &size), DB_SUCCESS);
+    bytes = image_os_bytes(f->os, FOLDER "/" BACKUP_INFO_NAME, &size);
     for (uint32_t i = 0; i < SECTOR_SIZE; i++) {
         bytes[i] ^= 1U << i % 8;
         assert_refused(f, folder, REFUSAL_BACKUP_UNFINISHED);
@@ -295,8 +295,7 @@ static void test_target_fails(void **state)
     create_table(f, "t");
     insert_rows(f, "t", 1, 100);
     for (uint32_t n = 0; fuse.blown; n++) {
-        os_t *os = NULL;
-        assert_int_equal(os_mem_create(&os), DB_SUCCESS);
+        os_t *os = image_os_create();
         tap_t tap = tap_of(os);
         fuse = (fuse_t){.left = n};
         tap.before = fuse_op;
@@ -325,8 +324,7 @@ static void test_prepare_repeated(void **state)
     finished_backup(f);
     uint64_t wanted = digest_now(f);
     for (uint32_t n = 0; fuse.blown; n++) {
-        os_t *copy = NULL;
-        assert_int_equal(os_mem_clone(f->os, &copy), DB_SUCCESS);
+        os_t *copy = image_os_clone(f->os);
         tap_t tap = tap_of(copy);
         fuse = (fuse_t){.left = n};
         tap.before = fuse_op;
@@ -352,7 +350,7 @@ static void test_damaged_source(void **state)
     create_table(f, "t");
     insert_rows(f, "t", 1, 100);
     OK(f, engine_flush_table(f->engine, "t"));
-    assert_int_equal(os_mem_peek(f->os, "t.ibd", &bytes, &size), DB_SUCCESS);
+    bytes = image_os_bytes(f->os, "t.ibd", &size);
     bytes[3 * 4096 + 2000] ^= 1;
     OK(f, engine_start_backup(f->engine, "b", true));
     assert_int_equal(engine_finish_backup(f->engine, "b"), DB_BACKUP_ABORTED);

@@ -60,7 +60,7 @@ static outcome_t run(uint32_t interval, uint32_t seed)
     fixture_t f = {.engine = NULL};
     os_t *os = NULL;
     check_report_t report;
-    assert_int_equal(os_mem_create(&os), DB_SUCCESS);
+    os = image_os_create();
     tap_t tap = tap_of(os);
     tap.before = watch_op;
     tap.ctx = &out.watch;

@@ -283,7 +283,7 @@ static void on_bootstrap_point(void *ctx, const char *name)
     probe_t probe = {.point = NULL};
     check_report_t report;
     crash->hits++;
-    assert_int_equal(os_mem_clone(crash->f->os, &image), DB_SUCCESS);
+    image = image_os_clone(crash->f->os);
     if (engine_open(image, &probe, &crash->f->options, true, &engine, &err) != DB_SUCCESS) {
         fail_msg("creation cut at %s: %s", name, err.msg);
     }

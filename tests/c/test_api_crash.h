@@ -114,7 +114,7 @@ static inline void on_nested_point(void *ctx, const char *name)
     if (nested->hits++ % 5 != 0) {
         return;
     }
-    assert_int_equal(os_mem_clone(nested->image, &image), DB_SUCCESS);
+    image = image_os_clone(nested->image);
     bool armed = atomic_exchange(&nested->crash->f->probe.armed, false);
     recover_and_scan(nested->crash, image, &probe, name);
     atomic_store(&nested->crash->f->probe.armed, armed);
@@ -128,7 +128,7 @@ static inline void on_point(void *ctx, const char *name)
     if (crash->hits++ % crash->every != 0) {
         return;
     }
-    assert_int_equal(os_mem_clone(crash->f->os, &image), DB_SUCCESS);
+    image = image_os_clone(crash->f->os);
     nested_t nested = {.crash = crash, .image = image, .hits = crash->hits};
     probe_t probe = {.point = on_nested_point, .ctx = &nested};
     atomic_store(&probe.armed, crash->nested);

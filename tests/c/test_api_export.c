@@ -32,7 +32,7 @@ static void test_exported_file(void **state)
     make_tables(f);
     OK(f, engine_start_alter(f->engine, EXPORT("t")));
     assert_true(file_exists(f, "t.cfg"));
-    assert_int_equal(os_mem_peek(f->os, "t.ibd", &bytes, &size), DB_SUCCESS);
+    bytes = image_os_bytes(f->os, "t.ibd", &size);
     uint32_t space = engine_table(f->engine, "t")->space;
     for (uint32_t i = 0; i < size / 4096; i++) {
         page_verdict_t verdict =
@@ -51,7 +51,7 @@ static void test_exported_file(void **state)
     delete_rows(f, "u", 1, 30);
     purge_all(f);
     OK(f, engine_checkpoint(f->engine, true));
-    assert_int_equal(os_mem_peek(f->os, "t.ibd", &later, &size), DB_SUCCESS);
+    later = image_os_bytes(f->os, "t.ibd", &size);
     assert_memory_equal(copy, later, size);
     free(copy);
     assert_int_equal(count_rows(f, "t", "ib"), ROWS - 100);
@@ -137,11 +137,11 @@ static void test_refused(void **state)
     assert_int_equal(engine_alter(f->engine, IMPORT("bare", "t")), DB_ERROR);
     assert_int_equal(engine_start_alter(f->engine, EXPORT("u")), DB_TABLE_LOCKED);
     assert_int_equal(engine_alter(f->engine, IMPORT("t", "t")), DB_TABLE_LOCKED);
-    assert_int_equal(os_mem_peek(f->os, "t.ibd", &bytes, &size), DB_SUCCESS);
+    bytes = image_os_bytes(f->os, "t.ibd", &size);
     bytes[3 * 4096 + 100] ^= 1;
     assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")), DB_ERROR);
     bytes[3 * 4096 + 100] ^= 1;
-    assert_int_equal(os_mem_peek(f->os, "t.cfg", &bytes, &size), DB_SUCCESS);
+    bytes = image_os_bytes(f->os, "t.cfg", &size);
     for (uint64_t i = 0; i < size; i++) {
         bytes[i] ^= 0x40;
         assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")), DB_ERROR);

@@ -34,7 +34,7 @@ static int failing_setup(void **state)
 {
     failing_t *t = calloc(1, sizeof(*t));
     assert_non_null(t);
-    assert_int_equal(os_mem_create(&t->f.os), DB_SUCCESS);
+    t->f.os = image_os_create();
     t->tap = tap_of(t->f.os);
     t->tap.before = failing_before;
     t->tap.ctx = t;

@@ -15,6 +15,7 @@
 #include "api/engine.h"
 #include "base/mach.h"
 #include "check/check.h"
+#include "disk/image.h"
 #include "test_alter.h"
 
 #define B_LEN 60U
@@ -64,7 +65,7 @@ static inline int fixture_setup(void **state)
 {
     fixture_t *f = calloc(1, sizeof(*f));
     assert_non_null(f);
-    assert_int_equal(os_mem_create(&f->os), DB_SUCCESS);
+    f->os = image_os_create();
     fixture_options(&f->options);
     fixture_open(f);
     *state = f;
@@ -76,7 +77,7 @@ static inline void fixture_empty(fixture_t *f)
 {
     fixture_close(f, true);
     os_destroy(f->os);
-    assert_int_equal(os_mem_create(&f->os), DB_SUCCESS);
+    f->os = image_os_create();
 }
 
 static inline int fixture_teardown(void **state)
@@ -233,9 +234,8 @@ static inline const check_table_t *report_table(const check_report_t *report, co
 
 static inline bool file_exists(fixture_t *f, const char *path)
 {
-    byte *bytes = NULL;
     uint64_t size = 0;
-    return os_mem_peek(f->os, path, &bytes, &size) == DB_SUCCESS;
+    return image_os_bytes(f->os, path, &size) != NULL;
 }
 
 #endif

@@ -93,7 +93,7 @@ static void on_snapshot_point(void *ctx, const char *name)
 {
     snapshot_t *snapshot = ctx;
     if (snapshot->taken == NULL && strcmp(name, snapshot->point) == 0) {
-        assert_int_equal(os_mem_clone(snapshot->os, &snapshot->taken), DB_SUCCESS);
+        snapshot->taken = image_os_clone(snapshot->os);
     }
 }
 
@@ -148,7 +148,7 @@ static os_t *crash_at(fixture_t *f, image_kind_t kind)
         fixture_close(f, kind == IMAGE_CLEAN);
     }
     if (snapshot.point == NULL) {
-        assert_int_equal(os_mem_clone(f->os, &snapshot.taken), DB_SUCCESS);
+        snapshot.taken = image_os_clone(f->os);
     }
     assert_non_null(snapshot.taken);
     return snapshot.taken;
@@ -157,7 +157,7 @@ static os_t *crash_at(fixture_t *f, image_kind_t kind)
 static void image_make(images_t *images, image_kind_t kind, uint32_t page_size)
 {
     fixture_t f = {.engine = NULL};
-    assert_int_equal(os_mem_create(&f.os), DB_SUCCESS);
+    f.os = image_os_create();
     fixture_options(&f.options);
     f.options.page_size = page_size;
     f.options.log_file_size = 64 * (uint64_t)page_size;
@@ -276,7 +276,7 @@ static void check_seen(const seen_t *seen, const check_report_t *report, os_t *o
         byte *bytes = NULL;
         uint64_t size = 0;
         if (finding->invariant != 5 || finding->page_no == FIL_NULL
-            || os_mem_peek(os, finding->path, &bytes, &size) != DB_SUCCESS || size < 4096) {
+            || (bytes = image_os_bytes(os, finding->path, &size)) == NULL || size < 4096) {
             continue;
         }
         bool system = strcmp(finding->path, "ibdata1") == 0;
@@ -305,7 +305,7 @@ static void trial(const images_t *images, uint64_t seed, tally_t *tally)
     check_report_t report;
     seen.n = 0;
     atomic_store(&probe.armed, true);
-    assert_int_equal(os_mem_clone(image->os, &m.os), DB_SUCCESS);
+    m.os = image_os_clone(image->os);
     mutate(&m);
     dberr_t e = engine_open(m.os, &probe, &image->options, below(&rnd, 8) == 0, &engine, &err);
     if (e == DB_SUCCESS) {

@@ -9,6 +9,7 @@ everything. */
 
 #include "base/crc32c.h"
 #include "base/mach.h"
+#include "disk/image.h"
 #include "os/os.h"
 #include "page/fil_page.h"
 #include "test_random.h"
@@ -30,9 +31,8 @@ static const char *const FILES[] = {"ib_logfile0", "ibdata1", "ib_dblwr", "t.ibd
 
 static inline byte *peek(const mutation_t *m, uint32_t file, uint64_t *size)
 {
-    byte *bytes = NULL;
-    *size = 0;
-    return os_mem_peek(m->os, FILES[file], &bytes, size) == DB_SUCCESS && *size > 0 ? bytes : NULL;
+    byte *bytes = image_os_bytes(m->os, FILES[file], size);
+    return bytes != NULL && *size > 0 ? bytes : NULL;
 }
 
 /** Data files only. */

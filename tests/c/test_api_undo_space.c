@@ -5,9 +5,8 @@
 
 static uint64_t file_bytes(fixture_t *f, const char *path)
 {
-    byte *bytes = NULL;
     uint64_t size = 0;
-    assert_int_equal(os_mem_peek(f->os, path, &bytes, &size), DB_SUCCESS);
+    assert_non_null(image_os_bytes(f->os, path, &size));
     return size;
 }
 

@@ -282,7 +282,7 @@ static void test_older_catalogue(void **state)
     byte *bytes = NULL;
     uint64_t size = 0;
     fixture_close(f, true);
-    assert_int_equal(os_mem_peek(f->os, FIL_SYSTEM_PATH, &bytes, &size), DB_SUCCESS);
+    bytes = image_os_bytes(f->os, FIL_SYSTEM_PATH, &size);
     byte *page = bytes + (size_t)DICT_HDR_PAGE * 4096;
     mach_write_4(page + DICT_HDR_VERSION, 1);
     fil_page_stamp(page, 4096);

@@ -27,7 +27,7 @@ static inline btr_fixture_t *bfx_create_in(uint32_t page_size, uint32_t pool_pag
     engine_options_t options;
 
     assert_non_null(fx);
-    assert_int_equal(os_mem_create(&fx->os), DB_SUCCESS);
+    fx->os = image_os_create();
     fx->page_size = page_size;
     fx->env.os = fx->os;
     fx->env.probe = &fx->probe;

@@ -240,9 +240,8 @@ static void test_each_copy(void **state)
     fx_new_page(fx, 1, 9)->observer = 20;
     fx_new_page(fx, 1, 10)->observer = 20;
     FX_OK(fx, buf_observer_flush(fx->pool, 1, 20));
-    byte *bytes = NULL;
     uint64_t size = 0;
-    assert_int_equal(os_mem_peek(fx->base.os, DBLWR_FILE_NAME, &bytes, &size), DB_SUCCESS);
+    byte *bytes = image_os_bytes(fx->base.os, DBLWR_FILE_NAME, &size);
     assert_int_equal(size, 16 * 4096);
     bytes[2 * 4096 + 2000] ^= 1; /* page 3 */
     buf_pool_free(fx->pool);

@@ -54,8 +54,7 @@ static inline buf_fixture_t *fx_create_on(os_t *os, uint32_t page_size, uint32_t
 
 static inline buf_fixture_t *fx_create(uint32_t page_size, uint32_t pool_pages, bool doublewrite)
 {
-    os_t *os = NULL;
-    assert_int_equal(os_mem_create(&os), DB_SUCCESS);
+    os_t *os = image_os_create();
     return fx_create_on(os, page_size, pool_pages, doublewrite);
 }
 
@@ -137,9 +136,8 @@ static inline void fx_change_page(buf_fixture_t *fx, space_id_t space, page_no_t
 /** Byte 100 of the page in its file. */
 static inline byte fx_home_byte(buf_fixture_t *fx, const char *path, page_no_t page_no)
 {
-    byte *bytes = NULL;
     uint64_t size = 0;
-    assert_int_equal(os_mem_peek(fx->base.os, path, &bytes, &size), DB_SUCCESS);
+    byte *bytes = image_os_bytes(fx->base.os, path, &size);
     assert_true((uint64_t)(page_no + 1) * fx->base.page_size <= size);
     return bytes[(size_t)page_no * fx->base.page_size + 100];
 }

@@ -70,15 +70,14 @@ static void test_bad_pages(void **state)
     fx_new_page(fx, 1, 5);
     FX_OK(fx, buf_flush_and_evict_all(fx->pool));
     assert_null(buf_page_peek(fx->pool, fx_id(1, 5)));
-    byte *bytes = NULL;
     uint64_t size = 0;
-    assert_int_equal(os_mem_peek(fx->base.os, "t1.ibd", &bytes, &size), DB_SUCCESS);
+    byte *bytes = image_os_bytes(fx->base.os, "t1.ibd", &size);
     memcpy(bytes + 6 * 4096, bytes + 5 * 4096, 4096);
     assert_int_equal(buf_page_get(fx->pool, fx_id(1, 6), &block), DB_CORRUPTION); /* misplaced */
     FX_OK(fx, buf_page_get(fx->pool, fx_id(1, 5), &block));
     buf_block_unfix(fx->pool, block);
     FX_OK(fx, buf_flush_and_evict_all(fx->pool));
-    assert_int_equal(os_mem_peek(fx->base.os, "t1.ibd", &bytes, &size), DB_SUCCESS);
+    bytes = image_os_bytes(fx->base.os, "t1.ibd", &size);
     bytes[5 * 4096 + 3000] ^= 1; /* torn */
     assert_int_equal(buf_page_get(fx->pool, fx_id(1, 5), &block), DB_CORRUPTION);
     assert_non_null(strstr(fx->base.env.err.msg, "t1.ibd"));

@@ -224,8 +224,7 @@ static void assert_results(const history_t *h)
 
 static void run_history(history_t *h, const engine_options_t *options)
 {
-    os_t *os = NULL;
-    assert_int_equal(os_mem_create(&os), DB_SUCCESS);
+    os_t *os = image_os_create();
     h->db = dbx_alloc(os);
     h->db->options = *options;
     h->results = calloc(RESULTS_MAX, sizeof(*h->results));

@@ -267,8 +267,7 @@ static void test_needs_recovery(void **state)
     assert_int_equal(report.n_findings, 0);
     check_report_free(&report);
     dbx_free(db);
-    os_t *os = NULL;
-    assert_int_equal(os_mem_create(&os), DB_SUCCESS);
+    os_t *os = image_os_create();
     assert_int_equal(check_run(os, &report, &sink), DB_NOT_FOUND);
     os_destroy(os);
 }

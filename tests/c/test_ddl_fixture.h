@@ -14,6 +14,7 @@
 #include "base/mach.h"
 #include "ddl/merge_sort.h"
 #include "ddl/row_log.h"
+#include "disk/image.h"
 
 typedef struct fixture {
     os_t *os;
@@ -26,7 +27,7 @@ static inline int fixture_setup(void **state)
 {
     fixture_t *f = calloc(1, sizeof(*f));
     assert_non_null(f);
-    assert_int_equal(os_mem_create(&f->os), DB_SUCCESS);
+    f->os = image_os_create();
     f->env.os = f->os;
     f->env.probe = &f->probe;
     *state = f;

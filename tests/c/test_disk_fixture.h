@@ -96,40 +96,12 @@ static inline void disk_destroy(disk_t *disk)
     free(disk);
 }
 
-typedef struct disk_copying {
-    image_t *to;
-    const image_t *from;
-} disk_copying_t;
-
-static inline void disk_copy_name(void *ctx, uint32_t name, uint32_t inode)
-{
-    const disk_copying_t *copying = ctx;
-    image_link(copying->to, disk_name(copying->to, copying->from, name), inode);
-}
-
-/** to: an empty image. Inodes keep their numbers. */
-static inline void disk_copy_image(image_t *to, const image_t *from)
-{
-    disk_copying_t copying = {.to = to, .from = from};
-    for (uint32_t i = 0; i < image_inode_count(from); i++) {
-        uint32_t inode = image_inode_create(to);
-        uint64_t at = 0;
-        uint64_t len = 0;
-        assert_int_equal(inode, i);
-        for (const byte *bytes; (bytes = image_data(from, i, &at, &len)) != NULL; at += len) {
-            assert_true(image_write(to, inode, at, bytes, len));
-        }
-        assert_true(image_truncate(to, inode, image_size(from, i)));
-    }
-    image_each(from, disk_copy_name, &copying);
-}
-
 /** What a killed process leaves: the same, what waits included. */
 static inline disk_t *disk_kill(const disk_t *disk)
 {
     disk_t *copy = disk_create();
-    disk_copy_image(copy->live, disk->live);
-    disk_copy_image(copy->durable, disk->durable);
+    image_copy(copy->live, disk->live);
+    image_copy(copy->durable, disk->durable);
     for (uint32_t i = 0; i < disk->persist.n_pending; i++) {
         disk_keep_event(copy, disk->durable, persist_pending(&disk->persist, i));
     }
@@ -146,7 +118,7 @@ static inline void disk_settle(disk_t *disk)
     disk->live = image_create();
     image_set_hashing(disk->live, false);
     image_os_watch(disk->live, &disk->watch);
-    disk_copy_image(disk->live, disk->durable);
+    image_copy(disk->live, disk->durable);
 }
 
 /** A power loss as the explorer has it: one state of one of its models. */

@@ -12,6 +12,7 @@ to its end and gone on with, as a start does. */
 
 #include <cmocka.h>
 
+#include "disk/image.h"
 #include "log/log.h"
 
 /** Fails with the text of the call and the message in the env_t. */

@@ -5,7 +5,7 @@ static int setup(void **state)
 {
     base_fixture_t *fx = calloc(1, sizeof(*fx));
     assert_non_null(fx);
-    assert_int_equal(os_mem_create(&fx->os), DB_SUCCESS);
+    fx->os = image_os_create();
     base_open(fx, 4096, LOG_FORMAT_10_4);
     *state = fx;
     return 0;

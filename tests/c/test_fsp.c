@@ -5,8 +5,7 @@
 
 static int setup(void **state)
 {
-    os_t *os = NULL;
-    assert_int_equal(os_mem_create(&os), DB_SUCCESS);
+    os_t *os = image_os_create();
     *state = fsp_create_on(os);
     return 0;
 }

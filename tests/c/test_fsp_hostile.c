@@ -5,8 +5,7 @@
 /** Several extents of each state. */
 static fsp_fixture_t *fsp_create_used(void)
 {
-    os_t *os = NULL;
-    assert_int_equal(os_mem_create(&os), DB_SUCCESS);
+    os_t *os = image_os_create();
     fsp_fixture_t *fx = fsp_create_on(os);
     for (uint32_t i = 0; i < 100; i++) {
         alloc(fx, i % 2 != 0 ? HEADER_A : HEADER_B, 0);

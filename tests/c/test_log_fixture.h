@@ -54,7 +54,7 @@ static inline int lfx_setup(void **state)
 {
     log_fixture_t *f = lfx_create();
 
-    assert_int_equal(os_mem_create(&f->env.os), DB_SUCCESS);
+    f->env.os = image_os_create();
     assert_int_equal(lfx_create_file(f, LOG_FILE_NAME, FILE_SIZE), DB_SUCCESS);
     *state = f;
     return 0;
@@ -114,10 +114,9 @@ static inline lsn_t lfx_append(log_t *log, uint32_t n, uint64_t value, uint32_t 
 /** The raw bytes of the file. */
 static inline byte *lfx_raw(log_fixture_t *f)
 {
-    byte *bytes;
     uint64_t size;
 
-    assert_int_equal(os_mem_peek(f->env.os, LOG_FILE_NAME, &bytes, &size), DB_SUCCESS);
+    byte *bytes = image_os_bytes(f->env.os, LOG_FILE_NAME, &size);
     assert_int_equal(size, FILE_SIZE);
     return bytes;
 }

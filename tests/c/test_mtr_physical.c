@@ -7,8 +7,7 @@ from them (I27). */
 
 static int setup_physical(void **state)
 {
-    os_t *os = NULL;
-    assert_int_equal(os_mem_create(&os), DB_SUCCESS);
+    os_t *os = image_os_create();
     *state = fx_create_in(os, 4096, 64, true, LOG_FORMAT_10_5);
     return 0;
 }

@@ -4,8 +4,7 @@ log that frees it is durable, unless it is given out again before. Compressed pa
 
 static int setup(void **state)
 {
-    os_t *os = NULL;
-    assert_int_equal(os_mem_create(&os), DB_SUCCESS);
+    os_t *os = image_os_create();
     buf_fixture_t *fx = fx_create_in(os, 4096, 64, true, LOG_FORMAT_10_5);
     buf_pool_free(fx->pool);
     fx->options.scrub = true;

@@ -1,4 +1,4 @@
-/* Properties of os/: both back ends behave alike, and the poison rule. Each test runs on memory
+/* Properties of os/: both back ends behave alike, and the poison rule. Each test runs on the simulated disk
 and, in a directory of its own below the working directory, on POSIX. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,21 +12,22 @@ and, in a directory of its own below the working directory, on POSIX. */
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "disk/image.h"
 #include "os/os.h"
 
 typedef struct fixture {
     probe_t probe;
     env_t env;
-    char dir[32]; /* "" on memory */
+    char dir[32]; /* "" on the simulated disk */
 } fixture_t;
 
-static int setup_mem(void **state)
+static int setup_disk(void **state)
 {
     fixture_t *f = calloc(1, sizeof(*f));
 
     assert_non_null(f);
     f->env.probe = &f->probe;
-    assert_int_equal(os_mem_create(&f->env.os), DB_SUCCESS);
+    f->env.os = image_os_create();
     *state = f;
     return 0;
 }
@@ -381,31 +382,6 @@ static void test_poison(void **state)
     }
 }
 
-/* A clone is a copy of every file at this moment and lives its own life. */
-static void test_mem_clone(void **state)
-{
-    env_t *env = &((fixture_t *)*state)->env;
-    env_t copy = *env;
-    byte *bytes;
-    uint64_t size;
-
-    put(env, "a", "one");
-    put(env, "d/b", "two");
-    put(env, "empty", "");
-    assert_int_equal(os_mem_clone(env->os, &copy.os), DB_SUCCESS);
-    put(env, "a", "changed");
-    assert_int_equal(env_unlink(env, "d/b"), DB_SUCCESS);
-    assert_content(&copy, "a", "one");
-    assert_content(&copy, "d/b", "two");
-    assert_content(&copy, "empty", "");
-    assert_int_equal(os_mem_peek(copy.os, "a", &bytes, &size), DB_SUCCESS);
-    assert_int_equal(size, 3);
-    bytes[0] = 'O';
-    assert_content(&copy, "a", "One");
-    assert_int_equal(os_mem_peek(copy.os, "zz", &bytes, &size), DB_NOT_FOUND);
-    os_destroy(copy.os);
-}
-
 /* A data directory is made on request only, and something else in its place is refused. */
 static void test_posix_create(void **state)
 {
@@ -441,7 +417,7 @@ static void test_posix_not_a_file(void **state)
 }
 
 #define ON_BOTH(test)                                                                              \
-    cmocka_unit_test_setup_teardown(test, setup_mem, teardown),                                    \
+    cmocka_unit_test_setup_teardown(test, setup_disk, teardown),                                   \
         cmocka_unit_test_setup_teardown(test, setup_posix, teardown)
 
 int main(void)
@@ -456,7 +432,6 @@ int main(void)
         ON_BOTH(test_folder),
         ON_BOTH(test_lock),
         ON_BOTH(test_poison),
-        cmocka_unit_test_setup_teardown(test_mem_clone, setup_mem, teardown),
         cmocka_unit_test(test_posix_create),
         cmocka_unit_test_setup_teardown(test_posix_not_a_file, setup_posix, teardown),
     };

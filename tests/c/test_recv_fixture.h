@@ -166,8 +166,7 @@ static inline void dbx_bootstrap(dbx_t *db, bool bare)
 
 static inline dbx_t *dbx_create(bool bare)
 {
-    os_t *os = NULL;
-    assert_int_equal(os_mem_create(&os), DB_SUCCESS);
+    os_t *os = image_os_create();
     dbx_t *db = dbx_alloc(os);
     dbx_bootstrap(db, bare);
     return db;
@@ -176,8 +175,7 @@ static inline dbx_t *dbx_create(bool bare)
 /** The image as it is now, under a new handle with the same options, not opened. */
 static inline dbx_t *dbx_clone(dbx_t *db)
 {
-    os_t *os = NULL;
-    assert_int_equal(os_mem_clone(dbx_os(db), &os), DB_SUCCESS);
+    os_t *os = image_os_clone(dbx_os(db));
     dbx_t *copy = dbx_alloc(os);
     copy->options = db->options;
     return copy;
@@ -185,9 +183,8 @@ static inline dbx_t *dbx_clone(dbx_t *db)
 
 static inline byte *dbx_bytes(dbx_t *db, const char *path, uint64_t *size)
 {
-    byte *bytes = NULL;
     uint64_t n = 0;
-    assert_int_equal(os_mem_peek(dbx_os(db), path, &bytes, &n), DB_SUCCESS);
+    byte *bytes = image_os_bytes(dbx_os(db), path, &n);
     if (size != NULL) {
         *size = n;
     }

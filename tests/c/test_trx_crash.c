@@ -105,7 +105,7 @@ static void images_take(images_t *images, trx_fixture_t *fx)
     for (uint32_t i = 0; i < N_SPACES; i++) {
         byte *bytes = NULL;
         uint64_t size = 0;
-        assert_int_equal(os_mem_peek(fx->os, IMAGE_PATHS[i], &bytes, &size), DB_SUCCESS);
+        bytes = image_os_bytes(fx->os, IMAGE_PATHS[i], &size);
         assert_true(size <= (uint64_t)IMAGE_PAGES * images->page_size);
         images->bytes[i] = calloc(IMAGE_PAGES, images->page_size);
         memcpy(images->bytes[i], bytes, size);

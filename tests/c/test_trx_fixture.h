@@ -86,7 +86,7 @@ static inline trx_fixture_t *tfx_alloc(uint32_t page_size, uint32_t pool_pages)
 {
     trx_fixture_t *fx = calloc(1, sizeof(*fx));
     assert_non_null(fx);
-    assert_int_equal(os_mem_create(&fx->os), DB_SUCCESS);
+    fx->os = image_os_create();
     fx->probe.point = tfx_point;
     fx->probe.mark = tfx_mark;
     fx->probe.ctx = fx;
