@@ -10,35 +10,11 @@ Rules
 1. no file is changed, and the scan ends with bounded memory whatever the bytes are;
 2. if the log still has changes to apply, the files are not expected to be right: nothing is
    checked. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check/check_memo.h"
-
-void chk_find(chk_t *chk, uint32_t invariant, const chk_file_t *file, page_no_t page_no,
-              const char *format, ...)
-{
-    check_report_t *report = chk->report;
-    if (report->n_findings++ >= CHECK_FINDINGS_MAX) {
-        return;
-    }
-    check_finding_t *finding = &report->findings[report->n_findings - 1];
-    *finding = (check_finding_t){.invariant = invariant, .page_no = page_no};
-    if (file != NULL) {
-        memcpy(finding->path, file->path, sizeof(finding->path));
-    }
-    va_list args;
-    va_start(args, format);
-    vsnprintf(finding->what, sizeof(finding->what), format, args);
-    va_end(args);
-}
-
-bool chk_is_zero(const byte *bytes, uint32_t len)
-{
-    return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
-}
+#include "check/check_table.h"
 
 /** A directory without log and system space is something else. */
 static dberr_t chk_is_database(chk_t *chk)

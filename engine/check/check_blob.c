@@ -11,7 +11,7 @@ A walk ends, because a page is entered only when its bit is not set yet. */
 #include <string.h>
 
 #include "base/mach.h"
-#include "check/check_int.h"
+#include "check/check_table.h"
 
 bool chk_ref_read(const byte *from, space_id_t space, chk_ref_t *out, bool *owner)
 {

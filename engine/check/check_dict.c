@@ -16,7 +16,8 @@ CHK_TABLES_MAX tables. */
 #include <string.h>
 
 #include "base/mach.h"
-#include "check/check_int.h"
+#include "check/check_fsp.h"
+#include "check/check_table.h"
 #include "page/page_index.h"
 
 #define SYS_NAME_LEN 64U

@@ -6,7 +6,7 @@ Checked: I25 no row carries a transaction id at or above the limit, and once the
 #include <inttypes.h>
 
 #include "base/mach.h"
-#include "check/check_int.h"
+#include "check/check_table.h"
 #include "page/page_index.h"
 
 chk_row_marks_t chk_row_marks(const byte *rec, uint32_t pk_len)

@@ -5,7 +5,7 @@ neighbours, is looked at as if there were no memo, and whatever is wrong is foun
 #ifndef CHECK_CHECK_MEMO_H
 #define CHECK_CHECK_MEMO_H
 
-#include "check/check_int.h"
+#include "check/check_tree.h"
 
 /** What the records of a leaf add up to; kept where each of them was right. */
 struct chk_leaf {

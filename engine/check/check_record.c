@@ -7,7 +7,7 @@ byte, 0 = NULL, which has nothing more, 1 = a value; of VARCHAR its length in 2 
 #include <string.h>
 
 #include "base/mach.h"
-#include "check/check_int.h"
+#include "check/check_table.h"
 #include "page/page_index.h"
 
 /* ---- layout ---- */

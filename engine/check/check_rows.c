@@ -17,6 +17,7 @@ The digest of a table is over row bytes, that of an index over entries, as check
 
 #include "base/mach.h"
 #include "check/check_memo.h"
+#include "check/check_table.h"
 #include "page/page_index.h"
 
 /* ---- rows of a table ---- */

@@ -10,7 +10,7 @@ a fragment slot names a page of a shared extent that nothing else uses. */
 #include <string.h>
 
 #include "base/mach.h"
-#include "check/check_int.h"
+#include "check/check_fsp.h"
 
 static uint32_t chk_inode_size(const chk_t *chk)
 {

@@ -20,6 +20,7 @@ wrong: behind a broken link or pointer nothing more can be said, and one finding
 #include <string.h>
 
 #include "base/mach.h"
+#include "check/check_fsp.h"
 #include "check/check_memo.h"
 #include "page/page_index.h"
 

@@ -12,7 +12,8 @@ long as it says; I25 transaction ids are below the stored maximum. */
 #include <stdio.h>
 
 #include "base/mach.h"
-#include "check/check_int.h"
+#include "check/check_fsp.h"
+#include "check/check_table.h"
 
 typedef struct chk_undo_scan {
     chk_t *chk;

@@ -9,6 +9,22 @@ Rules
 
 #include "ddl/ddl_int.h"
 
+dberr_t ddl_name_check(err_sink_t *err, const char *what, const char *name)
+{
+    size_t len = strnlen(name, NAME_LEN_MAX + 1);
+    if (len == 0 || len > NAME_LEN_MAX) {
+        return err_set(err, DB_ERROR, "%s name must have 1 to %u characters", what, NAME_LEN_MAX);
+    }
+    for (size_t i = 0; i < len; i++) {
+        char c = name[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && !(c >= '0' && c <= '9') && c != '_') {
+            return err_set(err, DB_ERROR, "%s name may have letters, digits and _ only", what);
+        }
+    }
+    return DB_SUCCESS;
+}
+
 dberr_t ddl_find_col(const dict_table_t *table, const char *name, err_sink_t *err, uint32_t *out)
 {
     for (uint32_t i = 0; i < table->n_cols; i++) {

@@ -62,14 +62,11 @@ struct merge_sort {
     bool advance; /**< the record last handed out is still at the top of the heap */
 };
 
-/* ---- merge_sort.c ---- */
+/* ---- merge_runs.c ---- */
 
 /** Says how much the sort holds from now on (stats.sort_bytes). */
 void merge_hold(merge_sort_t *sort, uint64_t bytes);
 WARN_UNUSED dberr_t merge_out_of_memory(merge_sort_t *sort);
-
-/* ---- merge_runs.c ---- */
-
 /** The least that merging takes, besides the object itself. */
 uint64_t merge_runs_memory_min(uint32_t rec_size);
 /** Makes the merge buffers, within the budget: how many runs at a time is decided here. No other buffer

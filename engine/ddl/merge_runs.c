@@ -1,6 +1,6 @@
 /* Merging of the runs of a sort.
 
-Place: beside merge_sort.c, which spills the runs and drives the merge step by step.
+Place: below merge_sort.c, which spills the runs and drives the merge step by step.
 
 Rules
 1. A merge reads a bounded number of runs at a time, through blocks that fit the budget.
@@ -11,6 +11,22 @@ Rules
 
 #include "base/check.h"
 #include "ddl/merge_int.h"
+
+dberr_t merge_out_of_memory(merge_sort_t *sort)
+{
+    return err_set(&sort->env->err, DB_OUT_OF_MEMORY, "no memory for a sort of %" PRIu64 " bytes",
+                   sort->memory_bytes);
+}
+
+void merge_hold(merge_sort_t *sort, uint64_t bytes)
+{
+    stats_t *stats = &sort->env->stats;
+    stats->sort_bytes = stats->sort_bytes - sort->held_bytes + bytes;
+    sort->held_bytes = bytes;
+    if (stats->sort_bytes_max < stats->sort_bytes) {
+        stats->sort_bytes_max = stats->sort_bytes;
+    }
+}
 
 static uint64_t merge_reader_cost(void)
 {

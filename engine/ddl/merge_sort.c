@@ -30,12 +30,6 @@ static void merge_path(const merge_sort_t *sort, uint32_t which, char path[PATH_
     (void)snprintf(path, PATH_LEN_MAX + 1, MERGE_TMP_PREFIX "%" PRIu64 "-%u", sort->id, which);
 }
 
-dberr_t merge_out_of_memory(merge_sort_t *sort)
-{
-    return err_set(&sort->env->err, DB_OUT_OF_MEMORY, "no memory for a sort of %" PRIu64 " bytes",
-                   sort->memory_bytes);
-}
-
 /** A record that waits to be sorted; twice the reference, because qsort_r() may copy it once. */
 static uint64_t merge_record_cost(uint32_t rec_size)
 {
@@ -53,16 +47,6 @@ uint64_t merge_sort_memory_min(uint32_t rec_size)
     uint64_t collect = MERGE_RECORDS_MIN * merge_record_cost(rec_size);
     uint64_t merge = merge_runs_memory_min(rec_size);
     return merge_fixed_cost(rec_size) + (collect > merge ? collect : merge);
-}
-
-void merge_hold(merge_sort_t *sort, uint64_t bytes)
-{
-    stats_t *stats = &sort->env->stats;
-    stats->sort_bytes = stats->sort_bytes - sort->held_bytes + bytes;
-    sort->held_bytes = bytes;
-    if (stats->sort_bytes_max < stats->sort_bytes) {
-        stats->sort_bytes_max = stats->sort_bytes;
-    }
 }
 
 dberr_t merge_sort_create(env_t *env, uint64_t id, uint32_t rec_size, uint32_t key_len,
