@@ -396,6 +396,24 @@ def test_a_checkpoint_passes_what_is_fsynced(
     assert judge.broken == broken  # told once
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_file_that_another_replaces_needs_nothing(gone: bool) -> None:
+    """Neither a home nor a copy of its pages; one that gets a new name needs both."""
+    judge = Judge()
+    judge.rules.find("t/u.ibd", page(6, 0, 1, 8))
+    ring = group(INIT)
+    data = page(5, 9, FIRST_LSN + len(ring))
+    judge.rules.write("ib_logfile0", 12288, ring, 1)
+    judge.rules.sync("ib_logfile0")
+    judge.doublewrite(data)
+    judge.rules.write("t/t.ibd", 9 * SIZE, data, 3)
+    judge.rules.rename(*(("t/u.ibd", "t/t.ibd") if gone else ("t/t.ibd", "t/u.ibd")))
+    judge.rules.write("ib_logfile0", 4096, checkpoint(FIRST_LSN + len(ring)), 5)
+    judge.rules.sync("ib_logfile0")
+    judge.doublewrite(page(5, 8, FIRST_LSN))
+    assert judge.broken == ([] if gone else ["ckpt_pages", "area_reuse"])
+
+
 def test_a_checkpoint_passes_an_earlier_write_of_a_page() -> None:
     """It is told although a later write of the page is beyond the checkpoint, and that one when its turn
     comes; an fsync covers all of them."""

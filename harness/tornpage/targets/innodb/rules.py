@@ -40,8 +40,8 @@ from tornpage.targets.innodb.page import (
     read_page,
     tablespace_page_size,
 )
-from tornpage.targets.innodb.records import Kind, Record
-from tornpage.targets.innodb.spaces import SYSTEM, Spaces
+from tornpage.targets.innodb.records import Kind
+from tornpage.targets.innodb.spaces import SYSTEM, Spaces, Undo
 
 __all__ = ["LOG_FILE", "SYSTEM", "Rules", "is_tablespace"]
 
@@ -63,14 +63,14 @@ def is_tablespace(path: str) -> bool:
 
 @dataclass(slots=True)
 class _Copy:
-    """A page in the area. written, home: numbers of the events that wrote it, and its page, whose file is not
-    fsynced since; 0 if there is none."""
+    """A page in the area. written: number of the event that wrote it; needed: its page is written, and
+    that is not fsynced."""
 
     place: Place
     digest: int
     written: int
     synced: bool = False
-    home: int = 0
+    needed: bool = False
 
 
 @dataclass(slots=True)
@@ -81,23 +81,15 @@ class _Init:
     written: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Home:
-    """A write of a page that no fsync of its file has covered. written: number of its event."""
-
-    written: int
-    lsn: int
-
-
 @dataclass(slots=True)
-class _Before:
-    """What was known before a group of the log. durable: where that ended; inits, freed: of the pages in
-    it; names: take back what it said of files."""
+class _Write:
+    """Of a page, which no fsync of its file has covered. number: of its event; lsn: 0 if no checkpoint needs
+    it, as one of zeros, or one that was told of; copy: that the page needs until then."""
 
-    durable: int
-    inits: dict[Place, _Init | None] = field(default_factory=dict)
-    freed: dict[Place, int] = field(default_factory=dict)
-    names: list[Callable[[], None]] = field(default_factory=list)
+    number: int
+    place: Place = (0, 0)
+    lsn: int = 0
+    copy: _Copy | None = None
 
 
 @dataclass(slots=True)
@@ -105,6 +97,7 @@ class Rules:
     """Feed it what the process did, in order. tell: called for each finding; doublewrite: configured.
 
     counters: pages that were doublewritten, first flushes without a copy, INDEX_LOADs, checkpoints.
+    _groups: of the log, each with where the one before it ended.
     """
 
     tell: Told
@@ -118,13 +111,11 @@ class Rules:
     _slots: dict[int, _Copy] = field(default_factory=dict)
     _copies: dict[Place, list[_Copy]] = field(default_factory=dict)
     _inits: dict[Place, _Init] = field(default_factory=dict)
-    _unsynced: dict[str, list[_Copy]] = field(default_factory=dict)
-    _homes: dict[str, dict[Place, list[_Home]]] = field(default_factory=dict)
+    _writes: dict[str, list[_Write]] = field(default_factory=dict)
     _freed: dict[Place, int] = field(default_factory=dict)
     _spaces: Spaces = field(default_factory=Spaces)
-    _dirty: dict[str, int] = field(default_factory=dict)
     _waiting: list[tuple[int, int, bytes]] = field(default_factory=list)
-    _groups: deque[_Before] = field(default_factory=lambda: deque(maxlen=GROUPS_MAX))
+    _groups: deque[tuple[int, Undo]] = field(default_factory=lambda: deque(maxlen=GROUPS_MAX))
     _seq: int = 0
 
     def find(self, path: str, data: bytes) -> None:
@@ -153,9 +144,10 @@ class Rules:
             size = self.page_size
             if offset % size or len(data) % size:
                 return  # fact 1
-            self._dirty[path] = seq
             for at in range(0, len(data), size):
-                self._write_page(path, (offset + at) // size, data[at : at + size])
+                write = _Write(seq)
+                self._writes.setdefault(path, []).append(write)
+                self._write_page(path, (offset + at) // size, data[at : at + size], write)
 
         if durable:
             self.sync(path, seq)
@@ -165,21 +157,14 @@ class Rules:
         began (fact 3)."""
         if path == LOG_FILE:
             self._sync_log(began)
-        if self._dirty.get(path, 0) <= began:
-            self._dirty.pop(path, None)
         late = []
-        for copy in self._unsynced.pop(path, []):
-            if copy.home <= began:
-                copy.home = 0
-            else:
-                late.append(copy)
+        for write in self._writes.pop(path, []):
+            if write.number > began:
+                late.append(write)
+            elif write.copy is not None:
+                write.copy.needed = False
         if late:
-            self._unsynced[path] = late
-        waiting = {
-            place: [home for home in homes if home.written > began]
-            for place, homes in self._homes.get(path, {}).items()
-        }
-        self._homes[path] = {place: homes for place, homes in waiting.items() if homes}
+            self._writes[path] = late
         if path == SYSTEM:
             for copy in self._slots.values():
                 copy.synced = copy.synced or copy.written <= began
@@ -187,20 +172,19 @@ class Rules:
     def rename(self, old: str, new: str) -> None:
         """The file keeps what is known of it."""
         self._spaces.rename(old, new)
-        if old in self._unsynced:
-            self._unsynced[new] = self._unsynced.pop(old)
-        if old in self._dirty:
-            self._dirty[new] = self._dirty.pop(old)
-        if old in self._homes:
-            self._homes[new] = self._homes.pop(old)
+        self._lose(new)
+        if old in self._writes:
+            self._writes[new] = self._writes.pop(old)
 
     def remove(self, path: str) -> None:
         """The file is gone, and no write of it needs anything any more."""
         self._spaces.remove(path)
-        self._dirty.pop(path, None)
-        self._homes.pop(path, None)
-        for copy in self._unsynced.pop(path, []):
-            copy.home = 0
+        self._lose(path)
+
+    def _lose(self, path: str) -> None:
+        for write in self._writes.pop(path, []):
+            if write.copy is not None:
+                write.copy.needed = False
 
     # ---- the log ----
 
@@ -241,71 +225,61 @@ class Rules:
         same = next(at for at, (a, b) in enumerate(zip(old, data, strict=True)) if a != b)
         lsn = log.lsn_at(offset + same, self.durable)
         while self.durable > lsn and self._groups:
-            self._forget(self._groups.pop())
-
-    def _forget(self, before: _Before) -> None:
-        """The group behind `before` was none."""
-        self.durable = before.durable
-        self._freed |= before.freed
-        for place, init in before.inits.items():
-            late = self._inits.pop(place, None)
-            if init is not None:
-                init.written = init.written or (late is not None and late.written)
-                self._inits[place] = init
-        for take_back in reversed(before.names):
-            take_back()
+            self.durable, undo = self._groups.pop()
+            for take_back in reversed(undo):
+                take_back()
 
     def _advance(self) -> None:
         """What was fsynced is durable as far as it is complete."""
         if self._log is None or not self.durable:
             return
         for group in self._log.groups(self.durable):
-            before = _Before(self.durable)
-            self._groups.append(before)
+            undo: Undo = []
+            self._groups.append((self.durable, undo))
             self.durable = group.end
             for record in group.records:
                 if record.kind in (Kind.INIT, Kind.FREE):
-                    self._begin_or_end((record.space, record.page), record.kind, before)
+                    self._begin_or_end((record.space, record.page), record.kind, undo)
                 elif record.kind is Kind.INDEX_LOAD:
                     self.counters["index_loads"] += 1
                     self._check_load(record.space)
                 else:
-                    self._name_file(record, before)
+                    wrong = self._spaces.name(record, undo)
+                    if wrong:
+                        self.tell(5, "home_page", wrong)
 
-    def _begin_or_end(self, place: Place, kind: Kind, before: _Before) -> None:
+    def _begin_or_end(self, place: Place, kind: Kind, undo: Undo) -> None:
         """The log, durable up to here, initialises or frees a page."""
-        before.inits.setdefault(place, self._inits.get(place))
-        before.freed.setdefault(place, self._freed.get(place, 0))
+        init, freed = self._inits.pop(place, None), self._freed.get(place, 0)
+
+        def take_back() -> None:
+            late = self._inits.pop(place, None)
+            if init is not None:
+                init.written = init.written or (late is not None and late.written)
+                self._inits[place] = init
+            self._freed[place] = freed
+
+        undo.append(take_back)
         if kind is Kind.INIT:
             self._inits[place] = _Init(self.durable)
         else:
-            self._inits.pop(place, None)
             self._freed[place] = self.durable
 
-    def _name_file(self, record: Record, before: _Before) -> None:
-        named = self._spaces.name(record)
-        if named is not None:
-            wrong, take_back = named
-            before.names.append(take_back)
-            if wrong:
-                self.tell(5, "home_page", wrong)
-
     def _check_load(self, space: int) -> None:
-        dirty = [path for path in self._dirty if self._spaces.of(path) == space]
+        dirty = [path for path in self._writes if self._spaces.of(path) == space]
         if dirty:
             self.tell(16, "index_load", f"{dirty[0]} is not fsynced, and INDEX_LOAD is durable")
 
     def _check_passed(self) -> None:
         """Each write is told once, all that a checkpoint has passed together."""
-        lost = []
-        for path, places in self._homes.items():
-            for place, homes in places.items():
-                late = [home for home in homes if not self._has_passed(place, home.lsn)]
-                if len(late) < len(homes):
-                    lost.append((path, place))
-                places[place] = late
+        lost = {}
+        for path, writes in self._writes.items():
+            for write in writes:
+                if self._has_passed(write.place, write.lsn):
+                    lost[path, write.place] = True
+                    write.lsn = 0
         if lost:
-            path, place = lost[0]
+            path, place = next(iter(lost))
             what = f"the checkpoint {self.checkpoint} has passed pages that are not fsynced"
             self.tell(19, "ckpt_pages", f"{what}: {len(lost)}, as page {place[1]} of {path}")
             self.counters["checkpoints_too_early"] += 1
@@ -340,7 +314,7 @@ class Rules:
             if page is not None and page.whole:
                 self._keep_copy(slot, _Copy((page.space, page.number), zlib.crc32(image), 0, True))
 
-    def _write_page(self, path: str, number: int, data: bytes) -> None:
+    def _write_page(self, path: str, number: int, data: bytes, write: _Write) -> None:
         page = read_page(data)
         if page.checksum is Checksum.ZERO:
             return  # fact 1
@@ -356,11 +330,10 @@ class Rules:
             self.tell(5, "home_page", f"page {number} of {path}, {whose}: {what}")
             return
         self._check_log(path, number, page.lsn)
-        place = (page.space, number)
-        self._homes.setdefault(path, {}).setdefault(place, []).append(_Home(self._seq, page.lsn))
+        write.place, write.lsn = (page.space, number), page.lsn
         if self.doublewrite and page.lsn > 0:  # fact 4
-            self._check_copy(path, place, data)
-        init = self._inits.get(place)
+            self._check_copy(path, data, write)
+        init = self._inits.get(write.place)
         if init is not None:
             init.written = True
 
@@ -371,7 +344,7 @@ class Rules:
 
     def _write_copy(self, slot: int, space: int, number: int, data: bytes) -> None:
         old = self._slots.get(slot)
-        if old is not None and old.home:
+        if old is not None and old.needed:
             self.tell(
                 22, "area_reuse",
                 f"the copy of page {old.place[1]} of space {old.place[0]} is overwritten before its page "
@@ -387,16 +360,15 @@ class Rules:
         self._slots[slot] = copy
         self._copies.setdefault(copy.place, []).append(copy)
 
-    def _check_copy(self, path: str, place: Place, data: bytes) -> None:
-        digest = zlib.crc32(data)
+    def _check_copy(self, path: str, data: bytes, write: _Write) -> None:
+        place, digest = write.place, zlib.crc32(data)
         copies = self._copies.pop(place, ())  # fact 8
         copy = next((copy for copy in reversed(copies) if copy.digest == digest), None)
         if copy is not None:
             if not copy.synced:
                 self.tell(22, "area_sync", f"page {place[1]} of {path}: its copy is not fsynced")
-            copy.home = max(self._seq, 1)
+            write.copy, copy.needed = copy, True
             self.counters["doublewritten"] += 1
-            self._unsynced.setdefault(path, []).append(copy)
             return
         init = self._inits.get(place)
         skips = self._log is not None and self._log.skips_first_flush

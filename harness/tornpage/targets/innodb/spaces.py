@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 
 from tornpage.targets.innodb.records import Kind, Record
 
-__all__ = ["SYSTEM", "Spaces"]
+__all__ = ["SYSTEM", "Spaces", "Undo"]
 
 SYSTEM = "ibdata1"
+Undo = list[Callable[[], None]]
+"""Takes back, from its end on, what a group of the log has said."""
 NAMING = (Kind.FILE_CREATE, Kind.FILE_MODIFY, Kind.FILE_RENAME)
 
 
@@ -62,22 +64,12 @@ class Spaces:
         self._claimed.add(path)
         return space
 
-    def name(self, record: Record) -> tuple[str, Callable[[], None]] | None:
-        """The durable log names a file: what is wrong with that, or "", and how to take the record back.
-        None: it is about no file."""
+    def name(self, record: Record, undo: Undo) -> str:
+        """The durable log may name a file: what is wrong with that, or ""."""
         if record.kind not in NAMING:
-            return None
+            return ""
         paths = [_path(name) for name in record.name.split(b"\0", 1) if name]
-        for path in paths:
-            self._names.setdefault(path, []).append(record.space)
-        wrong = ""
         before = dict(self._created)
-        if record.kind is Kind.FILE_CREATE and paths:
-            path = paths[0]
-            self._created[path] = record.space
-            if path in self._claimed and self._here[path] != record.space:
-                wrong = f"{path} is of space {record.space}, its page 0 said {self._here[path]}"
-            self._claimed.discard(path)
 
         def take_back() -> None:
             self._created = before
@@ -85,7 +77,18 @@ class Spaces:
                 if self._names.get(path):
                     self._names[path].pop()
 
-        return wrong, take_back
+        for path in paths:
+            self._names.setdefault(path, []).append(record.space)
+        undo.append(take_back)
+        if record.kind is not Kind.FILE_CREATE or not paths:
+            return ""
+        path = paths[0]
+        self._created[path] = record.space
+        claimed = path in self._claimed
+        self._claimed.discard(path)
+        if claimed and self._here[path] != record.space:
+            return f"{path} is of space {record.space}, its page 0 said {self._here[path]}"
+        return ""
 
     def rename(self, old: str, new: str) -> None:
         """The file keeps its space."""
