@@ -23,41 +23,20 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from tornpage.oracle.backups import Backup, Backups
-from tornpage.oracle.rowlog import RowLogs
+from tornpage.oracle.catalogue import BUILDS, DDL, Catalogue
 from tornpage.oracle.state import State
-from tornpage.oracle.table import Failure, Row, Table, built_index, entry_maker, index_parts
+from tornpage.oracle.table import Failure, Row, Table
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import (
     AUTOCOMMIT,
-    Algorithm,
-    Lock,
     Script,
     Statement,
     Verb,
-    row_size,
 )
 
 __all__ = ["Oracle", "Step"]
 
-INDEXES_MAX = 64
-"""Secondary indexes of a table."""
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
-PRIMARY = "PRIMARY"
-"""Name of the primary key, which no other index can have."""
-
-_BEST = {
-    Verb.ADD_INDEX: Algorithm.NOCOPY,
-    Verb.START_INDEX: Algorithm.NOCOPY,
-    Verb.DROP_INDEX: Algorithm.NOCOPY,
-    Verb.REBUILD_TABLE: Algorithm.INPLACE,
-    Verb.START_REBUILD: Algorithm.INPLACE,
-    Verb.RENAME_INDEX: Algorithm.INSTANT,
-    Verb.RENAME_COLUMN: Algorithm.INSTANT,
-    Verb.MODIFY_COLUMN: Algorithm.INSTANT,
-}
-"""The most that ALGORITHM may promise of a statement."""
-_RANK = tuple(Algorithm)
-"""What promises less comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +63,11 @@ class Oracle:
 
     def __init__(self, script: Script, options: Mapping[str, str] = NO_OPTIONS) -> None:
         """Replays all of `script` for a target with these options."""
-        self._options = options
         self.states: list[State] = [{}]
         self.commit_lines: list[int] = [0]
         self.steps: list[Step] = []
-        self._tables: dict[str, Table] = {}
         self._open: dict[str, dict[tuple[str, bytes], None]] = {}
+        self._catalogue = Catalogue(options, self._open)
         self._backups = Backups()
         self.exports: dict[int, str] = {}
         self.end: int | None = None
@@ -99,7 +77,7 @@ class Oracle:
                 durable = self._execute(statement)
             except Failure as failure:
                 error = str(failure)
-            if self._exported() != self.exports.get(len(self.states) - 1, ""):
+            if self._catalogue.exported != self.exports.get(len(self.states) - 1, ""):
                 self._snapshot(statement.line)
             prefix = len(self.states) - 1
             other = self._other_error(statement, error, prefix)
@@ -133,8 +111,6 @@ class Oracle:
 
     def _execute(self, statement: Statement) -> bool:
         verb = statement.verb
-        if verb in _BEST:
-            _check_options(statement)
         if verb is Verb.BEGIN:
             if statement.trx in self._open:
                 raise Failure("DB_ALREADY_EXISTS")
@@ -145,26 +121,28 @@ class Oracle:
             self._undo(self._take(statement.trx))
         elif verb in (Verb.INSERT, Verb.INSERT_SEQ, Verb.UPDATE, Verb.DELETE):
             self._change(statement)
-        elif verb in _DDL:
-            _DDL[verb](self, statement)
+        elif verb in DDL:
+            self._catalogue.execute(statement)
             self._snapshot(statement.line)
             return True
-        elif verb in _BUILD:
-            _BUILD[verb](self, statement)
+        elif verb in BUILDS:
+            self._catalogue.execute(statement)
             return verb not in (Verb.STEP_INDEX, Verb.START_DEFRAGMENT, Verb.FLUSH_EXPORT)
         elif verb in _BACKUP:
             self._backups.execute(statement, len(self.states))
             if verb is Verb.FINISH_BACKUP:
                 self._snapshot(statement.line)
                 return True
-        elif verb is Verb.SET and any(table.build is not None for table in self._tables.values()):
+        elif verb is Verb.SET and any(
+            table.build is not None for table in self._catalogue.tables.values()
+        ):
             raise Failure("DB_TABLE_LOCKED")
         elif verb is Verb.SELECT:
-            table = self._readable(statement.table)
+            table = self._catalogue.readable(statement.table)
             if table.current(self._key(table, statement)) is None:
                 raise Failure("DB_RECORD_NOT_FOUND")
         elif verb in (Verb.SCAN, Verb.FLUSH_TABLE):
-            table = self._readable(statement.table)
+            table = self._catalogue.readable(statement.table)
             if verb is Verb.SCAN and statement.name and statement.name not in table.indexes:
                 raise Failure("DB_NOT_FOUND")
         elif verb is Verb.RESTART:
@@ -176,27 +154,15 @@ class Oracle:
         committed stays."""
         for trx in list(self._open):
             self._undo(self._take(trx))
-        for table in self._tables.values():
-            self._end_build(table)
+        for table in self._catalogue.tables.values():
+            self._catalogue.end_build(table)
         self._backups.end_start(statement.full)
-        self._options = {**self._options, **(statement.options or {})}
+        self._catalogue.options = {**self._catalogue.options, **(statement.options or {})}
 
     def _take(self, trx: str) -> dict[tuple[str, bytes], None]:
         if trx not in self._open:
             raise Failure("DB_NOT_FOUND")
         return self._open.pop(trx)
-
-    def _table(self, name: str) -> Table:
-        table = self._tables.get(name)
-        if table is None:
-            raise Failure("DB_NOT_FOUND")
-        return table
-
-    def _readable(self, name: str) -> Table:
-        table = self._table(name)
-        if table.exclusive:
-            raise Failure("DB_TABLE_LOCKED")
-        return table
 
     def _key(self, table: Table, statement: Statement) -> bytes:
         values = statement.key or {}
@@ -208,7 +174,7 @@ class Oracle:
         trx = statement.trx
         if trx != AUTOCOMMIT and trx not in self._open:
             raise Failure("DB_NOT_FOUND")
-        table = self._table(statement.table)
+        table = self._catalogue.table(statement.table)
         if table.is_read_only:
             raise Failure("DB_TABLE_LOCKED")
         planned: list[tuple[bytes, Row | None]] = []
@@ -280,235 +246,29 @@ class Oracle:
 
     def _commit(self, touched: dict[tuple[str, bytes], None], line: int) -> None:
         for name, key in touched:
-            table = self._tables[name]
+            table = self._catalogue.tables[name]
             table.put(key, table.settle(key))
         if touched:
             self._snapshot(line)
 
     def _undo(self, touched: dict[tuple[str, bytes], None]) -> None:
         for name, key in touched:
-            self._tables[name].undo(key)
+            self._catalogue.tables[name].undo(key)
 
     def _end_export(self) -> None:
         """The target's clean end does, and no statement tells of that: it may follow the last one."""
-        for table in self._tables.values():
+        for table in self._catalogue.tables.values():
             if table.exported:
-                self._end_build(table)
+                self._catalogue.end_build(table)
                 self._snapshot(self.steps[-1].line)
                 self.end = len(self.states) - 1
 
-    def _exported(self) -> str:
-        return next((table.name for table in self._tables.values() if table.exported), "")
-
     def _snapshot(self, line: int) -> None:
-        self.states.append({name: table.digest() for name, table in self._tables.items()})
-        if self._exported():
-            self.exports[len(self.states) - 1] = self._exported()
+        self.states.append({name: table.digest() for name, table in self._catalogue.tables.items()})
+        if self._catalogue.exported:
+            self.exports[len(self.states) - 1] = self._catalogue.exported
         self.commit_lines.append(line)
 
-    # -- data definition ------------------------------------------------------------------------
-
-    def _unlocked(self, name: str) -> Table:
-        table = self._table(name)
-        if table.owner or table.build is not None:
-            raise Failure("DB_TABLE_LOCKED")
-        return table
-
-    def _create_table(self, statement: Statement) -> None:
-        if statement.table in self._tables:
-            raise Failure("DB_ALREADY_EXISTS")
-        positions = {column.name: at for at, column in enumerate(statement.columns)}
-        if set(statement.primary) - set(positions):
-            raise WorkloadError(f"line {statement.line}: unknown column in primary key")
-        self._tables[statement.table] = Table(
-            statement.table, statement.columns, positions, statement.primary
-        )
-
-    def _drop_table(self, statement: Statement) -> None:
-        self._unlocked(statement.table)
-        del self._tables[statement.table]
-
-    def _rename_table(self, statement: Statement) -> None:
-        table = self._unlocked(statement.table)
-        if statement.name in self._tables:
-            raise Failure("DB_ALREADY_EXISTS")
-        del self._tables[statement.table]
-        table.name = statement.name
-        self._tables[statement.name] = table
-
-    def _add_index(self, statement: Statement) -> None:
-        self._start_index(statement)
-        self._finish_index(statement)
-
-    def _start_index(self, statement: Statement) -> None:
-        table = self._unlocked(statement.table)
-        names = [index.name for index in statement.indexes]
-        if len(set(names)) < len(names) or set(names) & set(table.indexes):
-            raise Failure("DB_ALREADY_EXISTS")
-        if len(table.indexes) + len(names) > INDEXES_MAX:
-            raise Failure("DB_ERROR")
-        for definition in statement.indexes:
-            index_parts(table, definition)
-        self._begin_build(table, statement)
-
-    def _begin_build(self, table: Table, statement: Statement) -> None:
-        """The build of these indexes; without any, a rebuild."""
-        table.build = statement.indexes
-        table.exclusive = statement.lock is Lock.EXCLUSIVE
-        if statement.lock is Lock.NONE:
-            keys = [table.columns[table.positions[name]].size for name in table.primary]
-            table.logs = RowLogs(
-                options=self._options,
-                entries=[entry_maker(index_parts(table, item)) for item in statement.indexes],
-                row_size=row_size(table.columns),
-                key_size=sum(keys),
-            )
-
-    def _building(self, statement: Statement) -> Table:
-        table = self._table(statement.table)
-        if table.build is None:
-            raise Failure("DB_NOT_FOUND")
-        return table
-
-    def _step_index(self, statement: Statement) -> None:
-        self._building(statement)
-
-    def _abort_index(self, statement: Statement) -> None:
-        self._end_build(self._building(statement))
-
-    def _end_build(self, table: Table) -> None:
-        table.build, table.logs, table.exclusive = None, None, False
-        table.packing, table.exported = False, False
-
-    def _finish_index(self, statement: Statement) -> None:
-        table = self._building(statement)
-        if table.owner and not table.packing:
-            raise Failure("DB_TABLE_LOCKED")
-        definitions = table.build or ()
-        overflowed = table.logs is not None and table.logs.overflowed
-        self._end_build(table)
-        if overflowed:
-            raise Failure("DB_ONLINE_LOG_TOO_BIG")
-        built = [built_index(table, definition) for definition in definitions]
-        for index in built:
-            table.indexes[index.name] = index
-
-    def _rebuild_table(self, statement: Statement) -> None:
-        self._unlocked(statement.table)
-
-    def _start_defragment(self, statement: Statement) -> None:
-        table = self._unlocked(statement.table)
-        if statement.name not in ("", PRIMARY, *table.indexes):
-            raise Failure("DB_NOT_FOUND")
-        table.build, table.packing = (), True
-
-    def _defragment_table(self, statement: Statement) -> None:
-        self._start_defragment(statement)
-        self._finish_index(statement)
-
-    def _flush_export(self, statement: Statement) -> None:
-        table = self._unlocked(statement.table)
-        if self._open or any(other.exported for other in self._tables.values()):
-            raise Failure("DB_TABLE_LOCKED")
-        table.build, table.exported = (), True
-
-    def _import_table(self, statement: Statement) -> None:
-        table = self._unlocked(statement.table)
-        source = self._tables.get(statement.name)
-        if source is None or not source.exported:
-            raise Failure("DB_NOT_FOUND")
-        if not table.has_definition_of(source):
-            raise Failure("DB_ERROR")
-        table.take_rows_of(source)
-
-    def _truncate_table(self, statement: Statement) -> None:
-        self._unlocked(statement.table).empty()
-
-    def _start_rebuild(self, statement: Statement) -> None:
-        self._begin_build(self._unlocked(statement.table), statement)
-
-    def _with_index(self, statement: Statement) -> Table:
-        """The table of a statement about one of its secondary indexes."""
-        table = self._unlocked(statement.table)
-        if statement.name == PRIMARY:
-            raise Failure("DB_ERROR")
-        if statement.name not in table.indexes:
-            raise Failure("DB_NOT_FOUND")
-        return table
-
-    def _drop_index(self, statement: Statement) -> None:
-        del self._with_index(statement).indexes[statement.name]
-
-    def _rename_index(self, statement: Statement) -> None:
-        table = self._with_index(statement)
-        if statement.to in (*table.indexes, PRIMARY):
-            raise Failure("DB_ALREADY_EXISTS")
-        table.rename_index(statement.name, statement.to)
-
-    def _rename_column(self, statement: Statement) -> None:
-        table = self._unlocked(statement.table)
-        if statement.name not in table.positions:
-            raise Failure("DB_NOT_FOUND")
-        if statement.to in table.positions:
-            raise Failure("DB_ALREADY_EXISTS")
-        table.rename_column(statement.name, statement.to)
-
-    def _modify_column(self, statement: Statement) -> None:
-        table = self._unlocked(statement.table)
-        (wanted,) = statement.columns
-        if wanted.name not in table.positions:
-            raise Failure("DB_NOT_FOUND")
-        position = table.positions[wanted.name]
-        column = table.columns[position]
-        if not (column.varying and wanted.varying):
-            raise Failure("DB_UNSUPPORTED")
-        shorter = wanted.length < column.length
-        whole = any(i.has_whole(position, column.length) for i in table.indexes.values())
-        if shorter or (whole and wanted.length > column.length):
-            if statement.algorithm not in (Algorithm.DEFAULT, Algorithm.COPY):
-                raise Failure("DB_UNSUPPORTED")
-            if statement.lock is Lock.NONE:
-                raise Failure("DB_UNSUPPORTED")
-        table.resize_column(position, wanted.length)
-
-
-def _check_options(statement: Statement) -> None:
-    """What an ALTER statement asks for must be possible, whatever the table."""
-    algorithm, verb = statement.algorithm, statement.verb
-    if _RANK.index(algorithm) > _RANK.index(_BEST[verb]):
-        raise Failure("DB_UNSUPPORTED")
-    if statement.lock is Lock.NONE and algorithm is Algorithm.COPY:
-        raise Failure("DB_UNSUPPORTED")
-
-
-_DDL = {
-    Verb.CREATE_TABLE: Oracle._create_table,
-    Verb.DROP_TABLE: Oracle._drop_table,
-    Verb.RENAME_TABLE: Oracle._rename_table,
-    Verb.ADD_INDEX: Oracle._add_index,
-    Verb.DROP_INDEX: Oracle._drop_index,
-    Verb.RENAME_INDEX: Oracle._rename_index,
-    Verb.RENAME_COLUMN: Oracle._rename_column,
-    Verb.MODIFY_COLUMN: Oracle._modify_column,
-    Verb.REBUILD_TABLE: Oracle._rebuild_table,
-    Verb.TRUNCATE_TABLE: Oracle._truncate_table,
-    Verb.DEFRAGMENT_TABLE: Oracle._defragment_table,
-    Verb.UNLOCK_TABLE: Oracle._finish_index,
-    Verb.IMPORT_TABLE: Oracle._import_table,
-    Verb.FINISH_INDEX: Oracle._finish_index,
-}
-"""Each gives a new prefix."""
 
 _BACKUP = {Verb.START_BACKUP, Verb.STEP_BACKUP, Verb.FINISH_BACKUP, Verb.ABORT_BACKUP}
 """They change nothing; a finished one is a prefix of its own, equal to the one before."""
-
-_BUILD = {
-    Verb.START_INDEX: Oracle._start_index,
-    Verb.START_REBUILD: Oracle._start_rebuild,
-    Verb.START_DEFRAGMENT: Oracle._start_defragment,
-    Verb.FLUSH_EXPORT: Oracle._flush_export,
-    Verb.STEP_INDEX: Oracle._step_index,
-    Verb.ABORT_INDEX: Oracle._abort_index,
-}
-"""They change the catalogue (a step, a defragmentation and an export do not), but no state: an index appears
-when its build is finished."""
