@@ -32,7 +32,7 @@ from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError, TornpageError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
-from tornpage.workers.crew import DEFAULT_JOBS, Crew, QuietProgress
+from tornpage.workers.context import DEFAULT_JOBS, QuietProgress, RunContext
 
 if TYPE_CHECKING:
     import pandas
@@ -280,9 +280,9 @@ def _run(
     opened: Opened, chosen: Campaign, jobs: int, out: Path, place: Place, command: str = ""
 ) -> Summary:
     paths = find_paths()
-    crew = Crew(paths, jobs, out, QuietProgress(), opened.origin(command))
+    context = RunContext(paths, jobs, out, QuietProgress(), opened.origin(command))
     with ResultStore(place) as store:
-        summary = run_campaign(store, chosen, opened.name, crew)
+        summary = run_campaign(store, chosen, opened.name, context)
         write_report(store, summary, paths, out)
     return summary
 

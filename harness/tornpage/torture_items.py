@@ -36,7 +36,7 @@ from tornpage.targets.registry import explorer_path
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.paths import find_paths
 from tornpage.vocabulary.shown import one_line
-from tornpage.workers.crew import Crew, QuietProgress
+from tornpage.workers.context import QuietProgress, RunContext
 
 __all__ = ["TortureFile", "TortureItem", "owner_of", "require_heard", "store_folder"]
 
@@ -132,7 +132,7 @@ class TortureItem(pytest.Item):
             return
         budget = self.config.getoption("--torture-budget")
         stop_at = math.inf if budget is None else time.monotonic() + budget
-        crew = Crew(
+        context = RunContext(
             paths=self._paths,
             jobs=self.config.getoption("--torture-jobs"),
             out=self._out,
@@ -141,8 +141,8 @@ class TortureItem(pytest.Item):
             stop_at=stop_at,
         )
         with Store(self._place) as store:
-            self._play_past(store, crew)
-            summary = run_campaign(store, self._limited(budget), self._opened.name, crew)
+            self._play_past(store, context)
+            summary = run_campaign(store, self._limited(budget), self._opened.name, context)
             self.user_properties.append(("torture_crashes", summary.units))
             code = summary.exit_code()
             if code == 1:
@@ -187,10 +187,10 @@ class TortureItem(pytest.Item):
         share = Limits(budget_s=max(1.0, budget / count), states=explore.states)
         return change(self.campaign, share)
 
-    def _play_past(self, store: Store, crew: Crew) -> None:
+    def _play_past(self, store: Store, context: RunContext) -> None:
         """Found, if a bug of an earlier session is still there."""
         known = self.known_bugs(store)
-        run = recheck_bugs(store, self._opened.name, crew, only=known) if known else None
+        run = recheck_bugs(store, self._opened.name, context, only=known) if known else None
         answers = store.replays(run.id) if run is not None else []
         left = [answer.bug for answer in answers if answer.answer is Answer.REPRODUCED]
         bugs = [bug for bug in map(store.bug, left) if bug.status is not BugStatus.IGNORED]

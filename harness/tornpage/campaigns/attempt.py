@@ -19,7 +19,7 @@ from tornpage.store.origin import Examined
 from tornpage.store.store import Store
 from tornpage.targets.target import Target
 from tornpage.vocabulary.paths import Paths
-from tornpage.workers.crew import Crew
+from tornpage.workers.context import RunContext
 
 __all__ = ["campaigns_of", "check_target", "examine", "torture"]
 
@@ -41,19 +41,21 @@ def campaigns_of(
     return [replace(one, campaign=as_) for one, as_ in zip(opened, chosen, strict=True)]
 
 
-def examine(opened: Opened, crew: Crew) -> tuple[Admission, Examined]:
+def examine(opened: Opened, context: RunContext) -> tuple[Admission, Examined]:
     """Admission test and control. Raises CensusError; nothing stays."""
     with scratch_folder(opened.target.on_shm) as scratch:
-        crew.progress.phase("admission", 1)
+        context.progress.phase("admission", 1)
         admission = admit(opened.target, scratch, opened.campaign.configs()[0].options)
-        crew.progress.advance(False)
+        context.progress.advance(False)
         works = works_of(opened.campaign, opened.name)
-        return admission, examine_runs(opened.target, works, scratch, crew, admission.audited)
+        return admission, examine_runs(opened.target, works, scratch, context, admission.audited)
 
 
-def torture(store: Store, campaigns: list[Opened], examined: Examined, crew: Crew) -> list[Summary]:
+def torture(
+    store: Store, campaigns: list[Opened], examined: Examined, context: RunContext
+) -> list[Summary]:
     """Runs the campaigns, of a target that was examined."""
-    ours = replace(crew, examined=examined)
+    ours = replace(context, examined=examined)
     return [
         run_campaign(store, opened.campaign, opened.name, replace(ours, origin=opened.origin()))
         for opened in campaigns

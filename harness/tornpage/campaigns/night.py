@@ -33,7 +33,7 @@ from tornpage.targets.registry import family_of
 from tornpage.vocabulary.errors import ConfigError, Interrupted, MachineError, TornpageError
 from tornpage.vocabulary.paths import Paths
 from tornpage.vocabulary.seeds import derive_seed
-from tornpage.workers.crew import Crew, Progress
+from tornpage.workers.context import Progress, RunContext
 
 __all__ = ["NightPlan", "Team", "names_of_campaigns", "open_night", "run_night"]
 
@@ -170,8 +170,8 @@ def _run_rest(store: Store, left: _Left, team: Team) -> None:
     for opened in {opened.name: opened for opened in left.campaigns}.values():
         past = left.past_findings(opened)
         if past is None or past.state == "running":
-            with left.step(opened, 1) as crew:
-                past = recheck_bugs(store, opened.name, crew, past and store.own_run(past.id))
+            with left.step(opened, 1) as context:
+                past = recheck_bugs(store, opened.name, context, past and store.own_run(past.id))
             team.tell(left.line_of(past) if past else f"no past findings of {opened.identity}")
     for round_ in itertools.count():
         if left.is_over(round_):
@@ -253,13 +253,13 @@ class _Left:
             return
         if known is not None and (known.state != "running" or known.id in self._tried):
             return
-        with self.step(opened, waiting) as crew:
+        with self.step(opened, waiting) as context:
             try:
                 if known is not None:
-                    summary = go_on(self._store, self._store.own_run(known.id), crew)
+                    summary = go_on(self._store, self._store.own_run(known.id), context)
                 else:
                     chosen = self._chosen[_key(opened)].changed({"seed": seed})
-                    summary = run_campaign(self._store, chosen, opened.name, crew)
+                    summary = run_campaign(self._store, chosen, opened.name, context)
             except MachineError:
                 raise
             except TornpageError as error:
@@ -278,11 +278,11 @@ class _Left:
         return left / min(waiting, max(1, int(left // FLOOR_S)))
 
     @contextmanager
-    def step(self, opened: Opened, waiting: int) -> Iterator[Crew]:
-        """The crew of a run that may take its share of the time; what it takes is written down."""
+    def step(self, opened: Opened, waiting: int) -> Iterator[RunContext]:
+        """The context of a run that may take its share of the time; what it takes is written down."""
         team = self._team
         began = team.clock()
-        crew = Crew(
+        context = RunContext(
             team.paths,
             team.jobs,
             team.out,
@@ -291,9 +291,9 @@ class _Left:
             self._night.id,
         )
         if self.plan.seconds:
-            crew = replace(crew, stop_at=began + self._share(waiting))
+            context = replace(context, stop_at=began + self._share(waiting))
         try:
-            yield crew
+            yield context
         finally:
             self._store.add_night_seconds(self._night.id, team.clock() - began)
 

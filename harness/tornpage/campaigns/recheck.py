@@ -21,7 +21,7 @@ from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
 from tornpage.vocabulary.model import Site, TrialSpec
-from tornpage.workers.crew import Crew
+from tornpage.workers.context import RunContext
 
 __all__ = ["REPLAY_RUN", "recheck_bugs", "replay_line"]
 
@@ -49,28 +49,30 @@ class _Shown:
 def recheck_bugs(
     store: Store,
     target: str,
-    crew: Crew,
+    context: RunContext,
     run: Run | None = None,
     only: Collection[int] | None = None,
 ) -> Run | None:
     """Plays all of them, or of those with the numbers `only`, or until the time is up; goes on with `run` if
-    there is one. target: where that of the crew's origin is found here, wherever it was when they were found.
+    there is one. target: where that of the context's origin is found here, wherever it was found then.
     Returns the run, None if there are none."""
-    asked = _asked(store, {crew.origin.target, target}, only)
+    asked = _asked(store, {context.origin.target, target}, only)
     if not asked:
         return None
     if run is None:
         settings = _settings(len(asked)).model_dump(mode="json")
-        run = store.begin_run(REPLAY_RUN, target, 0, len(asked), settings, crew.origin, crew.night)
-    crew.progress.phase("past findings", len(asked))
+        run = store.begin_run(
+            REPLAY_RUN, target, 0, len(asked), settings, context.origin, context.night
+        )
+    context.progress.phase("past findings", len(asked))
     for reproducer, bugs in asked.items():
-        if crew.is_late():
+        if context.is_late():
             break
         answers = store.replays(run.id)
         if not {bug.id for bug in bugs} <= {answer.bug for answer in answers}:
-            answers = _recheck(store, run, target, reproducer, bugs, crew)
-        crew.progress.advance(any(answer.answer is Answer.REPRODUCED for answer in answers))
-    done = store.stop_run(run.id) if crew.is_late() else store.finish_run(run.id, trials=0)
+            answers = _recheck(store, run, target, reproducer, bugs, context)
+        context.progress.advance(any(answer.answer is Answer.REPRODUCED for answer in answers))
+    done = store.stop_run(run.id) if context.is_late() else store.finish_run(run.id, trials=0)
     store.set_verdict(run.id, load_summary(store, done).verdict)
     return done
 
@@ -99,14 +101,19 @@ def _asked(
 
 
 def _recheck(
-    store: Store, run: Run, target: str, reproducer: Reproducer, bugs: list[Bug], crew: Crew
+    store: Store,
+    run: Run,
+    target: str,
+    reproducer: Reproducer,
+    bugs: list[Bug],
+    context: RunContext,
 ) -> list[Replayed]:
     try:
         row = _row_of(store, reproducer)
         row = replace(
-            row, spec=_found_here(row.spec, make_target(target, crew.paths.build), target)
+            row, spec=_found_here(row.spec, make_target(target, context.paths.build), target)
         )
-        shown = _play_again(store, run, row, bugs[0].id, crew)
+        shown = _play_again(store, run, row, bugs[0].id, context)
     except MachineError:
         raise
     except TornpageError as error:
@@ -117,10 +124,10 @@ def _recheck(
     return answers
 
 
-def _play_again(store: Store, run: Run, row: TrialRow, number: int, crew: Crew) -> _Shown:
+def _play_again(store: Store, run: Run, row: TrialRow, number: int, context: RunContext) -> _Shown:
     """Plays it; what is played becomes trial `number` of the run."""
     with scratch_folder() as scratch:
-        play = replay_trial(row, crew.paths, scratch)
+        play = replay_trial(row, context.paths, scratch)
     if play.answer is Answer.NOT_PLAYED:
         return _Shown(None, play.note)
     store.start_trial(run.id, replace(play.spec, number=number), row.site, row.mask)

@@ -44,12 +44,12 @@ from tornpage.vocabulary.errors import (
 from tornpage.vocabulary.model import Census, Outcome, TornWrite, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import require_floor, require_room
 from tornpage.workers.canaries import play_canaries, require_hearing
-from tornpage.workers.crew import Crew, Hands, Pending, Progress
+from tornpage.workers.context import Executor, Pending, Progress, RunContext
 from tornpage.workers.pool import (
     Job,
     Played,
+    executor_of,
     failed_trial,
-    hands_of,
     machine_errors,
     play,
     play_census,
@@ -70,7 +70,7 @@ WINDOW = 4
 """Trials or undisturbed runs handed to the pool ahead of time, per worker."""
 
 
-def run_campaign(store: Store, campaign: Campaign, target: str, crew: Crew) -> Summary:
+def run_campaign(store: Store, campaign: Campaign, target: str, context: RunContext) -> Summary:
     """Runs a campaign from its first trial. Its row is written when its undisturbed runs have shown that it
     can be run."""
 
@@ -78,29 +78,29 @@ def run_campaign(store: Store, campaign: Campaign, target: str, crew: Crew) -> S
         settings = campaign.model_dump(mode="json")
         trials = 0 if campaign.explore else campaign.trials
         return store.begin_run(
-            campaign.name, target, campaign.seed, trials, settings, origin, crew.night
+            campaign.name, target, campaign.seed, trials, settings, origin, context.night
         )
 
-    return _run(store, begin, campaign, target, crew)
+    return _run(store, begin, campaign, target, context)
 
 
-def resume_campaign(store: Store, name: str, target: str, crew: Crew) -> Summary:
+def resume_campaign(store: Store, name: str, target: str, context: RunContext) -> Summary:
     """Goes on with the newest interrupted run of a campaign. ConfigError if it was made by other programs."""
-    return go_on(store, store.resume_run(name, target, resumable(store, crew.origin)), crew)
+    return go_on(store, store.resume_run(name, target, resumable(store, context.origin)), context)
 
 
-def go_on(store: Store, run: Run, crew: Crew) -> Summary:
+def go_on(store: Store, run: Run, context: RunContext) -> Summary:
     """Goes on with an interrupted run that the store owns, with the settings it was started with. ConfigError
     if it was made by other programs."""
-    changed = difference(run.origin, crew.origin)
+    changed = difference(run.origin, context.origin)
     if changed:
         raise ConfigError(
             f"run {run.id} was made with another {changed}: its verdicts and new ones do not go together; "
             "start a new run"
         )
     campaign = Campaign.model_validate(run.settings)
-    crew = replace(crew, examined=run.origin.examined)
-    return _run(store, lambda _origin: run, campaign, run.target, crew)
+    context = replace(context, examined=run.origin.examined)
+    return _run(store, lambda _origin: run, campaign, run.target, context)
 
 
 def resumable(store: Store, origin: Origin) -> Callable[[Origin], bool]:
@@ -148,18 +148,22 @@ def _whole_torn(store: Store, finding: Finding) -> TornWrite | None:
     return result.torn if result is not None else None
 
 
-def _run(store: Store, begin: Begin, campaign: Campaign, target: str, crew: Crew) -> Summary:
-    crew.out.mkdir(parents=True, exist_ok=True)
-    require_room(crew.out, "free some, or choose another --out; `tornpage prune` deletes old runs")
-    on_shm = make_target(target, crew.paths.build).on_shm
+def _run(
+    store: Store, begin: Begin, campaign: Campaign, target: str, context: RunContext
+) -> Summary:
+    context.out.mkdir(parents=True, exist_ok=True)
+    require_room(
+        context.out, "free some, or choose another --out; `tornpage prune` deletes old runs"
+    )
+    on_shm = make_target(target, context.paths.build).on_shm
     with scratch_folder(on_shm) as scratch, machine_errors():
-        examined = crew.examined or _examine(store, campaign, target, crew, scratch)
-        crew = replace(crew, origin=replace(crew.origin, examined=examined))
+        examined = context.examined or _examine(store, campaign, target, context, scratch)
+        context = replace(context, origin=replace(context.origin, examined=examined))
         if campaign.explore:
-            run = _lose(store, begin, campaign, target, crew, scratch)
+            run = _lose(store, begin, campaign, target, context, scratch)
         else:
-            run = _kill(store, begin, campaign, target, crew, scratch)
-    if crew.is_late():
+            run = _kill(store, begin, campaign, target, context, scratch)
+    if context.is_late():
         run = store.stop_run(run.id)
     summary = load_summary(store, run)
     store.set_verdict(run.id, summary.verdict)
@@ -167,26 +171,28 @@ def _run(store: Store, begin: Begin, campaign: Campaign, target: str, crew: Crew
 
 
 def _examine(
-    store: Store, campaign: Campaign, target: str, crew: Crew, scratch: Path
+    store: Store, campaign: Campaign, target: str, context: RunContext, scratch: Path
 ) -> Examined | None:
     """Audit and control of a target file, once in a night. CensusError if one of its runs changes what its
     recording does not show."""
-    made = make_target(target, crew.paths.build)
+    made = make_target(target, context.paths.build)
     if Capability.OBSERVED not in made.capabilities:
         return None
     works = works_of(campaign, target)
-    of_night = [run for run in store.runs() if crew.night is not None and run.night == crew.night]
+    of_night = [
+        run for run in store.runs() if context.night is not None and run.night == context.night
+    ]
     known = [run.origin.examined for run in of_night if run.origin.examined is not None]
     key = work_key(made, works)
     return next((one for one in known if one.work == key), None) or examine_runs(
-        made, works, scratch, crew
+        made, works, scratch, context
     )
 
 
-def _job(campaign: Campaign, target: str, crew: Crew, scratch: Path) -> Job:
+def _job(campaign: Campaign, target: str, context: RunContext, scratch: Path) -> Job:
     """What all workers are told; each gets a trial of its own in it."""
     spec = undisturbed_spec(campaign, target, campaign.configs()[0])
-    return Job(spec, crew.paths, scratch, crew.out)
+    return Job(spec, context.paths, scratch, context.out)
 
 
 def _kill(
@@ -194,26 +200,26 @@ def _kill(
     begin: Begin,
     campaign: Campaign,
     target: str,
-    crew: Crew,
+    context: RunContext,
     scratch: Path,
 ) -> Run:
-    with hands_of(crew) as hands:
-        job = _job(campaign, target, crew, scratch)
-        rows, censuses = _take_censuses(campaign, target, job, hands, crew.progress)
-        _try_judge(campaign, target, job, hands, censuses)
+    with executor_of(context) as executor:
+        job = _job(campaign, target, context, scratch)
+        rows, censuses = _take_censuses(campaign, target, job, executor, context.progress)
+        _try_judge(campaign, target, job, executor, censuses)
         cells = cells_of(campaign, censuses) if censuses else []
-        run = begin(crew.origin)
-        with _ended(store, run, crew.out):
+        run = begin(context.origin)
+        with _ended(store, run, context.out):
             for row in rows:
                 store.put_census(run.id, row)
-            _run_undisturbed(store, run, campaign, job, hands, crew)
+            _run_undisturbed(store, run, campaign, job, executor, context)
             done = store.finished_numbers(run.id)
             # No cell: the target fails every script undisturbed, and there is nothing to disturb.
             numbers = [number for number in range(run.trials) if cells and number not in done]
             draws = (draw_trial(campaign, run.target, cells, number) for number in numbers)
-            crew.progress.phase("trials", len(numbers))
-            job = replace(job, images=crew.out / "images" / str(run.id))
-            _run_trials(store, run, draws, job, hands, crew)
+            context.progress.phase("trials", len(numbers))
+            job = replace(job, images=context.out / "images" / str(run.id))
+            _run_trials(store, run, draws, job, executor, context)
     return store.finish_run(run.id, None if cells else 0)
 
 
@@ -222,17 +228,17 @@ def _lose(
     begin: Begin,
     campaign: Campaign,
     target: str,
-    crew: Crew,
+    context: RunContext,
     scratch: Path,
 ) -> Run:
     parts = loss_parts(campaign)
-    check_parts(campaign, target, crew.paths, scratch)
-    run = begin(crew.origin)
-    with _ended(store, run, crew.out), hands_of(crew) as hands:
-        job = _job(campaign, target, crew, scratch)
-        _run_undisturbed(store, run, campaign, job, hands, crew)
-        crew.progress.phase("runs explored", len(parts))
-        explored = run_losses(store, run, campaign, crew, hands, scratch)
+    check_parts(campaign, target, context.paths, scratch)
+    run = begin(context.origin)
+    with _ended(store, run, context.out), executor_of(context) as executor:
+        job = _job(campaign, target, context, scratch)
+        _run_undisturbed(store, run, campaign, job, executor, context)
+        context.progress.phase("runs explored", len(parts))
+        explored = run_losses(store, run, campaign, context, executor, scratch)
     return store.finish_run(run.id, explorations=explored)
 
 
@@ -241,28 +247,28 @@ def _run_undisturbed(
     run: Run,
     campaign: Campaign,
     job: Job,
-    hands: Hands,
-    crew: Crew,
+    executor: Executor,
+    context: RunContext,
 ) -> None:
     """Runs and judges the scripts that nothing happens to, but for those that the store has, until the time
     is up."""
     done = {row.config for row in store.censuses(run.id)}
     scripts = [script for script in campaign.only_undisturbed() if script.label not in done]
-    crew.progress.phase("undisturbed", len(scripts))
+    context.progress.phase("undisturbed", len(scripts))
     pending: deque[Pending[CensusRow]] = deque()
 
     def collect(left: int) -> None:
         while len(pending) > left:
             row = pending.popleft().result()
             store.put_census(run.id, row)
-            crew.progress.advance(bool(row.violations))
+            context.progress.advance(bool(row.violations))
 
     for script in scripts:
-        if crew.is_late():
+        if context.is_late():
             break
-        collect(hands.size * WINDOW - 1)
+        collect(executor.size * WINDOW - 1)
         spec = undisturbed_spec(campaign, run.target, script)
-        pending.append(hands.hand(play_undisturbed, replace(job, spec=spec)))
+        pending.append(executor.submit(play_undisturbed, replace(job, spec=spec)))
     collect(0)
 
 
@@ -282,13 +288,13 @@ def _ended(store: Store, run: Run, out: Path) -> Iterator[None]:
 
 
 def _take_censuses(
-    campaign: Campaign, target: str, job: Job, hands: Hands, progress: Progress
+    campaign: Campaign, target: str, job: Job, executor: Executor, progress: Progress
 ) -> tuple[list[CensusRow], dict[str, Census]]:
     """The rows of all scripts that are to be crashed, and the censuses of those that can be."""
     scripts = campaign.scripted()
     progress.phase("census", len(scripts))
     specs = [undisturbed_spec(campaign, target, script) for script in scripts]
-    futures = [hands.hand(play_census, replace(job, spec=spec)) for spec in specs]
+    futures = [executor.submit(play_census, replace(job, spec=spec)) for spec in specs]
     rows, censuses = [], {}
     for script, future in zip(scripts, futures, strict=True):
         try:
@@ -304,13 +310,13 @@ def _take_censuses(
 
 
 def _try_judge(
-    campaign: Campaign, target: str, job: Job, hands: Hands, censuses: Mapping[str, Census]
+    campaign: Campaign, target: str, job: Job, executor: Executor, censuses: Mapping[str, Census]
 ) -> None:
     """Once for each configuration, by the first of its scripts that the target does not fail. DeafError."""
     scripts = [script for script in campaign.scripted() if script.label in censuses]
     tried = [scripts[place] for place in sorted(canary_places(scripts))]
     jobs = [replace(job, spec=undisturbed_spec(campaign, target, script)) for script in tried]
-    for answer in [hands.hand(play_canaries, one) for one in jobs]:
+    for answer in [executor.submit(play_canaries, one) for one in jobs]:
         require_hearing(answer.result())
 
 
@@ -344,12 +350,12 @@ def _run_trials(
     run: Run,
     draws: Iterator[Draw],
     job: Job,
-    hands: Hands,
-    crew: Crew,
+    executor: Executor,
+    context: RunContext,
 ) -> None:
     pending: deque[tuple[Draw, Pending[Played]]] = deque()
     kept = KeptImages.of(store, run)
-    target = make_target(run.target, crew.paths.build)
+    target = make_target(run.target, context.paths.build)
     clock = time.monotonic()
 
     def collect() -> None:
@@ -365,18 +371,18 @@ def _run_trials(
         now = time.monotonic()
         store.finish_trial(run.id, result, now - clock)
         clock = now
-        crew.progress.advance(result.outcome is Outcome.VIOLATION)
+        context.progress.advance(result.outcome is Outcome.VIOLATION)
 
     try:
         for draw in draws:
-            if crew.is_late():
+            if context.is_late():
                 break
-            while pending and (pending[0][1].done() or len(pending) >= hands.size * WINDOW):
+            while pending and (pending[0][1].done() or len(pending) >= executor.size * WINDOW):
                 collect()
             store.start_trial(run.id, draw.spec, draw.cell.place, draw.cell.mask)
-            require_floor(crew.out)
+            require_floor(context.out)
             task = replace(job, spec=draw.spec, aim=draw.aim)
-            pending.append((draw, hands.hand(play, task, partial(failed_trial, draw.spec))))
+            pending.append((draw, executor.submit(play, task, partial(failed_trial, draw.spec))))
         while pending:
             collect()
     except BaseException:

@@ -34,7 +34,7 @@ from tornpage.store.origin import Examined
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
-from tornpage.workers.crew import Crew
+from tornpage.workers.context import RunContext
 
 __all__ = ["EPILOG", "try_target"]
 
@@ -73,11 +73,11 @@ def try_target(
     limits = replace(limits, states=states)
     campaigns = campaigns_of(target_file(file), limits, settings_of(settings, fs), paths)
     progress = make_progress(json_output)
-    crew = Crew(paths, jobs, out, progress, campaigns[0].origin())
+    context = RunContext(paths, jobs, out, progress, campaigns[0].origin())
     with progress:
-        admission, seen = examine(campaigns[0], crew)
+        admission, seen = examine(campaigns[0], context)
         with Store(place) as store:
-            summaries = torture(store, campaigns, seen, crew)
+            summaries = torture(store, campaigns, seen, context)
             reports = [write_report(store, summary, paths, out) for summary in summaries]
     verdict = verdict_of_runs(summaries)
     if json_output:

@@ -15,7 +15,7 @@ import typer
 from tornpage.plans.limits import BOUNDS, Limits
 from tornpage.targets.option import FS
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.workers.crew import DEFAULT_JOBS
+from tornpage.workers.context import DEFAULT_JOBS
 
 __all__ = [
     "DEFAULT_JOBS",

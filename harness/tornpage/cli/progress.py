@@ -23,8 +23,8 @@ from rich.progress import (
 
 from tornpage.cli.terminal import make_console, say
 from tornpage.vocabulary.errors import Interrupted
-from tornpage.workers.crew import Progress as Watcher
-from tornpage.workers.crew import QuietProgress
+from tornpage.workers.context import Progress as Watcher
+from tornpage.workers.context import QuietProgress
 
 __all__ = ["BarProgress", "LogProgress", "goes_on", "make_progress"]
 

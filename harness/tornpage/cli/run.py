@@ -44,7 +44,7 @@ from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 from tornpage.workers.cluster import Cluster, open_cluster
-from tornpage.workers.crew import Crew
+from tornpage.workers.context import RunContext
 
 __all__ = ["EPILOG", "run"]
 
@@ -105,20 +105,20 @@ def run(
     chosen = change(loaded, limits, chosen_settings)
     progress = make_progress(json_output)
     with (
-        _cluster(cluster, name, json_output) as hands,
+        _cluster(cluster, name, json_output) as executor,
         Store(place_in(out, store_place), create=not resume) as store,
         fio_beside(paths.workloads / "fio", [out]) if contention else nullcontext(),
         progress,
     ):
-        crew = Crew(paths, jobs, out, progress, origin, cluster=hands)
+        context = RunContext(paths, jobs, out, progress, origin, cluster=executor)
         if resume or (go_on and can_resume(store, loaded.name, name, origin, out)):
             if limits.given() or chosen_settings:
                 raise ConfigError(
                     "--resume takes seed, trials, limits and options from the interrupted run"
                 )
-            summary = resume_campaign(store, loaded.name, name, crew)
+            summary = resume_campaign(store, loaded.name, name, context)
         else:
-            summary = run_campaign(store, chosen, name, crew)
+            summary = run_campaign(store, chosen, name, context)
         report = write_report(store, summary, paths, out)
         if keep is not None:
             prune_runs(store, paths, out, keep)

@@ -18,7 +18,7 @@ from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.shipped import SeedRow, ShippedRow, run_shipped
 from tornpage.vocabulary.paths import Paths
-from tornpage.workers.crew import Progress
+from tornpage.workers.context import Progress
 
 __all__ = ["FindRow", "FindTable", "measure_finds", "median", "sample"]
 

@@ -27,7 +27,7 @@ from tornpage.lab.source_copy import SourceCopy, read_tree, sources_digest
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import ROOT
-from tornpage.workers.crew import Progress
+from tornpage.workers.context import Progress
 from tornpage.workers.pool import submit, worker_pool
 
 __all__ = [

@@ -24,7 +24,7 @@ from tornpage.lab.tryout import Catch
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import ROOT, Paths
-from tornpage.workers.crew import Progress
+from tornpage.workers.context import Progress
 
 __all__ = [
     "TABLE",

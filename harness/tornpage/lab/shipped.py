@@ -41,7 +41,7 @@ from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.model import TrialSpec, Violation
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
-from tornpage.workers.crew import Progress
+from tornpage.workers.context import Progress
 
 __all__ = ["SeedRow", "ShippedRow", "ShippedScore", "bugs_page", "run_shipped", "shipped_table"]
 

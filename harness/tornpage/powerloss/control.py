@@ -21,7 +21,7 @@ from tornpage.targets.registry import identity_of
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.codec import to_json
 from tornpage.vocabulary.model import TrialSpec
-from tornpage.workers.crew import Crew
+from tornpage.workers.context import RunContext
 
 __all__ = ["examine_runs", "work_key", "works_of"]
 
@@ -45,24 +45,24 @@ def examine_runs(
     target: Target,
     works: Sequence[TrialSpec],
     scratch: Path,
-    crew: Crew,
+    context: RunContext,
     audited: Audited | None = None,
 ) -> Examined:
     """Audit and control of these runs. audited: what came of an audit before, None: it is made here.
     Raises CensusError naming the first call that the recording lacks, FailedRunError, ChildError."""
     if audited is None:
-        crew.progress.phase("audit", 1)
+        context.progress.phase("audit", 1)
         audited = audit_runs(target, works, scratch)
-        crew.progress.advance(False)
+        context.progress.advance(False)
     explored = works if Capability.EXPLORE in target.capabilities else []
-    crew.progress.phase("control", len(explored))
+    context.progress.phase("control", len(explored))
     states, kinds, blind = 0, 0, []
     for work in explored:
-        found = _control(target, work, scratch, crew)
+        found = _control(target, work, scratch, context)
         states += int(found.summary["states"])
         kinds += len(found.broken)
         blind += [] if found.broken else [work.config]
-        crew.progress.advance(False)
+        context.progress.advance(False)
     return Examined(
         work_key(target, works),
         states,
@@ -75,12 +75,12 @@ def examine_runs(
     )
 
 
-def _control(target: Target, work: TrialSpec, scratch: Path, crew: Crew) -> Exploration:
+def _control(target: Target, work: TrialSpec, scratch: Path, context: RunContext) -> Exploration:
     with recorded_run(work, target, scratch) as recording:
         for states in PORTIONS:
-            scope = Scope(jobs=crew.jobs, ignored_fsyncs=(LIE,))
+            scope = Scope(jobs=context.jobs, ignored_fsyncs=(LIE,))
             limits = Limits(states=states)
-            found = explore(work, target, recording, limits, scope, crew.progress.note)
+            found = explore(work, target, recording, limits, scope, context.progress.note)
             if found.broken:
                 break
     return found

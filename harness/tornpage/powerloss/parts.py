@@ -77,7 +77,7 @@ class Broken:
     result: TrialResult
 
     def with_results(self, change: Callable[[TrialResult], TrialResult]) -> Self:
-        """See crew.WithResults."""
+        """See context.WithResults."""
         return replace(self, result=change(self.result))
 
 
@@ -92,7 +92,7 @@ class Explored:
     any_broken: bool
 
     def with_results(self, change: Callable[[TrialResult], TrialResult]) -> Self:
-        """See crew.WithResults."""
+        """See context.WithResults."""
         return replace(self, broken=tuple(one.with_results(change) for one in self.broken))
 
 

@@ -36,7 +36,7 @@ from tornpage.vocabulary.errors import (
     UnexploredError,
 )
 from tornpage.vocabulary.paths import Paths
-from tornpage.workers.crew import Crew, Hands, Pending
+from tornpage.workers.context import Executor, Pending, RunContext
 
 __all__ = [
     "canary_places",
@@ -78,8 +78,8 @@ def run_losses(
     store: Store,
     run: Run,
     campaign: Campaign,
-    crew: Crew,
-    hands: Hands,
+    context: RunContext,
+    executor: Executor,
     scratch: Path,
 ) -> int:
     """Makes every exploration that the store has no result of yet, until the time is up. Returns how many
@@ -94,12 +94,12 @@ def run_losses(
     parts = loss_parts(campaign)
     heard = canary_places([config for config, _ in parts])
     left = [place for place, (config, _) in enumerate(parts) if config.label not in done]
-    alone = crew.cluster is None and not _side_by_side(campaign, run.target, len(left), crew)
-    jobs = crew.jobs if alone else 1
-    losses = _Losses(store, run, crew, None if alone else hands)
+    alone = context.cluster is None and not _side_by_side(campaign, run.target, len(left), context)
+    jobs = context.jobs if alone else 1
+    losses = _Losses(store, run, context, None if alone else executor)
     with losses.rescued():
         for position in left:
-            if crew.is_late():
+            if context.is_late():
                 break
             config, depth = parts[position]
             part = Part(
@@ -108,13 +108,13 @@ def run_losses(
                 scope=replace(loss_scope(campaign), jobs=jobs, canaries=position in heard),
                 first=position * STATES_MAX,
                 known=frozenset(store.finished_numbers(run.id)),
-                paths=crew.paths,
+                paths=context.paths,
                 scratch=scratch,
-                images=crew.out / "images" / str(run.id),
+                images=context.out / "images" / str(run.id),
             )
             losses.begin(part)
         losses.end()
-    forget_slices(crew.out, run.id)
+    forget_slices(context.out, run.id)
     return len(parts) - losses.failed
 
 
@@ -126,22 +126,24 @@ def canary_places(configs: Sequence[Config]) -> set[int]:
     return set(first.values())
 
 
-def _side_by_side(campaign: Campaign, target: str, left: int, crew: Crew) -> bool:
+def _side_by_side(campaign: Campaign, target: str, left: int, context: RunContext) -> bool:
     """Whether there are enough of them that nobody waits long for the last one; no clock ends them; and the
     target is no server, of which one runs at a time."""
     assert campaign.explore is not None, "the campaign's model says so"
-    capabilities = make_target(target, crew.paths.build).capabilities
-    many = crew.jobs > 1 and left >= EACH_MIN * crew.jobs
+    capabilities = make_target(target, context.paths.build).capabilities
+    many = context.jobs > 1 and left >= EACH_MIN * context.jobs
     return many and not campaign.explore.budget_s and Capability.DETERMINISTIC in capabilities
 
 
 class _Losses:
     """The explorations under way, in the order of the campaign. failed: scripts that the target fails."""
 
-    def __init__(self, store: Store, run: Run, crew: Crew, hands: Hands | None) -> None:
-        """hands: to which they are given; None: each is made here when its turn comes."""
+    def __init__(
+        self, store: Store, run: Run, context: RunContext, executor: Executor | None
+    ) -> None:
+        """executor: to which they are given; None: each is made here when its turn comes."""
         self.failed = 0
-        self._store, self._run, self._crew, self._hands = store, run, crew, hands
+        self._store, self._run, self._context, self._executor = store, run, context, executor
         self._kept = KeptImages.of(store, run)
         self._waiting: deque[_UnderWay] = deque()
         self._failures: list[UnexploredError] = []
@@ -196,32 +198,32 @@ class _Losses:
         self._store.add_seconds(self._run.id, now - self._clock)
         self._clock = now
         self.failed += explored.summary is None
-        self._crew.progress.advance(explored.any_broken)
+        self._context.progress.advance(explored.any_broken)
 
     def _enough(self) -> bool:
         """Nobody is idle while the first one is waited for."""
-        if self._hands is None:
+        if self._executor is None:
             return bool(self._waiting)
         others = itertools.islice(self._waiting, 1, None)
-        return sum(len(one.pending()) for one in others) > self._hands.size
+        return sum(len(one.pending()) for one in others) > self._executor.size
 
     def _begun(self, part: Part) -> _UnderWay:
-        crew = self._crew
-        if self._hands is None:
-            return _Here(part, crew.progress.note)
-        target = make_target(part.spec.target, crew.paths.build)
-        if crew.cluster is None or not slice_count(part, target):
-            return _Whole(part, self._hands.hand(explore_part, part, Failed))
+        context = self._context
+        if self._executor is None:
+            return _Here(part, context.progress.note)
+        target = make_target(part.spec.target, context.paths.build)
+        if context.cluster is None or not slice_count(part, target):
+            return _Whole(part, self._executor.submit(explore_part, part, Failed))
         # Those of another run, which had its number in a store that is no more, are not taken for its own.
         key = xxhash.xxh3_64_hexdigest(
-            to_json((crew.origin.programs, part.spec, part.limits, part.scope)).encode()
+            to_json((context.origin.programs, part.spec, part.limits, part.scope)).encode()
         )
-        folder = slices_of(crew.out, self._run.id) / key
-        return SlicedPart(part, target, crew.cluster, folder, self._wait)
+        folder = slices_of(context.out, self._run.id) / key
+        return SlicedPart(part, target, context.cluster, folder, self._wait)
 
     def _wait(self, pending: Sequence[Pending[Any]]) -> None:
         """Until these have ended. What comes back meanwhile, of whichever exploration, is kept."""
-        cluster = self._crew.cluster
+        cluster = self._context.cluster
         assert cluster is not None, "only it has slices"
         while left := [one for one in pending if not one.done()]:
             cluster.wait([*left, *(one for part in self._waiting for one in part.pending())])

@@ -1,8 +1,8 @@
 """Slices of an exploration: many workers share the states of one recorded run. The explorer merges what they
 came to, so that it is what one process says of all states, however many slices there are.
 
-Each worker records the run for itself; only a deterministic target can be explored so. The owner keeps on a
-shelf beside the images what has come back, of all explorations that are under way, as soon as it is there:
+Each worker records the run for itself; only a deterministic target can be explored so. The owner keeps in
+files beside the images what has come back, of all explorations that are under way, as soon as it is there:
 whatever ends the run, it goes on with the slices that are missing.
 """
 
@@ -30,7 +30,7 @@ from tornpage.powerloss.parts import (
     play_found,
     recorded_census,
 )
-from tornpage.powerloss.shelf import Shelf, Sliced
+from tornpage.powerloss.slice_files import Sliced, SliceFiles
 from tornpage.store.rows import CensusRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Capability, Target
@@ -38,7 +38,7 @@ from tornpage.vocabulary.errors import FailedRunError, MachineError, UnexploredE
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import Paths, require_floor
 from tornpage.vocabulary.process_cache import ProcessCache
-from tornpage.workers.crew import Hands, Pending
+from tornpage.workers.context import Executor, Pending
 from tornpage.workers.pool import failed_twice, machine_errors
 
 __all__ = [
@@ -155,13 +155,15 @@ def answer_of(pending: Pending[T | Failed], what: str) -> T:
 class SlicedPart:
     """Of the owner: a part whose slices are handed out. folder: where they are kept until forget()."""
 
-    def __init__(self, part: Part, target: Target, hands: Hands, folder: Path, wait: Wait) -> None:
+    def __init__(
+        self, part: Part, target: Target, executor: Executor, folder: Path, wait: Wait
+    ) -> None:
         self._of = slice_count(part, target)
-        self._part, self._target, self._hands, self._wait = part, target, hands, wait
-        self._shelf = Shelf(folder, self._of)
+        self._part, self._target, self._executor, self._wait = part, target, executor, wait
+        self._files = SliceFiles(folder, self._of)
         self._failures: dict[int, Exception] = {}
         self._failed_runs: dict[int, CensusRow] = {}
-        missing = self._shelf.missing()
+        missing = self._files.missing()
         self._handed = {number: self._hand(run_slice, self._slice(number)) for number in missing}
 
     def pending(self) -> list[Pending[Any]]:
@@ -196,7 +198,7 @@ class SlicedPart:
 
     def forget(self) -> None:
         """The slices that are kept go: what they came to is stored."""
-        self._shelf.clear()
+        self._files.clear()
 
     def _take(self, number: int, answer: Sliced | Failed) -> None:
         if isinstance(answer, Failed):
@@ -204,7 +206,7 @@ class SlicedPart:
         elif answer.told is None:
             self._failed_runs[number] = answer.census
         else:
-            self._shelf.put(number, answer.census, answer.told)
+            self._files.put(number, answer.census, answer.told)
 
     def _check_failures(self) -> None:
         """Raises the first; one that another try may mend only if there is no other."""
@@ -214,7 +216,7 @@ class SlicedPart:
 
     def _kept_slices(self) -> dict[int, Sliced]:
         """By number."""
-        slices = {number: self._shelf.get(number) for number in range(1, self._of + 1)}
+        slices = {number: self._files.get(number) for number in range(1, self._of + 1)}
         return {number: one for number, one in slices.items() if one is not None}
 
     def _check_complete(self, slices: Mapping[int, Sliced]) -> None:
@@ -232,7 +234,7 @@ class SlicedPart:
         for number, one in slices.items():
             difference = _difference(slices[1].census, one.census)
             if difference:
-                self._shelf.clear()
+                self._files.clear()
                 raise UnexploredError(
                     f"{self._name(number)} is of another run than slice 1, which the target or a machine "
                     f"makes differ: {difference}"
@@ -272,7 +274,7 @@ class SlicedPart:
         return Slice(part.spec, part.limits, part.scope, number, self._of, *where)
 
     def _hand(self, work: Callable[[Any], T], task: Any) -> Pending[T | Failed]:
-        return self._hands.hand(work, task, Failed)
+        return self._executor.submit(work, task, Failed)
 
 
 def _difference(one: CensusRow, other: CensusRow) -> str:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast
 
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import TrialResult
-from tornpage.workers.crew import Pending
+from tornpage.workers.context import Pending
 from tornpage.workers.remote import Delivery, Order, changed_results, describe, do, leave, unpack
 
 __all__ = ["Cluster", "open_cluster"]
@@ -58,7 +58,7 @@ def open_cluster(address: str, target: str) -> Iterator[Cluster]:
 
 
 class Cluster:
-    """Hands (crew.py) that are Dask's workers. workers: their addresses; dashboard: its link."""
+    """An Executor (context.py) of Dask's workers. workers: their addresses; dashboard: its link."""
 
     def __init__(self, client: Any, target: str) -> None:
         """Compares versions and programs of all workers with those of this machine. ConfigError."""
@@ -83,10 +83,10 @@ class Cluster:
         """Of the workers that were there at the beginning; others may come."""
         return len(self.workers)
 
-    def hand(
+    def submit(
         self, work: Callable[[Any], T], task: Any, failed: Callable[[Exception], F] | None = None
     ) -> Pending[T | F]:
-        """Hands it to the scheduler."""
+        """To the scheduler."""
         order = Order(self._run, self._target, self._programs, work, task)
         key = f"{work.__name__}-{self._run}-{next(self._numbers)}"
         future = self._client.submit(do, order, key=key, pure=False, retries=RETRIES)

@@ -33,15 +33,15 @@ from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import MachineError, TornpageError
 from tornpage.vocabulary.model import Census, Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths, require_floor
-from tornpage.workers.crew import Crew, Hands
+from tornpage.workers.context import Executor, RunContext
 
 __all__ = [
     "Job",
     "Played",
     "confirmed",
+    "executor_of",
     "failed_trial",
     "failed_twice",
-    "hands_of",
     "machine_errors",
     "not_confirmed",
     "play",
@@ -94,12 +94,12 @@ def worker_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 @dataclass(frozen=True, slots=True)
 class _Processes:
-    """Hands of this machine."""
+    """Worker processes of this machine, as an Executor."""
 
     pool: ProcessPoolExecutor
     size: int
 
-    def hand(
+    def submit(
         self,
         work: Callable[[Any], T],
         task: Any,
@@ -110,13 +110,13 @@ class _Processes:
 
 
 @contextmanager
-def hands_of(crew: Crew) -> Iterator[Hands]:
-    """Those of the crew: its cluster, or so many worker processes."""
-    if crew.cluster is not None:
-        yield crew.cluster
+def executor_of(context: RunContext) -> Iterator[Executor]:
+    """Who works for this run: its cluster, or so many worker processes."""
+    if context.cluster is not None:
+        yield context.cluster
         return
-    with worker_pool(crew.jobs) as pool:
-        yield _Processes(pool, crew.jobs)
+    with worker_pool(context.jobs) as pool:
+        yield _Processes(pool, context.jobs)
 
 
 def _kill_workers(pool: ProcessPoolExecutor) -> None:

@@ -26,7 +26,7 @@ from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult
 from tornpage.vocabulary.paths import find_paths
 from tornpage.vocabulary.process_cache import ProcessCache
-from tornpage.workers.crew import WithResults
+from tornpage.workers.context import WithResults
 from tornpage.workers.pool import machine_errors
 
 __all__ = ["Delivery", "Order", "changed_results", "describe", "do", "leave", "unpack"]

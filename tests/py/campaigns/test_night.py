@@ -25,7 +25,7 @@ from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.vocabulary.errors import ConfigError, TornpageError
 from tornpage.vocabulary.model import Outcome
 from tornpage.vocabulary.paths import Paths, find_paths
-from tornpage.workers.crew import Crew, QuietProgress
+from tornpage.workers.context import QuietProgress, RunContext
 
 KILLS = """
 description = "short"
@@ -59,14 +59,14 @@ class Runs:
         self.costs: float | None = 1.0
         self.shares: list[float] = []
 
-    def run(self, store: Store, chosen: Campaign, target: str, crew: Crew) -> Summary:
+    def run(self, store: Store, chosen: Campaign, target: str, context: RunContext) -> Summary:
         """As run_campaign()."""
         self.made.append((chosen.name, chosen.seed, target))
-        self.shares.append(crew.stop_at - self.now)
+        self.shares.append(context.stop_at - self.now)
         self.now += self.shares[-1] if self.costs is None else self.costs
         settings = chosen.model_dump(mode="json")
         run = store.begin_run(
-            chosen.name, target, chosen.seed, 1, settings, crew.origin, crew.night
+            chosen.name, target, chosen.seed, 1, settings, context.origin, context.night
         )
         if chosen.name in self.fails:
             store.fail_run(run.id)

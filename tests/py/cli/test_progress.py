@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tornpage.cli.progress import LogProgress, make_progress
-from tornpage.workers.crew import QuietProgress
+from tornpage.workers.context import QuietProgress
 
 
 class Clock:

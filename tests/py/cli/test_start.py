@@ -42,7 +42,7 @@ def test_the_version_loads_no_command_and_no_library() -> None:
     seen = loaded("--version")
     assert not LIBRARIES & seen
     assert own(seen) == {
-        "tornpage.workers.crew",
+        "tornpage.workers.context",
         "tornpage.plans.limits",
         "tornpage.cli.main",
         "tornpage.cli.options",

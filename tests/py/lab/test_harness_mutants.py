@@ -21,7 +21,7 @@ from tornpage.lab.harness_mutants import (
 from tornpage.lab.harness_table import HarnessMutant, Killer
 from tornpage.lab.mutant_table import load_patches
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.workers.crew import QuietProgress
+from tornpage.workers.context import QuietProgress
 
 pytestmark = pytest.mark.extended
 

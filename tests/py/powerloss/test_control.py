@@ -26,7 +26,7 @@ from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.targets.target import Target
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import find_paths
-from tornpage.workers.crew import Crew, QuietProgress
+from tornpage.workers.context import QuietProgress, RunContext
 
 PATHS = find_paths()
 
@@ -40,9 +40,9 @@ def opened(tmp_path: Path) -> Opened:
 
 
 @pytest.fixture
-def crew(tmp_path: Path) -> Crew:
+def context(tmp_path: Path) -> RunContext:
     """Of no night."""
-    return Crew(PATHS, 1, tmp_path, QuietProgress(), Origin())
+    return RunContext(PATHS, 1, tmp_path, QuietProgress(), Origin())
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_more_states_only_where_none_was_broken(
     asked: Sequence[int],
     kinds: int,
     opened: Opened,
-    crew: Crew,
+    context: RunContext,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
@@ -82,14 +82,14 @@ def test_more_states_only_where_none_was_broken(
     monkeypatch.setattr(control, "explore", explored)
     monkeypatch.setattr(control, "audit_runs", lambda *_: Audited("no ptrace", Compared(7, 8), 3))
     works = [make_spec(0)]
-    found = examine_runs(opened.target, works, tmp_path, crew)
+    found = examine_runs(opened.target, works, tmp_path, context)
     assert (tuple(seen), found.kinds, found.states) == (tuple(asked), kinds, asked[-1])
     assert bool(found.vacuous) is (kinds == 0)
     assert found.blind == (() if kinds else (works[0].config,))
     assert found.not_audited == "no ptrace"
     assert (found.compared, found.acknowledgements, found.recoveries) == (7, 8, 3)
     before = Audited("", Compared(1, 1), 4)
-    assert examine_runs(opened.target, works, tmp_path, crew, before).not_audited == ""
+    assert examine_runs(opened.target, works, tmp_path, context, before).not_audited == ""
 
 
 def test_options_and_work_are_controlled_each(opened: Opened) -> None:
@@ -102,7 +102,7 @@ def test_options_and_work_are_controlled_each(opened: Opened) -> None:
 
 
 def test_a_night_has_one_control_of_a_target(
-    opened: Opened, crew: Crew, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    opened: Opened, context: RunContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The next night, a single run and other options have their own."""
     made: list[str] = []
@@ -122,7 +122,7 @@ def test_a_night_has_one_control_of_a_target(
             (None, opened.campaign, 4),
             (None, opened.campaign, 5),
         ):
-            ours = replace(crew, night=night)
+            ours = replace(context, night=night)
             found = runner._examine(store, campaign, opened.name, ours, tmp_path)
             assert len(made) == count
             origin = replace(opened.origin(), examined=found)

@@ -17,14 +17,14 @@ from tornpage.plans.campaign import Campaign
 from tornpage.powerloss import slices
 from tornpage.powerloss.explorer import Exploration
 from tornpage.powerloss.parts import Explored, Part
-from tornpage.powerloss.shelf import Sliced
+from tornpage.powerloss.slice_files import Sliced
 from tornpage.powerloss.slices import Slice
 from tornpage.store.origin import Origin
 from tornpage.store.rows import CensusRow, Run
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ChildError, Interrupted, MachineError, UnexploredError
 from tornpage.vocabulary.paths import find_paths
-from tornpage.workers.crew import Crew, Pending, QuietProgress
+from tornpage.workers.context import Pending, QuietProgress, RunContext
 
 HERE = Origin(programs={"engine": "b1"})
 TWO_SLICES, WHOLE = 2600, 30
@@ -73,7 +73,9 @@ class Workers:
         self.story = list(story)
         self.handed: list[Task] = []
 
-    def hand(self, _work: Any, task: Any, failed: Callable[[Exception], Any] | None = None) -> Task:
+    def submit(
+        self, _work: Any, task: Any, failed: Callable[[Exception], Any] | None = None
+    ) -> Task:
         assert failed is not None
         self.handed.append(Task(task, failed))
         return self.handed[-1]
@@ -114,8 +116,8 @@ class Owner:
     run: Run
 
     def goes_on(self, workers: Workers) -> None:
-        crew = Crew(find_paths(), 1, self.out, QuietProgress(), HERE, cluster=workers)
-        go_on(self.store, self.store.run(self.run.id), crew)
+        context = RunContext(find_paths(), 1, self.out, QuietProgress(), HERE, cluster=workers)
+        go_on(self.store, self.store.run(self.run.id), context)
 
     def kept(self) -> list[str]:
         return sorted(path.name for path in (self.out / "slices").glob("*/*/*-of-*"))
@@ -200,8 +202,8 @@ def test_an_interrupt_stores_what_is_done(start: Callable[[int], Owner]) -> None
             raise Interrupted(2)
 
     class LateWorkers(Workers):
-        def hand(self, work: Any, task: Any, failed: Any = None) -> Task:
-            made = super().hand(work, task, failed)
+        def submit(self, work: Any, task: Any, failed: Any = None) -> Task:
+            made = super().submit(work, task, failed)
             self.handed[-1] = Late(made.task, made.failed)
             return self.handed[-1]
 

@@ -17,7 +17,7 @@ from tornpage.plans.limits import Limits
 from tornpage.powerloss import slices
 from tornpage.powerloss.explorer import EVERYWHERE, Exploration
 from tornpage.powerloss.parts import Broken, Part
-from tornpage.powerloss.shelf import Shelf, Sliced
+from tornpage.powerloss.slice_files import Sliced, SliceFiles
 from tornpage.powerloss.slices import Again, Slice, SlicedPart, slice_count
 from tornpage.store.rows import CensusRow
 from tornpage.targets.registry import make_target
@@ -55,7 +55,7 @@ class Workers:
         self.runs = {int(name.removeprefix("slice_")): row for name, row in runs.items()}
         self.handed: list[int] = []
 
-    def hand(
+    def submit(
         self, _work: Any, task: Any, failed: Callable[[Exception], Any] | None = None
     ) -> Answered:
         assert failed is not None
@@ -119,9 +119,9 @@ class Owner:
     def folder(self) -> Path:
         return self.tmp_path / "kept"
 
-    def begin(self, hands: Workers) -> SlicedPart:
+    def begin(self, executor: Workers) -> SlicedPart:
         some = part(self.tmp_path, Limits(states=7500))
-        return SlicedPart(some, self.target, hands, self.folder, lambda _pending: None)
+        return SlicedPart(some, self.target, executor, self.folder, lambda _pending: None)
 
     def kept(self) -> list[str]:
         return sorted(path.name for path in self.folder.iterdir()) if self.folder.exists() else []
@@ -137,15 +137,15 @@ def test_one_fails_twice(owner: Owner, merged: list[bytes]) -> None:
     """It is named, the others are kept, and only that one is handed out the next time; what comes together
     then is all slices in their order."""
     lost = MachineError("KilledWorker: gone")
-    hands = Workers({2: lost})
+    executor = Workers({2: lost})
     with pytest.raises(UnexploredError, match="slice 2 of 3 failed on two workers: Kil") as caught:
-        owner.begin(hands).result()
+        owner.begin(executor).result()
     assert caught.value.__cause__ is lost
-    assert hands.handed == [1, 2, 3] and not merged
-    hands = Workers()
-    again = owner.begin(hands)
+    assert executor.handed == [1, 2, 3] and not merged
+    executor = Workers()
+    again = owner.begin(executor)
     explored = again.result()
-    assert hands.handed == [2]
+    assert executor.handed == [2]
     assert merged == [b"slice 1\nslice 2\nslice 3\n"]
     assert explored.census == CENSUS and explored.any_broken
     assert [one.state for one in explored.broken] == ["7.subset.1"]
@@ -157,9 +157,9 @@ def test_what_no_other_try_mends(owner: Owner) -> None:
     """An explorer that fails, or a mistake of the harness, is raised as it was, also where a worker was lost
     besides; the other slices are kept."""
     for error in (ChildError("the explorer failed: exit code 2"), KeyError("hash")):
-        hands = Workers({1: MachineError("KilledWorker: gone"), 3: error})
+        executor = Workers({1: MachineError("KilledWorker: gone"), 3: error})
         with pytest.raises(type(error)) as caught:
-            owner.begin(hands).result()
+            owner.begin(executor).result()
         assert caught.value is error
         assert owner.kept() == ["2-of-3"]
 
@@ -172,9 +172,9 @@ def test_a_run_that_failed_here_and_not_there(owner: Owner, merged: list[bytes])
     assert owner.kept() == ["2-of-3", "3-of-3"]
     with pytest.raises(UnexploredError, match="slice 1 of 3"):  # the others are from before
         owner.begin(Workers(slice_1=None)).result()
-    hands = Workers()
-    assert owner.begin(hands).result().summary == {"states": 5000}
-    assert hands.handed == [1] and len(merged) == 1
+    executor = Workers()
+    assert owner.begin(executor).result().summary == {"states": 5000}
+    assert executor.handed == [1] and len(merged) == 1
 
 
 def test_a_run_that_failed_everywhere(owner: Owner) -> None:
@@ -194,9 +194,9 @@ def test_slices_of_different_runs(owner: Owner) -> None:
     assert "slice 2 of 3 is of another run than slice 1" in str(caught.value)
     assert str(caught.value).endswith(": events (8 and 9), counters aborts")
     assert owner.kept() == []
-    hands = Workers()
-    owner.begin(hands).keep()
-    assert hands.handed == [1, 2, 3]
+    executor = Workers()
+    owner.begin(executor).keep()
+    assert executor.handed == [1, 2, 3]
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "changed"])
@@ -208,9 +208,9 @@ def test_a_kept_slice_is_damaged(owner: Owner, merged: list[bytes], damage: str)
     middle = len(text) // 2
     changed = text[:middle] + bytes([text[middle] ^ 1]) + text[middle + 1 :]
     file.write_bytes({"empty": b"", "cut": text[:-1], "changed": changed}[damage])
-    hands = Workers()
-    owner.begin(hands).result()
-    assert hands.handed == [2]
+    executor = Workers()
+    owner.begin(executor).result()
+    assert executor.handed == [2]
     assert merged == [b"slice 1\nslice 2\nslice 3\n"]
 
 
@@ -239,9 +239,9 @@ def test_a_kept_slice_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(os, "fsync", sync)
     monkeypatch.setattr(Path, "replace", rename)
-    shelf = Shelf(tmp_path / "7" / "key", 2)
+    files = SliceFiles(tmp_path / "7" / "key", 2)
     row = replace(CENSUS, violations=(Violation(5, "torn\n"),))
-    shelf.put(1, row, b"a\n\0b")
+    files.put(1, row, b"a\n\0b")
     assert done == [
         ("fsync", tmp_path.name),
         ("fsync", "7"),
@@ -249,5 +249,5 @@ def test_a_kept_slice_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ("rename", "1-of-2"),
         ("fsync", "key"),
     ]
-    assert shelf.get(1) == Sliced(row, b"a\n\0b")
-    assert shelf.missing() == [2]
+    assert files.get(1) == Sliced(row, b"a\n\0b")
+    assert files.missing() == [2]

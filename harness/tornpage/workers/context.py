@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_JOBS",
-    "ClusterHands",
-    "Crew",
-    "Hands",
+    "ClusterExecutor",
+    "Executor",
     "Pending",
     "Progress",
     "QuietProgress",
+    "RunContext",
     "WithResults",
 ]
 
@@ -46,14 +46,14 @@ class Pending(Protocol[T_co]):
         """Waits for the end; raises what the work raised. Asked once, unless the wait was interrupted."""
 
 
-class Hands(Protocol):
+class Executor(Protocol):
     """Who does the work of a run: processes of this machine, or of others (cluster.py)."""
 
     @property
     def size(self) -> int:
         """How many work at once."""
 
-    def hand(
+    def submit(
         self, work: Callable[[Any], T], task: Any, failed: Callable[[Exception], F] | None = None
     ) -> Pending[T | F]:
         """Hands over a function of the harness and its task: a data class with `paths`, `scratch` and
@@ -62,7 +62,7 @@ class Hands(Protocol):
         worker was lost; without it that is raised."""
 
 
-class ClusterHands(Hands, Protocol):
+class ClusterExecutor(Executor, Protocol):
     """Those of other machines, where many explorations are under way at once."""
 
     def wait(self, pending: Sequence[Pending[Any]]) -> None:
@@ -114,7 +114,7 @@ class QuietProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class RunContext:
     """What a run is made with. jobs: worker processes; out: where crashed images are kept; origin: of the
     programs as they are now; night: that it is a part of; stop_at: on time.monotonic(), no crash or
     undisturbed run begins after it; cluster: does the work in place of worker processes; examined: what
@@ -127,7 +127,7 @@ class Crew:
     origin: Origin
     night: int | None = None
     stop_at: float = math.inf
-    cluster: ClusterHands | None = None
+    cluster: ClusterExecutor | None = None
     examined: Examined | None = None
 
     def is_late(self) -> bool:

@@ -18,7 +18,7 @@ from tornpage.store.rows import CensusRow
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["Shelf", "Sliced"]
+__all__ = ["SliceFiles", "Sliced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Sliced:
     told: bytes | None
 
 
-class Shelf:
+class SliceFiles:
     """Keeps the slices 1 ... of of one exploration."""
 
     def __init__(self, folder: Path, of: int) -> None:
