@@ -1,5 +1,5 @@
-"""The names for programs, tests and notebooks; docs/API.md explains them. What is here stays as it is until
-the major version changes; the modules below are the harness's own business.
+"""The names for programs, tests and notebooks; docs/API.md explains them and says how long they keep their
+meaning. The modules below are internal.
 """
 
 from __future__ import annotations
