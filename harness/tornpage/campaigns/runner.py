@@ -24,7 +24,8 @@ from tornpage.evidence.evidence import keep_evidence
 from tornpage.evidence.images import KeptImages
 from tornpage.faults.scratch import scratch_folder
 from tornpage.live.census import failed_run
-from tornpage.plans.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
+from tornpage.plans.campaign import Campaign, undisturbed_spec
+from tornpage.plans.drawing import Draw, cells_of, draw_trial
 from tornpage.plans.origin import command_line, difference
 from tornpage.powerloss.control import examine_runs, work_key, works_of
 from tornpage.powerloss.runner import canary_places, check_parts, give_up, loss_parts, run_losses

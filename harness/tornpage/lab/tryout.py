@@ -13,7 +13,8 @@ from tornpage.lab.measured import cpu_seconds, living_seconds
 from tornpage.live.census import failed_run, judge_undisturbed, take_census
 from tornpage.live.recording import recorded_run
 from tornpage.live.trial import run_aimed
-from tornpage.plans.campaign import Campaign, cells_of, draw_trial, undisturbed_spec
+from tornpage.plans.campaign import Campaign, undisturbed_spec
+from tornpage.plans.drawing import cells_of, draw_trial
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope, explore, loss_plan
 from tornpage.targets.target import Target

@@ -1,10 +1,5 @@
 """Campaigns: what to run, with which options crossed, and which writes to hit. Reads the TOML files of
-workloads/ and draws trials from a census.
-
-A campaign's trials go round robin over its cells (configuration x site x mask), so that each cell gets
-its share whatever the seed; each round over the cells takes the next script; the write inside the cell
-and random masks come from a random stream of the trial's own, derived from seed and number. Drawing
-trial 17 needs no other trial.
+workloads/.
 
 A script is a number: it decides the seed of the workload and what is drawn from the lists of `vary`.
 Numbers go on from scripts that are crashed to those that only run undisturbed, so that none is run twice.
@@ -15,38 +10,34 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import xxhash
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tornpage.faults.aim import RecoveryAim, faults_of, fits, is_error
+from tornpage.faults.aim import is_error
 from tornpage.plans.limits import BOUNDS
 from tornpage.targets.option import FS
 from tornpage.targets.registry import DEFAULT_TARGET, family_of
 from tornpage.vocabulary.codec import first_error, read_toml
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.model import Census, FaultPlan, Site, TrialSpec, WriteEvent, config_of
-from tornpage.vocabulary.seeds import derive_seed, make_rng
+from tornpage.vocabulary.model import FaultPlan, Site, TrialSpec
+from tornpage.vocabulary.seeds import make_rng
 from tornpage.workloads.workload import fit_params
 
 __all__ = [
     "Campaign",
-    "Cell",
     "Config",
-    "Draw",
     "Hit",
     "PowerLoss",
-    "cells_of",
     "default_campaigns",
-    "draw_trial",
     "hit_of_place",
     "load_campaign",
+    "place_of",
     "undisturbed_spec",
 ]
 
@@ -60,13 +51,6 @@ CONFIGS_MAX = 1000
 
 SEED_STEP = 1000
 """From the seed of a script to that of the next one: campaigns of neighbouring seeds share none."""
-
-CRASH = "random"
-"""The mask of the kill whose recovery is to be hit."""
-
-STALE_LOG_EVERY = 4
-"""One trial in so many also plants a stale block behind the end of the log (I21), and every trial that
-tears the log itself: there the block has most often a full one before it, as it must to be read on."""
 
 Mask = Annotated[
     str,
@@ -107,7 +91,7 @@ class Hit(BaseModel):
 
     def places(self) -> list[str]:
         """What results call its sites: "redo", or "recovery:redo"."""
-        return [_place(site, self.during) for site in self.sites]
+        return [place_of(site, self.during) for site in self.sites]
 
 
 class PowerLoss(BaseModel):
@@ -295,33 +279,6 @@ class Config:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell of the matrix. label: of what is crossed. runs: the scripts, each with those of its writes
-    that may be hit (never empty); during a recovery any may be the crash before it."""
-
-    label: str
-    site: Site
-    mask: str
-    runs: tuple[tuple[Config, tuple[WriteEvent, ...]], ...]
-    during: str = "run"
-
-    @property
-    def place(self) -> str:
-        """What results call the site."""
-        return _place(self.site, self.during)
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """A drawn trial and the cell that it counts for. aim: a fault that the plan gets once the crashed image
-    is there."""
-
-    spec: TrialSpec
-    cell: Cell
-    aim: RecoveryAim | None = None
-
-
 def load_campaign(name: str, folder: Path, target: str = DEFAULT_TARGET) -> Campaign:
     """Reads folder/NAME-TARGET.toml if there is one, else folder/NAME.toml; or the file `name` if it
     ends in .toml. Targets have options and workloads of their own; TARGET of a target file is "command".
@@ -348,26 +305,6 @@ def default_campaigns(folder: Path) -> list[Campaign]:
     return [campaign for campaign in campaigns if campaign.default]
 
 
-def cells_of(campaign: Campaign, censuses: Mapping[str, Census]) -> list[Cell]:
-    """All cells that the censuses (by label of their script) have writes for, in an order in which any
-    stretch of trials meets every configuration and site. A script without a census has none."""
-    scripts: dict[str, list[Config]] = {}
-    for script in campaign.scripted():
-        scripts.setdefault(config_of(script.label), []).append(script)
-    cells = []
-    for hit in campaign.hit:
-        for site, mask, label in itertools.product(hit.sites, hit.masks, scripts):
-            taken = [script for script in scripts[label] if script.label in censuses]
-            writes = (_writes_to_hit(hit, site, mask, censuses[s.label]) for s in taken)
-            runs = [run for run in zip(taken, writes, strict=True) if run[1]]
-            if runs:
-                cells.append(Cell(label, site, mask, tuple(runs), hit.during))
-    if not cells:
-        raise ConfigError(f"campaign {campaign.name}: no write of the run belongs to its sites")
-    make_rng(campaign.seed, "cells").shuffle(cells)
-    return cells
-
-
 def undisturbed_spec(campaign: Campaign, target: str, config: Config) -> TrialSpec:
     """The run of a script without a fault: what a census, a recording and every trial start from."""
     return TrialSpec(
@@ -382,25 +319,6 @@ def undisturbed_spec(campaign: Campaign, target: str, config: Config) -> TrialSp
         number=0,
         plan=FaultPlan(name="undisturbed"),
     )
-
-
-def draw_trial(campaign: Campaign, target: str, cells: list[Cell], number: int) -> Draw:
-    """Trial `number` of the campaign: depends on seed and number only."""
-    cell = cells[number % len(cells)]
-    config, writes = cell.runs[number // len(cells) % len(cell.runs)]
-    seed = derive_seed(campaign.seed, "trial", number)
-    rng = make_rng(seed, "draw")
-    write = rng.choice(_of_one_site(writes, rng))
-    mask = cell.mask if cell.during == "run" else CRASH
-    faults = faults_of(mask, write, rng)
-    stale = write.site is Site.REDO or rng.randrange(STALE_LOG_EVERY) == 0
-    plan = FaultPlan(
-        name=f"{cell.place}-{number}", run=faults, stale_log=stale and not is_error(mask)
-    )
-    undisturbed = undisturbed_spec(campaign, target, config)
-    spec = replace(undisturbed, seed=seed, number=number, plan=plan)
-    aim = RecoveryAim(cell.site, cell.mask, seed) if cell.during == "recovery" else None
-    return Draw(spec, cell, aim)
 
 
 def _hash(text: str) -> str:
@@ -419,18 +337,6 @@ def hit_of_place(place: str, masks: list[str]) -> Hit:
     return Hit(sites=[site], masks=masks, during="run" if name == place else "recovery")
 
 
-def _place(site: Site, during: str) -> str:
+def place_of(site: Site, during: str) -> str:
+    """What results call a site: "redo", or "recovery:redo"."""
     return f"{RECOVERY}{site}" if during == "recovery" else site.value
-
-
-def _writes_to_hit(hit: Hit, site: Site, mask: str, census: Census) -> tuple[WriteEvent, ...]:
-    if hit.during == "recovery":
-        return census.writes
-    return tuple(write for write in census.by_site().get(site, ()) if fits(mask, write))
-
-
-def _of_one_site(writes: tuple[WriteEvent, ...], rng: random.Random) -> list[WriteEvent]:
-    """Those of one site, each site as likely as the other, however many writes it has."""
-    sites = sorted({write.site for write in writes})
-    site = sites[0] if len(sites) == 1 else rng.choice(sites)
-    return [write for write in writes if write.site is site]

@@ -10,15 +10,9 @@ import pytest
 from builders import make_census, make_write
 
 from tornpage.faults.aim import RecoveryAim
-from tornpage.plans.campaign import (
-    Campaign,
-    cells_of,
-    draw_trial,
-    hit_of_place,
-    load_campaign,
-    undisturbed_spec,
-)
+from tornpage.plans.campaign import Campaign, hit_of_place, load_campaign, undisturbed_spec
 from tornpage.plans.changes import change
+from tornpage.plans.drawing import cells_of, draw_trial
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.runner import canary_places, loss_parts
 from tornpage.vocabulary.errors import ConfigError
