@@ -7,7 +7,6 @@ hot: half of the changes go back to them, while their old versions are still the
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,106 +21,23 @@ from tornpage.workloads.script import (
     Value,
     Verb,
 )
-from tornpage.workloads.shapes import UNIQUE_PREFIX, Shape
+from tornpage.workloads.shapes import Shape
+from tornpage.workloads.table import Table
+from tornpage.workloads.values import Values
 
-__all__ = ["Book", "Table"]
+__all__ = ["Book"]
 
-WORDS = ("", "a", "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-HOT_MAX = 12
-"""Keys of a table that count as hot."""
 HOT_SHARE = 0.5
-NULL_SHARE = 0.2
-"""Values that are NULL, of a column that may be."""
-COPIED_SHARE = 0.06
-"""Values of a serial column that another row has, while a unique index refuses that."""
-COPIED_SHARE_FREE = 0.004
-"""The same while nothing refuses it: the next build of a unique index does."""
-REUSED_SHARE = 0.2
-"""Values that a row had before."""
-FREED_MAX = 12
-"""Such values of a table that are remembered."""
 
 
 @dataclass(slots=True)
-class Table:
-    """live: keys of rows, those of open transactions included; held: keys that an open transaction has
-    changed; hot: the last ones that were changed, deleted or rolled back; indexes: names; build: those of the
-    build that is under way, a rebuild's none; changes: with LOCK=NONE, how much has changed meanwhile;
-    packing: the build is a defragmentation; exported: there is none, but the lock of one."""
-
-    name: str
-    shape: Shape
-    live: set[int] = field(default_factory=set)
-    held: dict[int, str] = field(default_factory=dict)
-    hot: list[int] = field(default_factory=list)
-    indexes: list[str] = field(default_factory=list)
-    build: tuple[IndexDef, ...] | None = None
-    changes: Changes | None = None
-    packing: bool = False
-    exported: bool = False
-    serials: dict[int, bytes] = field(default_factory=dict)
-    """Of each live row: its value of the serial column."""
-    pinned: list[tuple[str, int, bytes]] = field(default_factory=list)
-    """Values that open transactions have taken or freed, and for which row."""
-    freed: list[bytes] = field(default_factory=list)
-
-    @property
-    def building(self) -> bool:
-        """Is a build under way, so that the table takes no changes?"""
-        return self.build is not None and self.changes is None and not self.packing
-
-    def unique_lengths(self, indexes: Sequence[str]) -> list[int]:
-        """How much of a serial value each of these unique indexes compares; 0 = all."""
-        return [
-            index.columns[0][1]
-            for index in self.shape.indexes
-            if index.unique and index.columns[0][0] == self.shape.serial and index.name in indexes
-        ]
-
-    def collides(self, trx: str, key: int, value: bytes) -> bool:
-        """Is the value another row's, or may it be, as far as a unique index of the table asks?"""
-        others = [other for row, other in self.serials.items() if row != key]
-        others += [other for who, row, other in self.pinned if row != key and who != trx]
-        return any(
-            other[: length or None] == value[: length or None]
-            for length in self.unique_lengths(self.indexes)
-            for other in others
-        )
-
-    def has_duplicates(self, indexes: Sequence[IndexDef]) -> bool:
-        """Would a build of these indexes find two rows with one key?"""
-        return any(
-            len({value[: length or None] for value in self.serials.values()}) < len(self.serials)
-            for length in self.unique_lengths([index.name for index in indexes])
-        )
-
-    def keep_serial(self, key: int, serial: bytes | None) -> None:
-        """The row has this value now, or there is no row."""
-        before = self.serials.pop(key, None)
-        if before is not None and before != serial:
-            self.freed = [*self.freed, before][-FREED_MAX:]
-        if serial is not None:
-            self.serials[key] = serial
-
-    def touch(self, key: int, live: bool) -> None:
-        """The row is there now, or it is not; either way its key is hot."""
-        (self.live.add if live else self.live.discard)(key)
-        if key in self.hot:
-            self.hot.remove(key)
-        self.hot = [*self.hot, key][-HOT_MAX:]
-
-
-@dataclass(slots=True)
-class Book:
+class Book(Values):
     """One script in the making. undo: per open transaction table, key, whether the row was live before, and
-    its serial value. page_size, dblwr_pages: of the target, for the sizes that matter to it. quiet: no
+    its serial value. dblwr_pages: of the target, for the sizes that matter to it. quiet: no
     checkpoint is asked for; copy_share: of the statements that alter a table, those with ALGORITHM=COPY;
     exclusive_share: of those that do not have LOCK=NONE, those with LOCK=EXCLUSIVE;
     sort_buffer_size, online_alter_log_max_size: of the target, in bytes."""
 
-    rng: random.Random
-    page_size: int = 4096
     dblwr_pages: int = 16
     clean_pages: int = 6
     quiet: bool = False
@@ -132,86 +48,11 @@ class Book:
     out: list[Statement] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
     undo: dict[str, list[tuple[Table, int, bool, bytes | None]]] = field(default_factory=dict)
-    serial: int = 0
     trx_serial: int = 0
 
     def add(self, verb: Verb, **fields: object) -> None:
         """The next statement."""
         self.out.append(Statement(0, verb, **fields))  # type: ignore[arg-type]
-
-    # -- values ---------------------------------------------------------------------------------
-
-    def text(self, limit: int = 255, unique: bool = False) -> bytes:
-        """A value from a small set, sometimes with a unique tail, so that prefixes collide; sometimes long,
-        of one letter or of any, so that a page compresses well at one time and badly at another."""
-        word = self.rng.choice(WORDS)
-        if unique or self.rng.random() < 0.5:
-            self.serial += 1
-            word = f"{word}{self.serial:05d}"
-        chance = self.rng.random()
-        if chance < 0.3:
-            word = word.ljust(self.rng.randint(20, 200), self.rng.choice("xyz"))
-        elif chance < 0.5:
-            word += "".join(self.rng.choices(LETTERS, k=self.rng.randint(20, 250)))
-        return word.encode()[:limit]
-
-    def value(self, column: Column) -> Value:
-        """A new value for the column."""
-        if column.nullable and self.rng.random() < NULL_SHARE:
-            return None
-        if column.varying:
-            return self.varying_text(column.length)
-        return self.text(column.length) if column.is_text else self.rng.randrange(1000)
-
-    def varying_text(self, limit: int) -> bytes:
-        """A text of any length: mostly a short one, sometimes a long one, or one at the limit of the column,
-        of half a page, of the pages that a long value has, or of what never leaves its record."""
-        chance = self.rng.random()
-        if chance < 0.6:
-            return self.text(limit)
-        if chance < 0.65:
-            return self.text(3) + b" " * self.rng.randrange(3)
-        half, part = (self.page_size - 92) // 2 - 4, self.page_size - 66
-        edges = (40, half - 60, half - 40, half, part, 2 * part, limit)
-        length = self.rng.choice(edges) + self.rng.choice((-1, 0, 0, 1))
-        if chance < 0.8:
-            length = self.rng.randint(0, limit)
-        self.serial += 1
-        unit = f"{self.rng.choice(WORDS)}{self.serial:05d}.".encode()
-        length = min(length, limit)
-        return (unit * (length // len(unit) + 1))[:length]
-
-    def values(self, table: Table, chance: float) -> dict[str, Value]:
-        """New values for some columns."""
-        return {
-            column.name: self.value(column)
-            for column in table.shape.columns
-            if column.name not in (table.shape.primary, table.shape.serial)
-            and self.rng.random() < chance
-        }
-
-    def _is_null(self, shape: Shape) -> bool:
-        """Does a row get no value of the serial column?"""
-        nullable = any(column.name == shape.serial and column.nullable for column in shape.columns)
-        return nullable and self.rng.random() < NULL_SHARE
-
-    def serial_value(self, table: Table) -> bytes:
-        """A new value of the serial column; now and then one that a row has, the start of one, or one that a
-        row had."""
-        share = COPIED_SHARE if table.unique_lengths(table.indexes) else COPIED_SHARE_FREE
-        chance = self.rng.random()
-        if chance < share and table.serials:
-            value = table.serials[self.rng.choice(sorted(table.serials))]
-            return value if self.rng.random() < 0.5 else value[:UNIQUE_PREFIX] + b"copy"
-        if chance > 1 - REUSED_SHARE and table.freed:
-            return self.rng.choice(table.freed)
-        return self.new_serial()
-
-    def new_serial(self) -> bytes:
-        """A value of the serial column that no row has had."""
-        self.serial += 1
-        start = "".join(self.rng.choice(LETTERS) for _ in range(UNIQUE_PREFIX))
-        return f"{start}{self.serial:05d}".encode()
 
     # -- tables ---------------------------------------------------------------------------------
 
@@ -317,7 +158,7 @@ class Book:
         key = self._key_for(table, key, live=False)
         if key is not None:
             values = self.values(table, 0.7)
-            if table.shape.serial and serial is None and not self._is_null(table.shape):
+            if table.shape.serial and serial is None and not self.is_null(table.shape):
                 serial = self.serial_value(table)
             self._change(table, trx, key, serial, Verb.INSERT, values)
 

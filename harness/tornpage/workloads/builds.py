@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tornpage.workloads.book import Book, Table
+from tornpage.workloads.book import Book
 from tornpage.workloads.phases import change, exact_checkpoint, fill, housekeeping
 from tornpage.workloads.script import AUTOCOMMIT, Algorithm, Column, IndexDef, Verb
 from tornpage.workloads.shapes import LONG, MANY, SHAPES, SMALL, VARYING, Shape
+from tornpage.workloads.table import Table
 
 __all__ = [
     "aborted",

@@ -4,11 +4,12 @@ and found twice by a build.
 
 from __future__ import annotations
 
-from tornpage.workloads.book import Book, Table
+from tornpage.workloads.book import Book
 from tornpage.workloads.builds import stepped
 from tornpage.workloads.phases import change, fill, housekeeping, transaction
 from tornpage.workloads.script import AUTOCOMMIT
 from tornpage.workloads.shapes import UNIQUE
+from tornpage.workloads.table import Table
 
 __all__ = ["collide"]
 

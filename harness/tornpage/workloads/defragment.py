@@ -5,10 +5,11 @@ packed, in one statement or in steps between which rows change, transactions sta
 from __future__ import annotations
 
 from tornpage.workloads import phases
-from tornpage.workloads.book import Book, Table
+from tornpage.workloads.book import Book
 from tornpage.workloads.capacity import clustered_tree
 from tornpage.workloads.script import Verb
 from tornpage.workloads.shapes import LARGE, WIDE
+from tornpage.workloads.table import Table
 
 __all__ = ["defragment"]
 

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads import builds, phases
-from tornpage.workloads.book import Book, Table
+from tornpage.workloads.book import Book
 from tornpage.workloads.collisions import collide
 from tornpage.workloads.defragment import defragment
 from tornpage.workloads.online import online, refused, twins
 from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER
 from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.shapes import SHAPES, SMALL
+from tornpage.workloads.table import Table
 from tornpage.workloads.transport import transport
 
 __all__ = ["MixParams", "StormParams", "generate_mix", "generate_storm"]

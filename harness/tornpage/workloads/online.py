@@ -7,9 +7,10 @@ fill blocks.
 from __future__ import annotations
 
 from tornpage.workloads import phases
-from tornpage.workloads.book import Book, Table
+from tornpage.workloads.book import Book
 from tornpage.workloads.builds import several
 from tornpage.workloads.shapes import UNIQUE, WIDE
+from tornpage.workloads.table import Table
 
 __all__ = ["online", "refused", "twins"]
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tornpage.workloads.book import Book, Table
+from tornpage.workloads.book import Book
 from tornpage.workloads.capacity import clustered_tree, edges, secondary_tree
 from tornpage.workloads.script import AUTOCOMMIT, Verb
+from tornpage.workloads.table import Table
 
 __all__ = [
     "batches",

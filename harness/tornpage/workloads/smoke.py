@@ -8,11 +8,12 @@ import random
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tornpage.workloads.book import Book, Table
+from tornpage.workloads.book import Book
 from tornpage.workloads.builds import rename_parts, stepped
 from tornpage.workloads.phases import change, expected_error, mixed, rolled_back_deletes, settle
 from tornpage.workloads.script import AUTOCOMMIT, Script, Verb
 from tornpage.workloads.shapes import LARGE, SMALL
+from tornpage.workloads.table import Table
 
 __all__ = ["SmokeParams", "SqliteSmokeParams", "generate_smoke", "generate_sqlite_smoke"]
 

@@ -5,7 +5,8 @@ onto a table with rows or without, twice; then both change.
 from __future__ import annotations
 
 from tornpage.workloads import phases
-from tornpage.workloads.book import Book, Table
+from tornpage.workloads.book import Book
+from tornpage.workloads.table import Table
 
 __all__ = ["transport"]
 
