@@ -3,7 +3,8 @@
 Arrows point down only. A folder of `engine/` may include those before it in `ENGINE`, `faults/` only
 itself, `disk/` the engine's base and its door to files, a folder of `explorer/` those before it in
 `EXPLORER`, the disk's, the engine's, and of `faults/` the trace format and the end of children. The scanner
-is an independent judge and may share page and log decoding only.
+is an independent judge and may share page and log decoding only. Files of a folder do not call each other in
+circles; what is left of that says `CIRCLES`. (`faults/` defines calls of libc, which all of its files make.)
 """
 
 from __future__ import annotations
@@ -33,6 +34,22 @@ MAY_INCLUDE: dict[str, set[str]] = {
     },
 }
 """By folder, the other folders whose headers it may include, and single headers."""
+
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+DEFINED = re.compile(
+    r"^(?!static\b|typedef\b|extern\b)\w[\w *]*?\b(\w+)(?:\([^;{}]*\)\s*\{| =)", re.MULTILINE
+)
+CIRCLES = {
+    "disk": 6,
+    "engine/api": 2,
+    "engine/cli": 4,
+    "engine/fsp": 4,
+    "engine/log": 6,
+    "engine/mtr": 2,
+}
+CIRCLES |= {"engine/recv": 2, "engine/trx": 9, "explorer/judge": 13, "explorer/targets/sqlite": 3}
+"""By folder, how many of its files are in circles at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +91,49 @@ def violations(root: Path = ROOT) -> list[str]:
     ]
 
 
+def calls(folder: Path) -> dict[str, set[str]]:
+    """By file of C, the others of its folder that define what it names."""
+    texts = {path.name: COMMENT.sub(" ", path.read_text("utf-8")) for path in folder.glob("*.c")}
+    home = {name: file for file, text in texts.items() for name in DEFINED.findall(text)}
+    words = {
+        file: set(re.findall(r"\w+", text)) - set(re.findall(r"(?m)^static [^(;=]*?(\w+)\(", text))
+        for file, text in texts.items()
+    }
+    return {
+        file: {home[one] for one in used & home.keys()} - {file} for file, used in words.items()
+    }
+
+
+def circle(uses: dict[str, set[str]]) -> list[str]:
+    """The files that lead back to themselves."""
+
+    def reach(file: str) -> set[str]:
+        seen: set[str] = set()
+        left = set(uses[file])
+        while left:
+            one = left.pop()
+            seen.add(one)
+            left |= uses[one] - seen
+        return seen
+
+    return sorted(file for file in uses if file in reach(file))
+
+
+def circles(root: Path = ROOT, known: dict[str, int] = CIRCLES) -> list[str]:
+    """Each folder that has more files in circles than are known."""
+    tops = (root / top for top in ("disk", "engine", "explorer"))
+    folders = sorted({path.parent for top in tops for path in top.rglob("*.c")})
+    found = {str(one.relative_to(root)): circle(calls(one)) for one in folders}
+    return [
+        f"{folder}: {len(files)} files call each other in circles: {', '.join(files)}"
+        for folder, files in found.items()
+        if len(files) > known.get(folder, 0)
+    ]
+
+
 def main() -> int:
     """Prints them; 1 if there is one."""
-    found = violations()
+    found = violations() + circles()
     for line in found:
         print(f"layering: {line}")
     return 1 if found else 0

@@ -1,6 +1,6 @@
 /** The doublewrite batch as a sequence of steps.
 
-Place: above buf_dblwr.c, below buf_cleaner.c, buf_flush.c and buf_lru.c, which choose the pages.
+Place: above buf_dblwr.c, below buf_flush.c, buf_lru.c and buf_checkpoint.c, which choose the pages.
 
     NONE --submit: pages latched and copied--> COPIED --log written--> LOG_WRITTEN
     --log fsynced--> LOGGED --area written--> AREA_WRITTEN --area fsynced--> HOME

@@ -104,26 +104,28 @@ struct buf_pool {
     bool ckpt_sharp;    /**< nothing was dirty at the last checkpoint */
 };
 
-/* ---- buf_lru.c ---- */
-
-/** A frame without a page, taken from the free list or by eviction. DB_OUT_OF_SPACE: all pinned. */
-WARN_UNUSED dberr_t buf_lru_get_free(buf_pool_t *pool, buf_block_t **out);
-void buf_lru_add_first(buf_pool_t *pool, buf_block_t *block);
-void buf_lru_touch(buf_pool_t *pool, buf_block_t *block);
-void buf_lru_remove(buf_pool_t *pool, buf_block_t *block);
-
-/* ---- buf_pool.c ---- */
+/* ---- buf_list.c ---- */
 
 void buf_block_push_free(buf_pool_t *pool, buf_block_t *block);
+/** Makes a frame that is on no list a page of the pool. */
+void buf_block_enter(buf_pool_t *pool, buf_block_t *block, page_id_t id);
 /** Takes a clean, unpinned block out of hash and LRU; its frame becomes free. */
 void buf_block_release(buf_pool_t *pool, buf_block_t *block);
-
-/* ---- buf_flush.c ---- */
-
 /** Takes a block out of both flush lists: it is clean afterwards. */
 void buf_flush_remove(buf_pool_t *pool, buf_block_t *block);
 /** Takes a dirty page that must not reach its file off the flush lists. */
 void buf_block_discard(buf_pool_t *pool, buf_block_t *block);
+/** The page is given out again, or its space goes: it is not scrubbed. */
+void buf_scrub_forget(buf_pool_t *pool, page_id_t id);
+void buf_scrub_forget_space(buf_pool_t *pool, space_id_t space);
+/** A page went home, by the write of its file that was the last: of it `stored` bytes are needed. */
+void buf_scrub_written(buf_pool_t *pool, const fil_space_t *space, page_no_t page_no,
+                       uint32_t stored);
+
+/* ---- buf_lru.c ---- */
+
+/** A frame without a page, taken from the free list or by eviction. DB_OUT_OF_SPACE: all pinned. */
+WARN_UNUSED dberr_t buf_lru_get_free(buf_pool_t *pool, buf_block_t **out);
 
 /* ---- buf_dblwr.c ---- */
 
@@ -148,16 +150,10 @@ WARN_UNUSED dberr_t buf_dblwr_write_single(buf_pool_t *pool, buf_block_t *block)
 
 /* ---- buf_scrub.c ---- */
 
-/** The page is given out again, or its space goes: it is not scrubbed. */
-void buf_scrub_forget(buf_pool_t *pool, page_id_t id);
-void buf_scrub_forget_space(buf_pool_t *pool, space_id_t space);
-/** A page went home, by the write of its file that was the last: of it `stored` bytes are needed. */
-void buf_scrub_written(buf_pool_t *pool, const fil_space_t *space, page_no_t page_no,
-                       uint32_t stored);
 /** Blanks what has waited longest and may be blanked, at most max pages. */
 WARN_UNUSED dberr_t buf_scrub_pages(buf_pool_t *pool, uint32_t max);
 
-/* ---- buf_cleaner.c ---- */
+/* ---- buf_checkpoint.c ---- */
 
 /** fil_sync(), as a wait in which others work: a yield point between its two steps. */
 WARN_UNUSED dberr_t buf_sync_wait(buf_pool_t *pool, fil_space_t *space);

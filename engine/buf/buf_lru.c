@@ -1,6 +1,6 @@
-/** LRU list and eviction.
+/** Eviction.
 
-Place: beside buf_pool.c. The victim is the least recently used unpinned page. If it is dirty, the
+Place: above buf_list.c and buf_batch.c. The victim is the least recently used unpinned page. If it is dirty, the
 dirty pages nearest to the tail are written with it in one doublewrite batch, so that the next
 misses find clean victims.
 
@@ -11,42 +11,6 @@ Invariants
 
 #include "base/check.h"
 #include "buf/buf_int.h"
-
-void buf_lru_add_first(buf_pool_t *pool, buf_block_t *block)
-{
-    block->lru_prev = NULL;
-    block->lru_next = pool->lru_first;
-    if (pool->lru_first != NULL) {
-        pool->lru_first->lru_prev = block;
-    } else {
-        pool->lru_last = block;
-    }
-    pool->lru_first = block;
-}
-
-void buf_lru_remove(buf_pool_t *pool, buf_block_t *block)
-{
-    if (block->lru_prev != NULL) {
-        block->lru_prev->lru_next = block->lru_next;
-    } else {
-        pool->lru_first = block->lru_next;
-    }
-    if (block->lru_next != NULL) {
-        block->lru_next->lru_prev = block->lru_prev;
-    } else {
-        pool->lru_last = block->lru_prev;
-    }
-    block->lru_prev = NULL;
-    block->lru_next = NULL;
-}
-
-void buf_lru_touch(buf_pool_t *pool, buf_block_t *block)
-{
-    if (pool->lru_first != block) {
-        buf_lru_remove(pool, block);
-        buf_lru_add_first(pool, block);
-    }
-}
 
 /** The least recently used page that nobody uses or writes, or NULL. */
 static buf_block_t *buf_lru_victim(const buf_pool_t *pool)

@@ -1,19 +1,16 @@
 /** The buffer pool: frames, lookup by page id, pins.
 
 Place: above fil/ (the only way to the files) and log/ (write-ahead rule); mtr/ is the only client
-that changes pages. Neighbours: buf_lru.c (eviction), buf_flush.c (dirty lists), buf_batch.c,
-buf_observer.c and buf_dblwr.c (writes), buf_checkpoint.c.
+that changes pages. Top of buf/.
 
     free list --get/create--> hash + LRU, clean --set_dirty--> + both flush lists
         ^                           |  ^                              |
         +------- evict, discard ----+  +--- home write, observer_drop ---+
 
 Invariants
-1. a block is on the free list, or in the hash and on the LRU list; a dirty one also on the global
-   flush list and on its space's;
-2. memory is one allocation of frames made at creation: no image makes the pool grow;
-3. (I15) a freed page is never handed out, only recreated;
-4. (I4) a page from beyond the end of the log is never used: it tells that log and files do not
+1. memory is one allocation of frames made at creation: no image makes the pool grow;
+2. (I15) a freed page is never handed out, only recreated;
+3. (I4) a page from beyond the end of the log is never used: it tells that log and files do not
    belong together. */
 #include "buf/buf_int.h"
 
@@ -151,69 +148,6 @@ dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on)
         err = buf_checkpoint(pool);
     }
     return err;
-}
-
-static buf_block_t **buf_hash_chain(const buf_pool_t *pool, page_id_t id)
-{
-    uint32_t h = id.space * 0x9E3779B1U + id.page_no;
-    h = (h ^ h >> 15) * 0x85EBCA6BU;
-    return &pool->hash[(h ^ h >> 13) & pool->hash_mask];
-}
-
-buf_block_t *buf_page_peek(buf_pool_t *pool, page_id_t id)
-{
-    buf_block_t *block = *buf_hash_chain(pool, id);
-    while (block != NULL && !page_id_eq(block->id, id)) {
-        block = block->hash_next;
-    }
-    return block;
-}
-
-void buf_block_push_free(buf_pool_t *pool, buf_block_t *block)
-{
-    block->hash_next = pool->free_first;
-    pool->free_first = block;
-}
-
-static void buf_block_enter(buf_pool_t *pool, buf_block_t *block, page_id_t id)
-{
-    byte *frame = block->frame;
-    memset(block, 0, sizeof(*block));
-    block->frame = frame;
-    block->id = id;
-    buf_block_t **chain = buf_hash_chain(pool, id);
-    block->hash_next = *chain;
-    *chain = block;
-    buf_lru_add_first(pool, block);
-}
-
-void buf_block_release(buf_pool_t *pool, buf_block_t *block)
-{
-    CHECK(block->fix_count == 0 && block->oldest_modification == 0 && !block->in_flight);
-    buf_block_t **link = buf_hash_chain(pool, block->id);
-    while (*link != block) {
-        CHECK(*link != NULL);
-        link = &(*link)->hash_next;
-    }
-    *link = block->hash_next;
-    buf_lru_remove(pool, block);
-    buf_block_push_free(pool, block);
-}
-
-void buf_block_fix(buf_pool_t *pool, buf_block_t *block)
-{
-    if (block->fix_count++ == 0) {
-        pool->n_fixed++;
-    }
-    buf_lru_touch(pool, block);
-}
-
-void buf_block_unfix(buf_pool_t *pool, buf_block_t *block)
-{
-    CHECK(block->fix_count > 0);
-    if (--block->fix_count == 0) {
-        pool->n_fixed--;
-    }
 }
 
 /** Refuses a page number that no page can have, before a frame is spent on it. */

@@ -1,7 +1,7 @@
 /** Parts of files that nobody needs: freed pages are overwritten with zeros, and behind what a compressed page stores a hole
 is punched. Both by late writes of their own, without doublewrite.
 
-Place: beside buf_flush.c; mtr/ and recovery say what is free, buf_pool.c what is used again, buf_dblwr.c what was stored;
+Place: above buf_list.c and buf_dblwr.c; mtr/ and recovery say what is free, buf_pool.c what is used again, buf_dblwr.c what was stored;
 the page cleaner and the flushes come here when there is time. Pages are scrubbed only with a log of all frees: there the log
 says of each page that it is free, and recovery neither reads nor writes one whose last record is that.
 
@@ -23,56 +23,6 @@ Invariants
 
 #include "base/check.h"
 #include "buf/buf_int.h"
-
-static void buf_scrub_add(buf_scrub_t *scrub, const buf_blank_t *blank)
-{
-    if (scrub->n == scrub->capacity) {
-        scrub->capacity = scrub->capacity == 0 ? 64 : 2 * scrub->capacity;
-        scrub->blanks = realloc(scrub->blanks, scrub->capacity * sizeof(scrub->blanks[0]));
-        CHECK(scrub->blanks != NULL); /* a commit cannot fail */
-    }
-    scrub->blanks[scrub->n++] = *blank;
-}
-
-void buf_scrub_note(buf_pool_t *pool, page_id_t id, lsn_t lsn)
-{
-    if (pool->scrub.on) {
-        buf_scrub_add(&pool->scrub, &(buf_blank_t){.id = id, .lsn = lsn});
-    }
-}
-
-/** Keeps the entries of other pages: of those with this space, and this number or any (FIL_NULL). */
-static void buf_scrub_filter(buf_scrub_t *scrub, space_id_t space, page_no_t page_no)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < scrub->n; i++) {
-        page_id_t id = scrub->blanks[i].id;
-        if (id.space != space || (page_no != FIL_NULL && id.page_no != page_no)) {
-            scrub->blanks[kept++] = scrub->blanks[i];
-        }
-    }
-    scrub->n = kept;
-}
-
-void buf_scrub_forget(buf_pool_t *pool, page_id_t id)
-{
-    buf_scrub_filter(&pool->scrub, id.space, id.page_no);
-}
-
-void buf_scrub_forget_space(buf_pool_t *pool, space_id_t space)
-{
-    buf_scrub_filter(&pool->scrub, space, FIL_NULL);
-}
-
-void buf_scrub_written(buf_pool_t *pool, const fil_space_t *space, page_no_t page_no,
-                       uint32_t stored)
-{
-    buf_blank_t blank = {.id = {space->id, page_no}, .from = stored, .n_write = space->n_writes};
-    buf_scrub_forget(pool, blank.id);
-    if (stored < pool->page_size && fil_can_punch(pool->fil)) {
-        buf_scrub_add(&pool->scrub, &blank);
-    }
-}
 
 /** Is the write that the hole lies behind durable? The log of a freed page can be made so at any time. */
 static bool buf_blank_is_ready(const buf_pool_t *pool, const buf_blank_t *blank)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import layers_page
 import pytest
-from layering import violations
+from layering import circles, violations
 
 
 def test_the_drawings_are_what_make_docs_draws() -> None:
@@ -46,3 +46,19 @@ def test_includes_point_down(tmp_path: Path, file: str, header: str, right: bool
     (tmp_path / file).parent.mkdir(parents=True)
     (tmp_path / file).write_text(f'#include <stdio.h>\n#include "{header}"\n', "ascii")
     assert violations(tmp_path) == ([] if right else [f"{file} includes {header}"])
+
+
+def test_files_that_call_each_other_in_a_circle(tmp_path: Path) -> None:
+    """Calls of three files make a circle, through data too; a comment, a text and a static name do not."""
+    folder = tmp_path / "engine" / "log"
+    folder.mkdir(parents=True)
+    (folder / "a.c").write_text("int a(void)\n{\n    return *b;\n}\n", "ascii")
+    (folder / "b.c").write_text("const int *const b = &c;\n", "ascii")
+    (folder / "c.c").write_text(
+        '/* a() */\nstatic int a(void)\n{\n}\nint c = X("a(b)");\n', "ascii"
+    )
+    assert circles(tmp_path, {}) == []
+    (folder / "c.c").write_text("int c(void)\n{\n    return a();\n}\n", "ascii")
+    assert circles(tmp_path, {"engine/log": 3}) == []
+    found = circles(tmp_path, {"engine/log": 2})
+    assert found == ["engine/log: 3 files call each other in circles: a.c, b.c, c.c"]
