@@ -7,6 +7,7 @@ nothing else, so that neither batches nor workers nor the choice of states can c
 
 #include "disk/persist.h"
 #include "disk/stream.h"
+#include "disk/torn.h"
 
 typedef enum model {
     MODEL_ALL_PERSISTED,
@@ -30,7 +31,6 @@ typedef enum model {
 #define MODEL_SUBSETS 8U
 #define MODEL_FILE_DRAWS 6U
 #define MODEL_CUTS_MAX 1024U /**< sectors at which one write of the log is cut */
-#define MODEL_LOST_MAX 16U   /**< places of lost writes that are remembered */
 
 const char *model_name(model_t model);
 /** What is kept of that which was not fsynced. */
@@ -71,6 +71,9 @@ typedef struct model_config {
 /** Sectors that a write touches, at least in part; 1 of anything else. */
 uint64_t model_sectors(const model_config_t *config, const fs_event_t *event);
 
+/** Which of its kinds of states k is: of a model that tears, the tear_t; of others that take turns, 0 or 1. */
+uint32_t model_part(model_t model, uint32_t k);
+
 /** Is it the write that happened last that this state tears? It was under way when the power failed, and likelier torn than
 any other. */
 bool model_tears_newest(const model_config_t *config, model_t model, uint32_t k,
@@ -78,29 +81,6 @@ bool model_tears_newest(const model_config_t *config, model_t model, uint32_t k,
 
 /** How many states of this model the crash point has. */
 uint32_t model_count(const model_config_t *config, model_t model, const persist_t *persist);
-
-/** Which sectors of a lost write are there: the first ones, the last ones, any others, none. */
-typedef enum tear { TEAR_PREFIX, TEAR_SUFFIX, TEAR_INTERIOR, TEAR_DROPPED, TEAR_KINDS } tear_t;
-#define TEAR_PARTS 3U /**< kinds that keep a part */
-const char *tear_name(tear_t tear);
-
-/** Writes by site, flush (0 first, 1 later) and tear: the torn-page matrix. And where the newest of them
-were: what a second crash had better tear again. */
-typedef struct torn {
-    uint32_t n[FS_SITES_MAX][2][TEAR_KINDS];
-    uint32_t n_places;
-    struct {
-        uint32_t inode;
-        uint64_t offset;
-        uint64_t length;
-    } places[MODEL_LOST_MAX]; /**< a ring: place i of the run is at i % MODEL_LOST_MAX */
-} torn_t;
-
-/** Did the write lose anything of what this event writes? */
-bool torn_overlaps(const torn_t *torn, const fs_event_t *event);
-
-/** Adds one write that lost anything. */
-void torn_add(torn_t *torn, const fs_event_t *event, tear_t tear);
 
 /** Adds each write of the list to the kinds of loss that it has sectors enough for. */
 void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *torn);
@@ -114,8 +94,5 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
 to list, the last write cut as model_apply() cuts it. Payloads stay those of the waiting events. */
 void model_kill_waiting(const model_config_t *config, uint32_t k, uint64_t point,
                         const persist_t *persist, fs_list_t *list);
-
-/** A hash of `from` and of the places where writes were lost. */
-uint64_t torn_hash(const torn_t *torn, uint64_t from);
 
 #endif

@@ -11,7 +11,7 @@ static void test_lost_places(void **state)
     image_undo(f->image);
     assert_false(torn_overlaps(&torn, &f->list.events[0]));
     assert_true(torn_overlaps(&torn, &f->list.events[1]));
-    for (uint32_t i = 0; i < 2 * MODEL_LOST_MAX; i++) { /* the newest are kept */
+    for (uint32_t i = 0; i < 2 * TORN_PLACES_MAX; i++) { /* the newest are kept */
         image_mark(f->image);
         model_apply(&CONFIG, MODEL_NONE_PERSISTED, 0, 11, &f->persist, &torn);
         image_undo(f->image);

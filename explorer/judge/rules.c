@@ -18,7 +18,8 @@ Rules
 #include <stdlib.h>
 #include <string.h>
 
-bool rules_is_elsewhere(const char *path)
+/** In a folder of the data directory: no file of the database. */
+static bool is_elsewhere(const char *path)
 {
     return strchr(path, '/') != NULL;
 }
@@ -34,7 +35,7 @@ bool rules_is_table_file(const char *path)
 {
     size_t len = strlen(path);
     bool ibd = len > 4 && strcmp(path + len - 4, ".ibd") == 0;
-    return (ibd || rules_is_undo_file(path)) && !rules_is_elsewhere(path);
+    return (ibd || rules_is_undo_file(path)) && !is_elsewhere(path);
 }
 
 bool rules_is_data_file(const char *path)
@@ -170,7 +171,7 @@ void rules_read(rules_t *rules, uint32_t inode, const char *path, uint64_t offse
 void rules_failed(rules_t *rules, const char *path)
 {
     bool lasts = strncmp(path, SORT_FILE_PREFIX, strlen(SORT_FILE_PREFIX)) != 0;
-    if (lasts && !rules_is_elsewhere(path) && rules->failed[0] == '\0') {
+    if (lasts && !is_elsewhere(path) && rules->failed[0] == '\0') {
         (void)snprintf(rules->failed, sizeof(rules->failed), "%s", path);
     }
 }

@@ -131,8 +131,6 @@ static inline page_no_t key_page(uint64_t key)
     return (page_no_t)key;
 }
 
-/** In a folder of the data directory: no file of the database. */
-bool rules_is_elsewhere(const char *path);
 bool rules_is_undo_file(const char *path);
 bool rules_is_table_file(const char *path); /**< or an undo tablespace */
 bool rules_is_data_file(const char *path);

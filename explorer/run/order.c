@@ -34,12 +34,6 @@ typedef struct entries {
     uint32_t statement;
 } entries_t;
 
-static uint32_t mask_of(model_t model, uint32_t k)
-{
-    bool tears = model == MODEL_ONE_TORN || model == MODEL_ONE_PART;
-    return tears ? k % TEAR_PARTS : model == MODEL_ORDERED || model == MODEL_SIZE_FIRST ? k % 2 : 0;
-}
-
 static void add_entry(void *ctx, model_t model, uint32_t k, uint64_t number)
 {
     entries_t *entries = ctx;
@@ -47,7 +41,8 @@ static void add_entry(void *ctx, model_t model, uint32_t k, uint64_t number)
         entries->capacity = entries->capacity == 0 ? 1024 : entries->capacity * 2;
         entries->all = mem_grow(entries->all, entries->capacity * sizeof(*entries->all));
     }
-    uint32_t class = (entries->place * MODEL_KINDS + (uint32_t)model) * MASKS + mask_of(model, k);
+    uint32_t class =
+        (entries->place * MODEL_KINDS + (uint32_t)model) * MASKS + model_part(model, k);
     class = 2 * class + model_tears_newest(entries->models, model, k, entries->persist);
     entries->all[entries->n++] = (entry_t){
         .state = {.number = number, .point = entries->point},
