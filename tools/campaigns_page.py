@@ -4,6 +4,7 @@ whose docstrings say what each key means. A test holds that the page is what wou
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -18,17 +19,17 @@ PAGE = ROOT / "docs" / "CAMPAIGNS.md"
 HEAD = """\
 # Campaign files
 
-A campaign is one TOML file: what runs, with which options, and what happens to it. `make docs` writes this
-page from the sources; do not edit it.
+A campaign is one TOML file. It says what runs, with which options, and which faults hit it. `make docs`
+writes this page from the sources; do not edit it.
 
     tornpage list campaigns            # those that come with Tornpage
     tornpage new campaign mine         # mine.toml: the values of smoke, every key explained
     tornpage new campaign mine --like powerloss
     tornpage run mine.toml
 
-A file has at most 1 MiB, and `cross` gives at most 1000 configurations. A key that is not known is an error.
-`--seed`, `--trials`, `--set` and the other options of `tornpage run` go before what the file says.
-[FAULT_MODEL.md](FAULT_MODEL.md) tells what the crash models are.
+Options of `tornpage run`, such as `--seed`, `--trials` and `--set`, take precedence over the file. An unknown
+key is an error. A file has at most 1 MiB, and `cross` gives at most 1,000 configurations.
+[FAULT_MODEL.md](FAULT_MODEL.md) explains the crash models.
 """
 COLUMNS = "| key | value | default | meaning |\n|---|---|---|---|"
 
@@ -45,7 +46,7 @@ def table_of(model: type[BaseModel]) -> str:
 
 def section(title: str, model: type[BaseModel]) -> str:
     """A heading, what the model's docstring says, its keys."""
-    lead = " ".join((model.__doc__ or "").split())
+    lead = textwrap.fill(" ".join((model.__doc__ or "").split()), 116)
     return f"{title}\n\n{lead}\n\n{table_of(model)}\n"
 
 
@@ -56,7 +57,7 @@ def page() -> str:
         section("## Keys", Campaign),
         section("## hit", Hit),
         section("## explore", PowerLoss),
-        "## params\n\nBy workload. A parameter that is also an option of the target, as page_size, "
+        "## params\n\nBy workload. A parameter that is also an option of the target, such as page_size, "
         "takes the option's value.\n",
         *(section(f"### {name}", params_of(name)) for name in workload_names()),
         "## An example\n\nWhat `tornpage new campaign mine` writes:\n\n```toml\n"

@@ -73,7 +73,7 @@ _NOT_WORK: Any = {
 
 
 class Hit(BaseModel):
-    """Writes that are hit. Each site is hit with each mask. There may be several of these tables."""
+    """Writes to hit. Each site is hit with each mask. There may be several of these tables."""
 
     model_config = _STRICT
 
@@ -82,12 +82,12 @@ class Hit(BaseModel):
     masks: list[Mask] = Field(min_length=1)
     """Which sectors of the write reach the file before the kill: `none`, `all`, `random`, `prefix:N` and
     `suffix:N` (N sectors, or `half`), `mask:0110` (1 = reached, repeated over the write). A mask that tears
-    hits no write that it would leave whole, as `prefix:4` one of four sectors. For crash_model io_error the
-    operation that fails and how: `write:EIO`, `fsync:ENOSPC`, `EDQUOT` as well; `fsync` is the next one of
-    the file. Half of the time a target that goes on is killed inside one of its next 16 writes."""
+    skips writes that it would leave whole, such as `prefix:4` for one of four sectors. For crash_model
+    io_error: the operation that fails and how, `write:EIO`, `fsync:ENOSPC`, also `EDQUOT`; `fsync` is the
+    file's next one. Half of the time a target that goes on is killed inside one of its next 16 writes."""
     during: Literal["run", "recovery"] = "run"
-    """`run`: the write is one of the workload's. `recovery`: the run is killed inside any of its writes, each
-    site as likely as the other, with random sectors, and the write is one of the first recovery's."""
+    """`run`: hit a write of the workload. `recovery`: kill the run inside one of its writes, each site
+    equally likely, with random sectors; then hit a write of the first recovery."""
 
     def places(self) -> list[str]:
         """What results call its sites: "redo", or "recovery:redo"."""
@@ -100,20 +100,20 @@ class PowerLoss(BaseModel):
     model_config = _STRICT
 
     models: list[str] = []
-    """Names of `tornpage list models`; none means all of them."""
+    """Names of `tornpage list models`; none means all."""
     states: int = Field(default=0, ge=0, le=BOUNDS["states"].high)
-    """At most about so many crash states per exploration; 0: all."""
+    """Approximate limit of crash states per exploration; 0: all."""
     budget_s: float = Field(default=0, ge=0, le=BOUNDS["budget_s"].high)
-    """At most so many seconds per exploration; 0: no limit."""
+    """Limit of seconds per exploration; 0: none."""
     depth: int = Field(default=1, ge=1, le=3)
     """2 crashes the recovery too, 3 the recovery after that."""
     depths: list[Annotated[int, Field(ge=1, le=3)]] = []
-    """Instead of depth, several: each is an exploration of its own."""
+    """Several values in place of depth: each is an exploration of its own."""
     aim: bool = False
-    """Only crashes right after the operations by which the recorded run broke a rule on bytes: whether what
-    the rule complains of loses anything."""
+    """Crash only right after operations by which the recorded run broke a rule on bytes, to see whether
+    anything is lost by that."""
     seeds: int = Field(default=1, ge=1, le=SEEDS_MAX)
-    """So many explorations of each configuration and depth, each with a script of its own."""
+    """Explorations of each configuration and depth, each with a script of its own."""
 
     def parts(self) -> list[int]:
         """The depth of every exploration of a configuration."""
@@ -121,37 +121,37 @@ class PowerLoss(BaseModel):
 
 
 class Campaign(BaseModel):
-    """A campaign file. Options and params are handed on to target and workload, which check them."""
+    """The target checks its options, and the workload its params."""
 
     model_config = _STRICT
 
     name: str = ""
     """What results call the campaign; none: the name of the file."""
     description: str
-    """One line for people."""
+    """One line for `tornpage list campaigns`."""
     workload: str
     """What makes the scripts: a name of `tornpage list workloads`."""
     crash_model: Literal["kill", "io_error", "power_loss"]
-    """`kill`: the process dies at `trials` writes of `hit`. `io_error`: the same, but the write or the fsync
-    after it fails, and the target goes on as it sees fit. `power_loss`: the crash states of `explore`."""
+    """`kill`: the process dies at `trials` writes of `hit`. `io_error`: that write, or the fsync after it,
+    fails instead, and the target goes on as it sees fit. `power_loss`: the crash states of `explore`."""
     target: str = ""
-    """What is tortured unless `--target` says otherwise: a name of `tornpage list targets`, or the path of a
-    target file, seen from the campaign's file. None: the bundled engine."""
+    """The target, unless `--target` names another: a name of `tornpage list targets`, or the path of a
+    target file, relative to the campaign file. None: the bundled engine."""
     default: bool = False
-    """Planted bugs are measured by the campaigns that say so."""
+    """Whether the campaign is one of those that planted bugs are measured by."""
     trials: int = Field(default=0, ge=0, le=BOUNDS["trials"].high)
-    """How many kills or errors; 0 for power_loss only."""
+    """Number of kills or errors; 0 for power_loss only."""
     seed: int = Field(ge=0, le=BOUNDS["seed"].high)
     """Derives everything that is drawn: scripts, writes, masks."""
     scripts: int = Field(default=1, ge=1, le=BOUNDS["scripts"].high)
-    """Scripts of each configuration that get trials. For power_loss it is `seeds` of `explore` instead."""
+    """Scripts of each configuration that get trials. For power_loss use `seeds` of `explore`."""
     undisturbed: int = Field(default=0, ge=0, le=BOUNDS["undisturbed"].high)
-    """Further scripts, over all configurations, that are only run and judged."""
+    """Further scripts, over all configurations, that are run and judged without a fault."""
     claims: list[str] = []
-    """Counters of recoveries that must be above zero at the end, as dblwr_restored: without them the verdict
-    says nothing, and the exit code is 3."""
+    """Counters of recoveries that must be above zero at the end, such as dblwr_restored. If one stays at
+    zero, the verdict says nothing, and the exit code is 3."""
     run_claims: list[str] = []
-    """The same of status counters of the undisturbed runs, as log_wraps."""
+    """The same for status counters of fault-free runs, such as log_wraps."""
     options: dict[str, str] = {}
     """Options of the target, values as text: names of `tornpage list options`."""
     params: dict[str, Annotated[int, Field(ge=0, le=PARAM_MAX)] | str] = {}
@@ -159,10 +159,10 @@ class Campaign(BaseModel):
     cross: dict[str, list[str]] = {}
     """Options with several values: every combination is a configuration."""
     vary: dict[str, Annotated[list[str], Field(min_length=1)]] = {}
-    """Options of which each script draws one value; a value that stands twice is drawn twice as often. A key
-    may name several that belong together: `"page_size,log_file_size" = ["4k,256k", "8k,1m"]`."""
+    """Options of which each script draws one value; a value that is listed twice is drawn twice as often. A
+    key may name several options that belong together: `"page_size,log_file_size" = ["4k,256k", "8k,1m"]`."""
     hit: list[Hit] = []
-    """Which writes are hit, for kill and io_error."""
+    """Which writes to hit, for kill and io_error."""
     explore: PowerLoss | None = None
     """How far to explore, for power_loss."""
 

@@ -33,7 +33,7 @@ class BackupParams(StormParams):
     backups: int = Field(default=4, ge=1, le=100)
     """Most backups of a script."""
     share: int = Field(default=100, ge=0, le=100)
-    """Of a hundred scripts, those with backups."""
+    """Per cent of the scripts that have backups."""
 
 
 def generate_backup(params: BackupParams, rng: random.Random) -> Script:

@@ -35,9 +35,9 @@ class LinkbenchParams(BaseModel):
     node_bytes: int = Field(default=1200, ge=16, le=15_000)
     """Longest data of a node; most are much shorter."""
     transactions: int = Field(default=120, ge=1, le=1_000_000)
-    """Over all rounds; between two of them the index of the links comes and goes."""
+    """Over all rounds; the index of the links is dropped and built between two rounds."""
     clients: int = Field(default=4, ge=1, le=20)
-    """Transactions that are open at once, at most."""
+    """Most transactions open at once."""
 
 
 def generate_linkbench(params: LinkbenchParams, rng: random.Random) -> Script:

@@ -53,18 +53,18 @@ class MixParams(BaseModel):
     rows: int = Field(default=400, ge=16, le=100_000)
     """Most rows of a table of small rows; others have fewer."""
     page_size: int = Field(default=4096, ge=4096, le=65536)
-    """The target's, in bytes: numbers of rows lie at the ends of pages."""
+    """The target's, in bytes: tables are sized to end exactly at page ends."""
     dblwr_pages: int = Field(default=16, ge=4, le=256)
     """The target's: batches are exactly full, or nearly."""
     sort_buffer_size: int = Field(default=SORT_BUFFER, ge=65536, le=1 << 36)
-    """The target's, in bytes: it is what the logs of row changes are divided into."""
+    """The target's, in bytes: the logs of row changes are divided into blocks of it."""
     online_alter_log_max_size: int = Field(default=ONLINE_LOG_MAX, ge=65536, le=1 << 36)
-    """The target's, in bytes: so much may be changed during a build with LOCK=NONE."""
+    """The target's, in bytes: the most that may be changed during a build with LOCK=NONE."""
 
 
 class StormParams(MixParams):
-    """A script of builds, rebuilds, copies, renames and drops, in one statement and in steps, with LOCK=NONE
-    too; rows change between them and beside them."""
+    """A script of builds, rebuilds, copies, renames and drops, in one statement and in steps, also with
+    LOCK=NONE; rows change between them and during them."""
 
     phases: int = Field(default=20, ge=1, le=1000)
     """Pieces of a script."""

@@ -114,22 +114,22 @@ INDEXES = {
 
 
 class TpccParams(BaseModel):
-    """The tables and transactions of TPC-C, with the two indexes built amid the work."""
+    """The tables and transactions of TPC-C; the two indexes are built during the work."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     warehouses: int = Field(default=2, ge=1, le=20)
-    """The scale of everything."""
+    """Scales everything."""
     districts: int = Field(default=2, ge=1, le=10)
-    """Of a warehouse; 10 in the specification."""
+    """Per warehouse; 10 in the specification."""
     customers: int = Field(default=8, ge=2, le=3000)
-    """Of a district; 3,000 in the specification."""
+    """Per district; 3,000 in the specification."""
     items: int = Field(default=30, ge=5, le=100_000)
     """100,000 in the specification."""
     transactions: int = Field(default=80, ge=1, le=1_000_000)
-    """Over all rounds; between two of them the indexes come and go."""
+    """Over all rounds; the indexes are dropped and built between two rounds."""
     clients: int = Field(default=3, ge=1, le=20)
-    """Transactions that are open at once, at most."""
+    """Most transactions open at once."""
 
 
 def generate_tpcc(params: TpccParams, rng: random.Random) -> Script:

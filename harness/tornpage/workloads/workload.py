@@ -65,12 +65,12 @@ class FileParams(BaseModel):
     path: Path
     """The file, in the language of docs/SCRIPT.md."""
     hash: str = ""
-    """XXH3-64 of the text; none: whatever it is. A run notes that of its own, so that no replay takes
-    another script for it."""
+    """XXH3-64 of the text; none: any text. A run stores the hash, so that no replay uses another script."""
 
 
 class InlineParams(BaseModel):
-    """A script given in full, so that a trial needs no file beside the store; the seed changes nothing."""
+    """A script given in full, so that a trial needs no file beside the result database; the seed changes
+    nothing."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -110,7 +110,7 @@ def _hash_of(text: str) -> str:
 
 
 class OwnParams(BaseModel):
-    """The work that the target's own run command makes; no script, and the seed changes nothing."""
+    """The work of the target's own run command; no script, and the seed changes nothing."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -48,8 +48,8 @@ Patterns = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length
 
 
 class Commands(BaseModel):
-    """What is run, with the folder of the file as working directory. No shell: words as a shell splits
-    them; what needs one says `sh -c '...'`."""
+    """What is run, with the folder of the file as working directory. There is no shell: words are split as a
+    shell splits them. If you need one, say `sh -c '...'`."""
 
     model_config = _STRICT
 
@@ -57,12 +57,11 @@ class Commands(BaseModel):
     """Makes what is there before the run, in the folder `{dir}`: durable before the first recorded
     operation."""
     run: str
-    """Works in the folder `{dir}` and marks `ready`, `issue n=N`, `ack n=N`; on standard output one line
+    """Works in the folder `{dir}` and marks `ready`, `issue n=N`, `ack n=N`. Prints one line
     `{"n": N, "state": {...}}` for each commit, and one with `"n": 0` when it is ready."""
     recover: str
-    """Reads the path of a crashed folder from a line of standard input, recovers it, and answers with
-    one line: `{"ok": true, "state": {...}}`, or `{"ok": false, "message": "..."}` if it refuses to
-    start."""
+    """Reads the path of a crashed folder from a line of standard input, recovers it, and answers with one
+    line: `{"ok": true, "state": {...}}`, or `{"ok": false, "message": "..."}` if it refuses to start."""
 
     @field_validator("prepare", "run", "recover")
     @classmethod
@@ -87,7 +86,7 @@ class Choice(BaseModel):
     model_config = _STRICT
 
     values: Annotated[list[str], Field(min_length=1)]
-    """What can be chosen; the first is the default. `number` stands for any whole number."""
+    """The values that can be chosen; the first is the default. `number` stands for any whole number."""
     what: str
     """What it is, in a few words."""
 
@@ -103,7 +102,7 @@ class Fetch(BaseModel):
     model_config = _STRICT
 
     pip: list[str] = []
-    """Packages of PyPI, as pip takes them, without what they depend on."""
+    """Packages of PyPI, as pip takes them, without their dependencies."""
     maven: list[str] = []
     """Artifacts of Maven, as GROUP:NAME:VERSION; the jar is unpacked."""
     debian: str = ""
@@ -120,9 +119,8 @@ class Promise(BaseModel):
     durable: bool = True
     """What was acknowledged is there."""
     consistent: bool = True
-    """The state is that after some acknowledgement, never a mixture. Without it only a recovery that
-    fails, hangs or reports findings of its own breaks the promise, and a second one that
-    comes to something else."""
+    """The state is that after some acknowledgement, never a mixture. If false, only these break the promise:
+    a recovery that fails, hangs or reports findings of its own, and a second one with another result."""
 
     @model_validator(mode="after")
     def _durable_is_consistent(self) -> Promise:
@@ -134,7 +132,7 @@ class Promise(BaseModel):
 
 
 class TargetFile(BaseModel):
-    """A store that nobody here wrote."""
+    """A third-party store."""
 
     model_config = _STRICT
 
@@ -145,49 +143,49 @@ class TargetFile(BaseModel):
     ignore: Patterns = []
     """Files that no crash needs, by pattern (`*` matches slashes too): lock files, text logs."""
     format: Literal["", "innodb"] = ""
-    """What the files hold, where Tornpage can decode it: then each write is named by its contents, and the
-    rules on bytes are judged, with `doublewrite` as the option that switches some of them off."""
+    """What the files hold, if Tornpage can decode it. Then each write is named by its contents, and the
+    rules on bytes are judged; the option `doublewrite` switches some of them off."""
     sites: dict[Site, str | list[str]] = {}
-    """What the writes to files are for, by pattern: names of `tornpage list sites`; `PATTERN@N`: those that
-    begin in the first N bytes of the file. The first pattern that matches says it. The log as `redo` is
-    cut at each of its sectors. Anything else counts as `other`."""
+    """What the writes to files are for, by pattern: names of `tornpage list sites`; `PATTERN@N`: writes that
+    begin in the first N bytes of the file. The first matching pattern counts. A log as `redo` is cut at each
+    of its sectors. Anything else is `other`."""
     fs: str | Annotated[list[str], Field(min_length=1)] = DEFAULT_FS
-    """On what file system power is lost: a name of `tornpage list fs`, which says what each promises. A list:
-    one after the other."""
+    """The file system on which power is lost: a name of `tornpage list fs`, which shows what each promises.
+    A list: one after the other."""
     oracle: Literal["observed", "model"] = "observed"
-    """Which states a crash may leave. `observed`: those that the undisturbed run has shown. `model`: those of
-    Tornpage's own model, for a program that runs its scripts, always with the same writes; run takes the
-    path of one as `{script}` and prints what `engine run --json` does, and recover answers with digests
+    """Which states a crash may leave. `observed`: those that the fault-free run has shown. `model`: those of
+    Tornpage's own model, for a program that runs its scripts and always makes the same writes; run takes the
+    path of a script as `{script}` and prints what `engine run --json` does, and recover answers with digests
     (`check`)."""
     counters: list[str] = []
-    """What the `counters` of recover's answers count, for claims of campaigns. Where all are 0 the crash
-    had left nothing to recover."""
+    """Names of the `counters` in recover's answers, for claims of campaigns. If all are 0, the crash had
+    left nothing to recover."""
     long_lived: bool = False
-    """One recover process answers for many folders, a line each, and keeps nothing of one for the next.
-    Without it there is a process for each."""
+    """One recover process answers for many folders, a line each, and keeps nothing of one for the next. If
+    false, each folder gets a process."""
     server: bool = False
-    """The store is a server: run starts it and is its client. The server is recorded, marks of the
-    client go through a socket, and at the end of run the server is killed."""
+    """The store is a server: run starts it and is its client. The server is recorded, the client's marks go
+    through a socket, and at the end of run the server is killed."""
     lines: str = ""
-    """A file with a statement per line, in a language of your own, whose path run gets as `{lines}`.
-    The number of a statement is that of its line. `tornpage shrink` leaves lines out."""
+    """A file with a statement per line, in a language of your own; run gets its path as `{lines}`. The
+    number of a statement is that of its line. `tornpage shrink` removes lines."""
     options: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], Choice] = {}
-    """Options of the store by name: what can be chosen, and what it is. The commands take the value as
+    """Options of the store by name: what can be chosen, and what it means. The commands take the value as
     `{NAME}`."""
     needs: dict[str, str] = {}
-    """Programs, or files, that must be there, each with the command that installs it. `tornpage doctor`
-    looks for them."""
+    """Programs or files that must be there, each with the command that installs it. `tornpage doctor` looks
+    for them."""
     shm: bool = True
-    """Whether the store works on /dev/shm as on any other file system. Without it the folder for scratch is
-    elsewhere: TORNPAGE_TMP, else that of temporary files."""
+    """Whether the store works on /dev/shm as on any other file system. If false, scratch is in TORNPAGE_TMP,
+    else in the folder of temporary files."""
     fetch: Fetch = Fetch()
     """What can be fetched."""
     template: str = ""
-    """A folder whose content is there before prepare and run, durable."""
+    """A folder whose content is there, durable, before prepare and run."""
     run_deadline_s: float = Field(default=60.0, gt=0, le=3600)
     """Seconds for prepare and run."""
     state_deadline_s: int = Field(default=20, ge=1, le=600)
-    """Seconds for the recovery of one crashed folder: one that takes longer hangs."""
+    """Seconds for the recovery of one crashed folder; one that takes longer counts as hung."""
     env: dict[str, str] = {}
     """Environment of the commands, besides PATH, HOME (the folder of the file), LANG and what finds the
     marking library. Nothing is inherited."""
