@@ -291,13 +291,13 @@ def harness_page(mutants: list[HarnessMutant], score: HarnessScore) -> str:
     lines = [
         HEADING,
         "",
-        "The judges are on trial too: each is a patch ([rules](../tests/mutants/harness/README.md)) that",
-        "makes the harness more lenient, or look elsewhere. Written by",
+        "The judges are tested too: each slip is a patch ([rules](../tests/mutants/harness/README.md)) that",
+        "makes the harness more lenient, or makes it look in the wrong place. Written by",
         "`tornpage mutants --harness --table docs/BUGS.md`; do not edit.",
         "",
-        f"**{score.killed} of {len(score.rows)} are killed** by the tests that stand behind them.",
+        f"**{score.killed} of {len(score.rows)} are killed** by the named tests.",
         "",
-        "| slip | what is written | what is then taken for clean | killed by |",
+        "| slip | what is written | what then passes as clean | killed by |",
         "|---|---|---|---|",
     ]
     for mutant in mutants:

@@ -282,8 +282,8 @@ def bugs_page(mutants: list[Mutant], score: ShippedScore) -> str:
     lines = [
         "# Bugs",
         "",
-        "Each is a patch ([rules](../tests/mutants/README.md)). The default campaigns ran on it as they",
-        f"are shipped, with seeds 1 to {seeds}, and knew nothing of it. Written by",
+        "Bugs planted in the bundled engine, each a patch ([rules](../tests/mutants/README.md)). The",
+        f"default campaigns ran as shipped, with seeds 1 to {seeds}, and do not know them. Written by",
         "`tornpage mutants --as-shipped --table docs/BUGS.md`; do not edit.",
         "",
         f"**{data['detected_every_seed']} of {data['mutants']} found with every seed**, "
@@ -300,10 +300,10 @@ def bugs_page(mutants: list[Mutant], score: ShippedScore) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     lines += [
         "",
-        "*by state*: recovery, scanner or oracle, of what a crash or an I/O error left; any invariant",
-        "counts. *by rule*: a rule on the bytes of a run or of a recovery, or the undisturbed run itself,",
-        "with an invariant of the row. So many seeds, the campaigns, the invariants. A search ends with the",
-        "first catch by state, so that a rule may not have had its turn.",
+        "*by state*: recovery, scanner or oracle found a broken state after a crash or an I/O error; any",
+        "invariant counts. *by rule*: a rule on the bytes of a run or of a recovery, or the fault-free run",
+        "itself, broke an invariant of the row. Each cell: number of seeds, campaigns, invariants. A search",
+        "ends at the first broken state, so a rule may not have had its turn.",
     ]
     return "\n".join(lines) + "\n"
 
