@@ -21,7 +21,6 @@ from tornpage.powerloss.explorer import replay_state
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
-from tornpage.workloads.workload import page_size_of
 
 __all__ = ["KeptAnswer", "ask_kept"]
 
@@ -121,7 +120,7 @@ def _remove(folder: Path) -> None:
 
 def _ask_rules(spec: TrialSpec, image: Path, target: Target) -> tuple[Violation, ...]:
     """What the run and the first recovery break by their bytes."""
-    setting = target.judge_setting(spec.options, page_size_of(spec.options))
+    setting = target.judge_setting(spec.options)
     there = [(image / trace, image / found) for trace, found in RECORDINGS]
     both = [one for one in there if one[0].is_file() and one[1].is_dir()][:2]
     judged = [judge_run(target, trace, setting, found, live=True) for trace, found in both]

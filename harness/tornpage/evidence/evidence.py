@@ -17,7 +17,7 @@ from tornpage.targets.target import Target
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.evidence import Evidence, Fate, PageView, Phase, Step
 from tornpage.vocabulary.model import TrialResult, TrialSpec, Violation
-from tornpage.workloads.workload import generate, page_size_of
+from tornpage.workloads.workload import generate
 
 __all__ = ["EVIDENCE", "keep_evidence", "load_evidence", "page_views", "write_evidence"]
 
@@ -34,7 +34,7 @@ def keep_evidence(spec: TrialSpec, result: TrialResult, target: Target, scratch:
     """Of a live trial, from the recordings that lie with its image. Nothing if it has no image."""
     if result.image is None:
         return
-    size = page_size_of(spec.options)
+    size = target.judge_setting(spec.options).page_size
     names = ["run", *(f"recover-{n + 1}" for n in range(len(spec.plan.recover)))]
     traces = [path for name in names if (path := result.image / f"{name}.trace").is_file()]
     site = result.site.value if result.site else ""
@@ -54,7 +54,7 @@ def keep_evidence(spec: TrialSpec, result: TrialResult, target: Target, scratch:
             wanted = hurt_pages(states, size) or here
             pages = page_views(states, wanted, result.violations, size, phases[0].sector, target)
     remove_image(work)
-    write_evidence(spec, phases, pages, result.image)
+    write_evidence(spec, phases, pages, size, result.image)
 
 
 def load_evidence(image: Path | None) -> Evidence | None:
@@ -102,7 +102,7 @@ def page_views(
 
 
 def write_evidence(
-    spec: TrialSpec, phases: Iterable[Phase], pages: Iterable[PageView], image: Path
+    spec: TrialSpec, phases: Iterable[Phase], pages: Iterable[PageView], size: int, image: Path
 ) -> None:
     phases = tuple(phases)
     texts = generate(spec.workload, spec.params, spec.workload_seed).text.splitlines()
@@ -110,5 +110,5 @@ def write_evidence(
     last = max(lines, default=0)
     lines |= set(range(max(1, last - STATEMENTS_BEFORE), last + 1))
     statements = {n: texts[n - 1][:STATEMENT_MAX] for n in sorted(lines) if 0 < n <= len(texts)}
-    found = Evidence(phases, tuple(pages), statements, page_size_of(spec.options))
+    found = Evidence(phases, tuple(pages), statements, size)
     (image / EVIDENCE).write_text(to_json(found), "utf-8")

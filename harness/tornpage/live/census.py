@@ -96,7 +96,6 @@ class _Facts:
     """facts.json: of a census, for the processes that load it."""
 
     census: Census
-    page_size: int
     told: Mapping[int, State] | None
     findings: tuple[Finding, ...]
     names: Names | None
@@ -120,7 +119,7 @@ def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
     Raises CensusError when the run fails, TargetError when the target cannot be judged this way.
     """
     census, run, work, names = _take(spec, target, scratch, None)
-    facts = _Facts(census, run.setting.page_size, run.answer.told, run.findings, names)
+    facts = _Facts(census, run.answer.told, run.findings, names)
     (work / "facts.json").write_text(to_json(facts), "utf-8")
     _put_in_place(work, _folder(spec, scratch))
     return census
@@ -285,7 +284,7 @@ def _run_once(
         trace = usual
         (work / "trace").write_bytes(trace.data)
     oracle = _oracle_of(spec, script, answer.told, trace)
-    setting = target.judge_setting(spec.options, answer.page_size)
+    setting = target.judge_setting(spec.options)
     judged = judge_run(target, work / "trace", setting, found, live=False)
     findings = judged.findings
     answer = replace(answer, status={**answer.status, **judged.counters})
@@ -398,7 +397,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
         take_census(spec, target, scratch)
     facts = from_json(_Facts, (folder / "facts.json").read_bytes())
     trace = Trace.load(folder / "trace", mapped=True)
-    setting = target.judge_setting(spec.options, facts.page_size)
+    setting = target.judge_setting(spec.options)
     oracle = _oracle_of(spec, _script_of(spec), facts.told, trace)
     return _baseline(facts.census, folder, oracle, trace, setting, facts.findings, facts.names)
 

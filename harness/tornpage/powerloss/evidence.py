@@ -16,7 +16,6 @@ from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.evidence import Phase
 from tornpage.vocabulary.model import TrialResult, TrialSpec
-from tornpage.workloads.workload import page_size_of
 
 __all__ = ["keep_loss_evidence"]
 
@@ -35,10 +34,10 @@ def keep_loss_evidence(
     work.mkdir()
     with contextlib.suppress(ChildError):
         states, phases = _loss_states(spec, target, recording, result.image / "data", work)
-        size = page_size_of(spec.options)
+        size = target.judge_setting(spec.options).page_size
         hurt = hurt_pages(states, size)
         pages = page_views(states, hurt, result.violations, size, phases[-1].sector, target)
-        write_evidence(spec, phases, pages, result.image)
+        write_evidence(spec, phases, pages, size, result.image)
     remove_image(work)
 
 

@@ -81,7 +81,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class RunAnswer:
-    """What a run said: failed statements (line -> error name), status counters, bytes of a page.
+    """What a run said: failed statements (line -> error name), status counters.
 
     told: with Capability.OBSERVED the state after each statement, by its number, 0 for the state that it
     began with; of a run that was killed, as far as it got.
@@ -92,7 +92,6 @@ class RunAnswer:
     failed: Mapping[int, str]
     status: Mapping[str, int]
     told: Mapping[int, State] | None = None
-    page_size: int = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +185,7 @@ class Target(Protocol):
         """Prints a page of a data file, decoded, as one JSON object; None if the file has none that
         this target decodes."""
 
-    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
+    def judge_setting(self, options: Mapping[str, str]) -> Setting:
         """What that program must know of a run with these options."""
 
     def promise(self, options: Mapping[str, str]) -> Promise:
@@ -250,7 +249,7 @@ def read_run(child: ChildResult) -> RunAnswer:
         return RunAnswer(False, child.describe(), {}, {})
     failed = {int(item["line"]): str(item["error"]) for item in data["failed"]}
     status = {name: int(value) for name, value in data["status"].items()}  # of true and false too
-    return RunAnswer(True, "", failed, status, page_size=status["page_size"])
+    return RunAnswer(True, "", failed, status)
 
 
 def read_findings(check: Mapping[str, Any]) -> tuple[Violation, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tornpage.faults.process import ChildResult
+from tornpage.oracle.rules import Setting
 from tornpage.targets.command.target import CommandTarget
 from tornpage.vocabulary.paths import package_folder
 
@@ -47,3 +48,19 @@ def test_more_than_one_line_is_none(stdout: str, told: str) -> None:
     assert not answer.ok
     assert not answer.refused
     assert told in answer.message
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "size"),
+    [
+        ("leveldb", {}, 4096),
+        ("sqlite", {}, 4096),
+        ("sqlite", {"page_size": "512"}, 512),
+        ("mariadb-10.11", {"page_size": "16k", "doublewrite": "off"}, 16384),
+        ("mariadb-10.11", {"page_size": "of 16 KB"}, 4096),
+    ],
+)
+def test_options_tell_the_size_of_pages(name: str, options: dict[str, str], size: int) -> None:
+    """The one that is asked for, or the first of the file; in words of its own it is not known."""
+    target = CommandTarget(FILE.with_stem(name), Path("/b/preload.so"), Path("/b/explore"))
+    assert target.judge_setting(options) == Setting(size, options.get("doublewrite") != "off")

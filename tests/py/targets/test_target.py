@@ -59,8 +59,8 @@ def test_commands_name_options_directory_and_script() -> None:
 def test_options_tell_what_may_be_asked() -> None:
     """Doublewrite that is off breaks no rule of it; a log that is not written at commit promises nothing."""
     for text, on in [("on", True), ("ON", True), ("1", True), ("off", False), ("0", False)]:
-        assert TARGET.judge_setting({"doublewrite": text}, 4096) == Setting(4096, on)
-    assert TARGET.judge_setting({}, 16384) == Setting(16384, doublewrite=True)
+        assert TARGET.judge_setting({"doublewrite": text}) == Setting(4096, on)
+    assert TARGET.judge_setting({"page_size": "16k"}) == Setting(16384, doublewrite=True)
     kept = [TARGET.promise({"flush_log_at_trx_commit": n}).durable for n in "012"]
     assert kept == [False, True, True]
     assert TARGET.promise({}) == Promise()

@@ -42,7 +42,7 @@ from tornpage.targets.target import (
     read_run,
     require_built,
 )
-from tornpage.vocabulary.errors import CensusError, ConfigError, TargetError
+from tornpage.vocabulary.errors import CensusError, ConfigError, TargetError, WorkloadError
 from tornpage.vocabulary.model import Site, Violation
 from tornpage.vocabulary.paths import (
     data_folder,
@@ -52,6 +52,7 @@ from tornpage.vocabulary.paths import (
     require_floor,
     tmpfs_folder,
 )
+from tornpage.workloads.workload import page_size_of
 
 __all__ = ["CommandTarget"]
 
@@ -66,7 +67,6 @@ FIRST_BYTES = re.compile(r"(.*)@(\d+)")
 """A pattern of sites, and of how many bytes at the beginning of a file."""
 NAME_MAX = 1024
 """A word that is longer names no file."""
-PAGE_SIZE = 4096
 """By which reports show a file: nothing is known of it."""
 
 
@@ -298,8 +298,13 @@ class CommandTarget:
         """There is none."""
         return None
 
-    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
-        """The size of a page, and whether the option `doublewrite` is off."""
+    def judge_setting(self, options: Mapping[str, str]) -> Setting:
+        """The options `page_size`, where it says how many bytes a page has, and `doublewrite`."""
+        own = {name: choice.values[0] for name, choice in self.file.options.items()}
+        try:
+            page_size = page_size_of({**own, **options})
+        except WorkloadError:
+            page_size = page_size_of({})
         return Setting(page_size, options.get("doublewrite", "on") != "off")
 
     def promise(self, options: Mapping[str, str]) -> Promise:  # noqa: ARG002
@@ -327,7 +332,7 @@ class CommandTarget:
                 what = f"line {number} of its output is {line[:LINE_SHOWN]!r}: {error}"
                 return RunAnswer(False, message or what, {}, {}, told)
             told[statement] = state
-        return RunAnswer(not message, message, {}, {}, told, PAGE_SIZE)
+        return RunAnswer(not message, message, {}, {}, told)
 
     def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
         """The answer, or how recover ended without one."""

@@ -32,7 +32,7 @@ from tornpage.targets.target import (
 )
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import Site
-from tornpage.workloads.workload import bytes_of
+from tornpage.workloads.workload import bytes_of, page_size_of
 
 __all__ = ["EngineTarget"]
 
@@ -191,8 +191,9 @@ class EngineTarget:
         size = ("--page-size", str(page_size))
         return Command((str(self.program), "page", str(file), str(page), "--json", *size))
 
-    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
+    def judge_setting(self, options: Mapping[str, str]) -> Setting:
         """Where a page is written without doublewrite there is nothing to be held against its rules."""
+        page_size = page_size_of(options)
         unit = bytes_of("atomic_write_unit", options.get("atomic_write_unit", "0"))
         doublewrite = options.get("doublewrite", "on").lower() in ("on", "1")
         return Setting(page_size, doublewrite and unit < page_size, max(unit, SECTOR))
