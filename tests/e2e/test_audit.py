@@ -178,7 +178,7 @@ def test_our_own_targets_are_seen_as_a_whole(target: str, build: Path, tmp_path:
     """The bundled engine and SQLite change nothing past the recorder."""
     from test_stream import _spec
 
-    from tornpage.live.census import run_undisturbed
+    from tornpage.live.undisturbed import run_undisturbed
 
     run = run_undisturbed(_spec(target), make_target(target, build), tmp_path / "w", audit=True)
     assert run.not_audited == "" and not run.violations

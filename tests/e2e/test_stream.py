@@ -16,7 +16,8 @@ import pytest
 from tornpage.faults.preload import preload_environment, preload_path
 from tornpage.faults.stream import WHAT_TO_DO, stream_difference, unseen_changes
 from tornpage.faults.trace import Trace
-from tornpage.live.census import run_undisturbed, take_census
+from tornpage.live.census import take_census
+from tornpage.live.undisturbed import run_undisturbed
 from tornpage.plans.campaign import load_campaign, undisturbed_spec
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target

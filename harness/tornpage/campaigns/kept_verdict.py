@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tornpage.faults.image import copy_image, remove_image
-from tornpage.live.census import judge_run
 from tornpage.live.crash import RunVerdict
 from tornpage.live.kept import RECORDINGS, KeptCrash, load_crash, load_recording
 from tornpage.live.recording import Recording
 from tornpage.live.recovered import Recovered, Recovery
+from tornpage.live.undisturbed import judge_run
 from tornpage.live.verdict import judge_trial
 from tornpage.powerloss.explorer import replay_state
 from tornpage.targets.target import Target

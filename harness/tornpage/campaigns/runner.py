@@ -23,7 +23,7 @@ from tornpage.campaigns.undisturbed import censuses_by_script
 from tornpage.evidence.evidence import keep_evidence
 from tornpage.evidence.images import KeptImages
 from tornpage.faults.scratch import scratch_folder
-from tornpage.live.census import failed_run
+from tornpage.live.undisturbed import failed_run
 from tornpage.plans.campaign import Campaign, undisturbed_spec
 from tornpage.plans.drawing import Draw, cells_of, draw_trial
 from tornpage.plans.origin import command_line, difference

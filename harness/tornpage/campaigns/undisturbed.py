@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from tornpage.live.census import judge_undisturbed
+from tornpage.live.undisturbed import judge_undisturbed
 from tornpage.oracle.fingerprint import RUN_SITE
 from tornpage.plans.campaign import Campaign, Config, undisturbed_spec
 from tornpage.powerloss.runner import loss_parts

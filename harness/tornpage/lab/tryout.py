@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.lab.measured import cpu_seconds, living_seconds
-from tornpage.live.census import failed_run, judge_undisturbed, take_census
+from tornpage.live.census import take_census
 from tornpage.live.recording import recorded_run
 from tornpage.live.trial import run_aimed
+from tornpage.live.undisturbed import failed_run, judge_undisturbed
 from tornpage.plans.campaign import Campaign, undisturbed_spec
 from tornpage.plans.drawing import cells_of, draw_trial
 from tornpage.plans.limits import Limits

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Op
-from tornpage.live.census import UndisturbedRun, census_key, run_undisturbed
+from tornpage.live.census import census_key
 from tornpage.live.recoveries import audit_recoveries
 from tornpage.live.stopped import Compared, check_at_acknowledgements
+from tornpage.live.undisturbed import UndisturbedRun, run_undisturbed
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import CensusError
 from tornpage.vocabulary.model import FaultPlan, Source, TrialSpec

@@ -6,67 +6,43 @@ a folder of its own (script, trace, facts.json), from which every worker process
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import xxhash
 
-from tornpage.faults.image import copy_image, files_below, keep_files, odd_files, remove_image
-from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
-from tornpage.faults.stream import is_ignored, stream_difference, unseen_changes
-from tornpage.faults.trace import Trace, refusal
-from tornpage.live.audited import check_audit, under_audit
+from tornpage.faults.image import files_below, remove_image
+from tornpage.faults.trace import Trace
 from tornpage.live.contents import KnownContents
-from tornpage.live.journal import Journal, acknowledged_in, clients_in, read_journal
+from tornpage.live.journal import Journal, read_journal
+from tornpage.live.undisturbed import UndisturbedRun, oracle_of, run_undisturbed, script_of
 from tornpage.live.writes import Names, list_writes, names_of, written_names
-from tornpage.oracle.judgement import judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
-from tornpage.oracle.rules import Finding, Judged, Setting, ask_rules
+from tornpage.oracle.rules import Finding, Setting
 from tornpage.oracle.state import State
-from tornpage.store.rows import CensusRow
-from tornpage.targets.target import Capability, RunAnswer, Target
+from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import (
-    CensusError,
-    FailedRunError,
-    MachineError,
     TargetError,
-    TraceError,
 )
 from tornpage.vocabulary.model import (
     Census,
-    Source,
     TrialSpec,
     Violation,
     WriteEvent,
 )
-from tornpage.vocabulary.paths import require_floor
-from tornpage.workloads.script import Script
-from tornpage.workloads.workload import generate
 
 __all__ = [
     "Baseline",
-    "UndisturbedRun",
     "census_key",
-    "failed_run",
-    "judge_run",
-    "judge_undisturbed",
     "load_baseline",
-    "run_undisturbed",
     "take_baseline",
     "take_census",
 ]
-
-EXIT_USAGE = 2
-RAN_WRONG = 0
-"""The invariant of a run that the target failed."""
-NOT_THE_TARGETS = (EXIT_USAGE, EXIT_PRELOAD_REFUSED)
-"""Of every target's program, and of the preload in it: what was asked for is wrong, not what it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,198 +174,6 @@ def _check_capable(target: Target) -> None:
         raise TargetError(f"target {target.name} lacks acks or deterministic: no census of it")
 
 
-@dataclass(frozen=True, slots=True)
-class UndisturbedRun:
-    """A run without a fault, recorded and judged.
-
-    hash: of its record, contents that only this run was asked for left out; not_audited: why it was not,
-    where that was asked for; findings: of the rules; violations: all that is wrong with it, those of the
-    trace, of its answers and of the database that it left.
-    """
-
-    script: Script
-    answer: RunAnswer
-    oracle: Oracle | ObservedOracle
-    trace: Trace
-    hash: str
-    setting: Setting
-    findings: tuple[Finding, ...]
-    violations: tuple[Violation, ...]
-    not_audited: str = ""
-
-
-def run_undisturbed(
-    spec: TrialSpec, target: Target, work: Path, *, contents: bool = False, audit: bool = False
-) -> UndisturbedRun:
-    """_run_once(), and once more if it fails, or breaks an invariant and always does the same: what comes
-    again is what it came to. MachineError: it does not; nothing is said of the target then."""
-    first: set[int]
-    try:
-        run = _run_once(spec, target, work, contents=contents, audit=audit)
-    except FailedRunError as error:
-        first, why = {RAN_WRONG}, str(error)
-    else:
-        first, why = _broken(run), "; ".join(violation.what for violation in run.violations[:1])
-        if not first or Capability.DETERMINISTIC not in target.capabilities:
-            return run
-    again = _run_once(spec, target, work, contents=contents, audit=audit)
-    if _broken(again) != first:
-        raise MachineError(f"unstable: {why}: and run again it did not do the same")
-    return again
-
-
-def _broken(run: UndisturbedRun) -> set[int]:
-    return {violation.invariant for violation in run.violations}
-
-
-def _run_once(
-    spec: TrialSpec, target: Target, work: Path, *, contents: bool, audit: bool
-) -> UndisturbedRun:
-    """Runs the workload of `spec` in the new folder `work`, where script and trace stay, and in `found`
-    what was there before the run. contents: leave the contents of its writes in the trace; audit: account for
-    every system call that changes a file. Raises FailedRunError when the target failed, CensusError when
-    the run cannot be made or did what its stream does not show."""
-    remove_image(work)
-    data = work / "data"
-    found = work / "found"
-    found.mkdir(parents=True)
-    target.lay_out(found, spec.options)
-    _check_kinds(found, target, "before the run")
-    keep_files(found)
-    copy_image(found, data)
-    script = _script_of(spec)
-    (work / "script").write_text(script.text, "ascii")
-    command = target.run_command(data, work / "script", spec.options)
-    # With contents, for the stream to be compared with the files.
-    preload = target.preload_env(data, work / "trace", None)
-    if audit:
-        command = under_audit(command, work)
-    child = command.run({**preload, **WHOLE})
-    answer = target.parse_run(child)
-    observed = Capability.OBSERVED in target.capabilities
-    what = f"{'audited' if audit else 'undisturbed'} run of {spec.config or spec.workload}"
-    if not answer.ok:
-        _check_machine(work, what)
-        refused = refusal(work / "trace")
-        if refused:
-            raise CensusError(f"{what}: {refused}")
-        ours = observed or child.exit_code in NOT_THE_TARGETS
-        raise (CensusError if ours else FailedRunError)(f"{what} failed: {answer.message}")
-    trace = _load_recording(work, what)
-    _check_stream(trace, target, what)
-    not_audited = check_audit(trace, work, target.unrecorded, what) if audit else ""
-    _check_files(trace, target, data, found, what)
-    usual = trace if preload.items() >= WHOLE.items() else trace.without_contents()
-    if not contents and usual is not trace:
-        trace = usual
-        (work / "trace").write_bytes(trace.data)
-    oracle = _oracle_of(spec, script, answer.told, trace)
-    setting = target.judge_setting(spec.options)
-    judged = judge_run(target, work / "trace", setting, found, live=False)
-    findings = judged.findings
-    answer = replace(answer, status={**answer.status, **judged.counters})
-    violations = (
-        *(finding.violation for finding in findings),
-        *(
-            replace(violation, source=Source.RUN)
-            for violation in (
-                *_judge_errors(oracle, answer.failed),
-                *_judge_end(oracle, target, data, spec),
-            )
-        ),
-    )
-    remove_image(data)
-    return UndisturbedRun(
-        script, answer, oracle, trace, usual.hash(), setting, findings, violations, not_audited
-    )
-
-
-def _script_of(spec: TrialSpec) -> Script:
-    return generate(spec.workload, spec.params, spec.workload_seed)
-
-
-def _load_recording(work: Path, what: str) -> Trace:
-    """CensusError if nothing was recorded."""
-    if not (work / "trace").exists():
-        raise CensusError(
-            f"{what}: nothing was recorded: is the program linked statically, or set-user-id?"
-        )
-    return Trace.load(work / "trace")
-
-
-def _oracle_of(
-    spec: TrialSpec, script: Script, told: Mapping[int, State] | None, trace: Trace
-) -> Oracle | ObservedOracle:
-    if told is None:
-        return Oracle(script, spec.options)
-    return ObservedOracle(told, acknowledged_in(trace), clients=clients_in(trace))
-
-
-def judge_undisturbed(spec: TrialSpec, target: Target, work: Path) -> CensusRow:
-    """A run without a fault and its verdict, a failure of the target too; nothing of it stays."""
-    try:
-        run = run_undisturbed(spec, target, work)
-    except FailedRunError as error:
-        return failed_run(spec.config, False, error)
-    finally:
-        remove_image(work)
-    return CensusRow(
-        config=spec.config,
-        crashed=False,
-        hash=run.hash,
-        events=run.trace.events_declared,
-        writes=0,
-        violations=run.violations,
-        counters=run.answer.status,
-    )
-
-
-def failed_run(config: str, crashed: bool, error: FailedRunError) -> CensusRow:
-    """The row of an undisturbed run that the target failed: nothing was done to it."""
-    broken = Violation(RAN_WRONG, str(error), source=Source.RUN)
-    return CensusRow(config, crashed, "", 0, 0, (broken,), {})
-
-
-def _check_machine(work: Path, what: str) -> None:
-    """MachineError if it was a full machine that made a run fail; its record may be anything."""
-    require_floor(work)
-    with contextlib.suppress(TraceError):
-        starved = Trace.load(work / "trace").starved()
-        if starved:
-            raise MachineError(f"{what}: an operation failed by {starved}")
-
-
-def _check_stream(trace: Trace, target: Target, what: str) -> None:
-    """CensusError if the stream itself says that it is not all that happened to the files, MachineError if a
-    full machine took part."""
-    if trace.starved():
-        raise MachineError(f"{what}: an operation failed by {trace.starved()}")
-    unseen = unseen_changes(trace, target.unrecorded)
-    if unseen:
-        raise CensusError(
-            f"{what}: the preload cannot follow {unseen}: do without that call (docs/TARGETS.md, "
-            "Limits), or name the file in `ignore` if no crash needs it"
-        )
-
-
-def _check_kinds(folder: Path, target: Target, when: str) -> None:
-    """CensusError if something is there that no image can have."""
-    for path, kind in odd_files(folder):
-        if not is_ignored(path, target.unrecorded):
-            raise CensusError(
-                f"{when}: {path} is {kind}, of which a crashed image has none: name it in `ignore` if no "
-                "crash needs it"
-            )
-
-
-def _check_files(trace: Trace, target: Target, data: Path, found: Path, what: str) -> None:
-    """CensusError if the files are not what the stream gives."""
-    _check_kinds(data, target, what)
-    difference = stream_difference(trace, data, target.unrecorded, found)
-    if difference:
-        raise CensusError(f"{what}: the recorded stream is not what happened: {difference}")
-
-
 def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     """The census of this trial's configuration, taken now if scratch does not hold it."""
     folder = _folder(spec, scratch)
@@ -398,7 +182,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     facts = from_json(_Facts, (folder / "facts.json").read_bytes())
     trace = Trace.load(folder / "trace", mapped=True)
     setting = target.judge_setting(spec.options)
-    oracle = _oracle_of(spec, _script_of(spec), facts.told, trace)
+    oracle = oracle_of(spec, script_of(spec), facts.told, trace)
     return _baseline(facts.census, folder, oracle, trace, setting, facts.findings, facts.names)
 
 
@@ -424,39 +208,3 @@ def _baseline(
         contents=KnownContents(trace),
         names=names,
     )
-
-
-def judge_run(target: Target, trace: Path, setting: Setting, found: Path, *, live: bool) -> Judged:
-    """What the rules say of a run; nothing of a target whose files they cannot decode. found: folder with
-    what was there before; live: it may have been disturbed."""
-    if Capability.RULES not in target.capabilities:
-        return Judged()
-    base = found if any(found.iterdir()) else None
-    return ask_rules(target.judge_command().argv, trace, setting, base=base, live=live)
-
-
-def _judge_errors(oracle: Oracle | ObservedOracle, failed: Mapping[int, str]) -> list[Violation]:
-    """Every statement must end as the model says: an error that changes nothing, or none."""
-    found = []
-    for step in oracle.steps:
-        actual = failed.get(step.line, "")
-        if actual not in (step.error, step.other or step.error):
-            what = f"line {step.line} ended with {actual or 'success'}"
-            found.append(Violation(3, f"{what}, the model says {step.error or 'success'}"))
-    return found
-
-
-def _judge_end(
-    oracle: Oracle | ObservedOracle, target: Target, data: Path, spec: TrialSpec
-) -> list[Violation]:
-    """The cleanly closed database must equal the last prefix and pass the scanner."""
-    command = target.recover_command(data, spec.options)
-    answer = target.parse_recovery(command.run({}))
-    if not answer.ok or answer.state is None:
-        return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]
-    last = len(oracle.states) - 1
-    return [
-        *answer.findings,
-        *judge(oracle.states, answer.state, last, last),
-        *judge_backups(oracle.states, oracle.backups, answer.backups, last, last),
-    ]

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from tornpage.faults.process import ChildResult
 from tornpage.faults.trace import HEADER_SIZE, Op, Trace
-from tornpage.live.census import NOT_THE_TARGETS, judge_run
 from tornpage.live.hit import Hit, find_hit
 from tornpage.live.journal import read_journal
 from tornpage.live.killed import judge_by_own_run
 from tornpage.live.stage import Stage
+from tornpage.live.undisturbed import NOT_THE_TARGETS, judge_run
 from tornpage.oracle.allowed import Allowed, allowed_after
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.vocabulary.model import Action, Source, Violation

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
-from tornpage.live.census import UndisturbedRun, census_key, run_undisturbed
+from tornpage.live.census import census_key
+from tornpage.live.undisturbed import UndisturbedRun, run_undisturbed
 from tornpage.live.writes import list_writes
 from tornpage.oracle.prefixes import prefixes_of
 from tornpage.targets.target import Capability, Target

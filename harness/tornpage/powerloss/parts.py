@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tornpage.evidence.images import KeptImages
-from tornpage.live.census import failed_run
 from tornpage.live.recording import Recording, recorded_run
+from tornpage.live.undisturbed import failed_run
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.evidence import keep_loss_evidence
 from tornpage.powerloss.explorer import Exploration, Scope, explore, loss_plan, replay_state

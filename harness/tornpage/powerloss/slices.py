@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tornpage.evidence.images import KeptImages, without_image
-from tornpage.live.census import census_key, failed_run
+from tornpage.live.census import census_key
 from tornpage.live.recording import Recording, recorded_run
+from tornpage.live.undisturbed import failed_run
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.evidence import keep_loss_evidence
 from tornpage.powerloss.explorer import Exploration, Scope, explore_slice, merge_slices

@@ -24,9 +24,10 @@ from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import ENDING, undivided
 from tornpage.faults.trace import STARVED
-from tornpage.live.census import judge_undisturbed, take_census
+from tornpage.live.census import take_census
 from tornpage.live.kept import is_of_recording
 from tornpage.live.trial import run_aimed, run_trial
+from tornpage.live.undisturbed import judge_undisturbed
 from tornpage.store.rows import CensusRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target

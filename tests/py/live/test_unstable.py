@@ -10,8 +10,8 @@ import pytest
 from builders import make_spec
 from fake_trace import FakeTrace
 
-from tornpage.live import census
-from tornpage.live.census import UndisturbedRun, judge_undisturbed, run_undisturbed
+from tornpage.live import census, undisturbed
+from tornpage.live.undisturbed import UndisturbedRun, judge_undisturbed, run_undisturbed
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import CensusError, FailedRunError, MachineError
 from tornpage.vocabulary.model import Source, Violation
@@ -46,7 +46,7 @@ def play(
             raise answer
         return answer
 
-    monkeypatch.setattr(census, "_run_once", once)
+    monkeypatch.setattr(undisturbed, "_run_once", once)
     try:
         return run_undisturbed(make_spec(3), of, Path("/nowhere"))
     finally:
@@ -95,7 +95,7 @@ def test_a_row_tells_what_came_again(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     def once(*_arguments: object, **_named: object) -> UndisturbedRun:
         raise HUNG
 
-    monkeypatch.setattr(census, "_run_once", once)
+    monkeypatch.setattr(undisturbed, "_run_once", once)
     row = judge_undisturbed(make_spec(3), SAME, tmp_path / "run")
     assert [(one.invariant, one.source) for one in row.violations] == [(0, Source.RUN)]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from builders import make_result, make_spec
 
-from tornpage.live.census import failed_run
+from tornpage.live.undisturbed import failed_run
 from tornpage.plans.limits import Limits
 from tornpage.powerloss import slices
 from tornpage.powerloss.explorer import EVERYWHERE, Exploration
