@@ -143,7 +143,8 @@ const err_sink_t *backup_error(const backup_t *backup)
     return &backup->env.err;
 }
 
-lsn_t backup_end_lsn(const backup_t *backup)
+/** Of a finished one. */
+static lsn_t backup_end_lsn(const backup_t *backup)
 {
     return log_copy_end_lsn(backup->log);
 }

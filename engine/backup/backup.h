@@ -34,7 +34,6 @@ WARN_UNUSED dberr_t backup_finish(backup_t *backup);
 void backup_discard(backup_t *backup);
 
 const err_sink_t *backup_error(const backup_t *backup);
-lsn_t backup_end_lsn(const backup_t *backup); /**< of a finished one */
 void backup_free(
     backup_t *backup); /**< NULL is fine; the files stay; the pool has no copier any more */
 

@@ -52,7 +52,8 @@ static const char *dict_hdr_fault(const byte *page)
     return NULL;
 }
 
-dberr_t dict_hdr_get(buf_pool_t *pool, mtr_t *mtr, buf_block_t **out)
+/** Pins DICT_HDR and checks it. */
+static dberr_t dict_hdr_get(buf_pool_t *pool, mtr_t *mtr, buf_block_t **out)
 {
     buf_block_t *block = NULL;
     dberr_t err = mtr_page_get(mtr, DICT_HDR_ID, &block);

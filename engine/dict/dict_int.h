@@ -21,8 +21,6 @@ typedef struct dict_counters {
 
 /* ---- dict.c ---- */
 
-/** Pins DICT_HDR and checks it. */
-WARN_UNUSED dberr_t dict_hdr_get(buf_pool_t *pool, mtr_t *mtr, buf_block_t **out);
 WARN_UNUSED dberr_t dict_counters_read(dict_t *dict, dict_counters_t *out);
 void dict_tables_free(dict_table_t *first);
 

@@ -40,7 +40,8 @@ void mtr_set_observer(mtr_t *mtr, index_id_t observer)
     mtr->observer = observer;
 }
 
-uint32_t mtr_memo_find(const mtr_t *mtr, page_id_t id)
+/** Position of a page in the memo, or MTR_NOT_FOUND. */
+static uint32_t mtr_memo_find(const mtr_t *mtr, page_id_t id)
 {
     for (uint32_t i = mtr->n_memo; i-- > 0;) {
         if (page_id_eq(mtr->memo[i].id, id)) {

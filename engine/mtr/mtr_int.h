@@ -6,9 +6,6 @@
 
 #define MTR_NOT_FOUND UINT32_MAX
 
-/** Position of a page in the memo, or MTR_NOT_FOUND. */
-uint32_t mtr_memo_find(const mtr_t *mtr, page_id_t id);
-
 /** Does what the record says to a pinned page, and logs it. DB_CORRUPTION: the page cannot take it, and
 is unchanged. */
 WARN_UNUSED dberr_t mtr_step(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec);

@@ -156,7 +156,8 @@ uint32_t page_len_at(const byte *page, const page_head_t *h, uint32_t offset)
     return h->rec_size != PAGE_REC_VARIES ? h->rec_size : mach_read_2(page + offset - LEN_SIZE);
 }
 
-bool page_offset_is_valid(const byte *page, const page_head_t *h, uint32_t offset)
+/** Is this the offset of a record that lies in the heap? */
+static bool page_offset_is_valid(const byte *page, const page_head_t *h, uint32_t offset)
 {
     uint32_t len;
 

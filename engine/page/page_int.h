@@ -30,9 +30,6 @@ const char *page_head_read(const byte *page, uint32_t page_size, page_head_t *h)
 /** Length of the record at a valid offset. */
 uint32_t page_len_at(const byte *page, const page_head_t *h, uint32_t offset);
 
-/** Is this the offset of a record that lies in the heap? */
-bool page_offset_is_valid(const byte *page, const page_head_t *h, uint32_t offset);
-
 /** Offset of the record in a slot < n_recs, or 0 when slot or record is broken. */
 uint32_t page_slot_read(const byte *page, uint32_t page_size, const page_head_t *h, uint32_t slot);
 

@@ -32,7 +32,8 @@ const dict_index_t *trx_error_index(const trx_t *trx)
     return trx->error_index;
 }
 
-void trx_release_tables(trx_t *trx, uint64_t savepoint)
+/** Uncounts the tables whose first change came at or after this savepoint, and is undone. */
+static void trx_release_tables(trx_t *trx, uint64_t savepoint)
 {
     while (trx->n_tables > 0 && trx->tables[trx->n_tables - 1].at >= savepoint) {
         trx->n_tables--;

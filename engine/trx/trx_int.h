@@ -103,8 +103,6 @@ WARN_UNUSED dberr_t trx_sys_add(trx_sys_t *sys, trx_t **out);
 
 /* ---- trx.c ---- */
 
-/** Uncounts the tables whose first change came at or after this savepoint, and is undone. */
-void trx_release_tables(trx_t *trx, uint64_t savepoint);
 /** Takes trx off the list, releases its tables and frees it. */
 void trx_end(trx_t *trx);
 

@@ -400,8 +400,8 @@ static dberr_t run(void *self, const char *dir, check_report_t *report, err_sink
     return check_room(dir, status, err);
 }
 
-dberr_t verify_command_record(void *self, const char *dir, const char *trace,
-                              check_report_t *report, err_sink_t *err)
+static dberr_t verify_command_record(void *self, const char *dir, const char *trace,
+                                     check_report_t *report, err_sink_t *err)
 {
     const verify_command_t *command = self;
     verify_command_t recorded = {.n_args = command->n_args,

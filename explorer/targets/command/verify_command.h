@@ -40,9 +40,7 @@ typedef struct verify_command {
 
 /** The verifier of the command, which stays where it is. */
 verifier_t verify_command_verifier(verify_command_t *command);
-/** verifier_t's record and stop, for a verifier whose self is a command and which has a run of its own. */
-dberr_t verify_command_record(void *self, const char *dir, const char *trace,
-                              check_report_t *report, err_sink_t *err);
+/** verifier_t's stop. */
 dberr_t verify_command_stop(void *self, err_sink_t *err);
 
 #endif
