@@ -174,7 +174,7 @@ class Target(Protocol):
         """Opens, recovers, closes cleanly and scans the data directory."""
 
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
-        """The explorer on a trace with contents; allowed: the oracle's prefixes (powerloss.py). Further
+        """The explorer on a trace with contents; allowed: the oracle's prefixes (prefixes.py). Further
         options are added behind. Its deadline is that of one recovery."""
 
     def judge_command(self) -> Command:

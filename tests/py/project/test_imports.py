@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,11 @@ def test_packages_import_nothing() -> None:
     for path in PACKAGE.rglob("__init__.py"):
         parts = ast.walk(ast.parse(path.read_text("utf-8")))
         assert not [part for part in parts if isinstance(part, ast.Import | ast.ImportFrom)], path
+
+
+def test_every_folder_has_its_contract() -> None:
+    """A new one needs an order of its modules."""
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    ordered = [one for each in tool["contracts"] for one in each.get("containers", ())]
+    folders = [path.parent.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("__init__.py")]
+    assert sorted(ordered) == sorted(".".join(folder.parts) for folder in folders)
