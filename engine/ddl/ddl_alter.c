@@ -93,24 +93,6 @@ dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err)
     return DB_SUCCESS;
 }
 
-/* ---- what changes in the catalogue only ---- */
-
-/** A name or a length that changes, in a copy of the cached table. */
-typedef struct alter_change {
-    dict_t *dict;
-    dict_table_t *table;
-    const dict_index_t *index; /**< NULL: a column */
-    uint32_t col;
-} alter_change_t;
-
-static dberr_t ddl_change_row(trx_t *trx, void *ctx)
-{
-    const alter_change_t *change = ctx;
-    return change->index != NULL
-               ? ddl_rows_update_index(trx, change->dict, change->index)
-               : ddl_rows_update_column(trx, change->dict, change->table, change->col);
-}
-
 /** Why the catalogue is not enough for it (rule 3); NULL: it is. */
 static const char *ddl_modify_why(const ddl_alter_t *alter, const dict_table_t *table, uint32_t col)
 {
@@ -145,33 +127,45 @@ dberr_t ddl_alter_choose(trx_sys_t *sys, ddl_alter_t *alter)
     return ddl_alter_check(alter, sink);
 }
 
+/** The rows that say what has changed in a copy of the cached table. */
+static dberr_t ddl_change_of(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *sink,
+                             ddl_change_t *out)
+{
+    const char *name = alter->new_name != NULL ? alter->new_name : alter->name;
+    *out = (ddl_change_t){ddl_rows_update_column, .table = table};
+    if (alter->kind != ALTER_RENAME_INDEX) {
+        return ddl_find_col(table, name, sink, &out->n);
+    }
+    *out = (ddl_change_t){ddl_rows_update_indexes, .indexes = dict_index_get(table, name), .n = 1};
+    return DB_SUCCESS;
+}
+
+/** What changes in the catalogue only: a name or a length. */
 static dberr_t ddl_change_part(trx_sys_t *sys, const ddl_alter_t *alter)
 {
     env_t *env = ddl_env(sys);
-    alter_change_t change = {.dict = trx_sys_dict(sys)};
+    ddl_change_t change;
     dict_table_t *table = NULL;
+    dict_table_t *changed = NULL;
     dberr_t err = ddl_table_lock(sys, alter->table, &table);
     if (err == DB_SUCCESS) {
-        err = dict_table_copy(change.dict, table, &change.table);
+        err = dict_table_copy(trx_sys_dict(sys), table, &changed);
     }
     if (err != DB_SUCCESS) {
         return err;
     }
-    err = ddl_alter_define(alter, change.table, &env->err);
-    if (err == DB_SUCCESS && alter->kind == ALTER_RENAME_INDEX) {
-        change.index = dict_index_get(change.table, alter->new_name);
-    } else if (err == DB_SUCCESS) {
-        err = ddl_find_col(change.table, alter->new_name != NULL ? alter->new_name : alter->name,
-                           &env->err, &change.col);
+    err = ddl_alter_define(alter, changed, &env->err);
+    if (err == DB_SUCCESS) {
+        err = ddl_change_of(alter, changed, &env->err, &change);
     }
     if (err == DB_SUCCESS) {
-        err = dict_table_layout(change.table, buf_page_size(trx_sys_pool(sys)), &env->err);
+        err = dict_table_layout(changed, buf_page_size(trx_sys_pool(sys)), &env->err);
     }
     if (err != DB_SUCCESS) {
-        free(change.table);
+        free(changed);
         return err;
     }
-    err = ddl_commit_put(sys, ddl_change_row, &change, change.table);
+    err = ddl_commit_put(sys, &change, changed);
     if (err == DB_SUCCESS) {
         PROBE_POINT(env->probe, "ddl.committed");
         env->stats.alters_instant++;

@@ -61,11 +61,11 @@ dberr_t ddl_build_start(trx_sys_t *sys, const ddl_statement_t *statement, const 
     return DB_SUCCESS;
 }
 
-dberr_t ddl_build_commit(ddl_build_t *build, ddl_change_fn change)
+dberr_t ddl_build_commit(ddl_build_t *build, const ddl_change_t *change)
 {
     dict_table_t *cached = NULL;
     dberr_t err = dict_table_copy(trx_sys_dict(build->sys), build->table, &cached);
-    return err == DB_SUCCESS ? ddl_commit_put(build->sys, change, build, cached) : err;
+    return err == DB_SUCCESS ? ddl_commit_put(build->sys, change, cached) : err;
 }
 
 dberr_t ddl_build_make_durable(ddl_build_t *build)

@@ -112,7 +112,7 @@ WARN_UNUSED dberr_t ddl_build_start(trx_sys_t *sys, const ddl_statement_t *state
                                     const ddl_alter_t *alter, const engine_options_t *options,
                                     ddl_build_t **out);
 /** Commits a change of the catalogue; the cache then has the built table as the build has it. */
-WARN_UNUSED dberr_t ddl_build_commit(ddl_build_t *build, ddl_change_fn change);
+WARN_UNUSED dberr_t ddl_build_commit(ddl_build_t *build, const ddl_change_t *change);
 /** The end of a statement that commits nothing: as every one of data definition it makes durable what was
 committed before. */
 WARN_UNUSED dberr_t ddl_build_make_durable(ddl_build_t *build);

@@ -20,23 +20,15 @@ Invariants
 #include "base/check.h"
 #include "ddl/ddl_build.h"
 
-static dberr_t ddl_copy_ready_rows(trx_t *trx, void *ctx)
-{
-    const ddl_build_t *build = ctx;
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < build->table->n_indexes; i++) {
-        err = ddl_rows_update_index(trx, trx_sys_dict(build->sys), &build->table->indexes[i]);
-    }
-    return err;
-}
-
 /** Invariant 2. */
 static dberr_t ddl_copy_ready(ddl_build_t *build)
 {
     for (uint32_t i = 0; i < build->table->n_indexes; i++) {
         build->table->indexes[i].status = DICT_READY;
     }
-    dberr_t err = ddl_build_commit(build, ddl_copy_ready_rows);
+    const ddl_change_t rows = {ddl_rows_update_indexes, .indexes = build->table->indexes,
+                               .n = build->table->n_indexes};
+    dberr_t err = ddl_build_commit(build, &rows);
     if (err == DB_SUCCESS) {
         PROBE_POINT(build_env(build)->probe, "ddl.copy_begin");
     }

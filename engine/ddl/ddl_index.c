@@ -39,32 +39,13 @@ static dberr_t ddl_add_index_define(ddl_build_t *build, const ddl_alter_t *alter
     return err;
 }
 
-static dberr_t ddl_add_index_insert_rows(trx_t *trx, void *ctx)
-{
-    const ddl_build_t *build = ctx;
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
-        err = ddl_rows_insert_index(trx, trx_sys_dict(build->sys), &build->indexes[i]);
-    }
-    return err;
-}
-
-static dberr_t ddl_add_index_update_rows(trx_t *trx, void *ctx)
-{
-    const ddl_build_t *build = ctx;
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
-        err = ddl_rows_update_index(trx, trx_sys_dict(build->sys), &build->indexes[i]);
-    }
-    return err;
-}
-
 static dberr_t ddl_add_index_commit(ddl_build_t *build)
 {
     for (uint32_t i = 0; i < build->n; i++) {
         build->indexes[i].status = DICT_READY;
     }
-    dberr_t err = ddl_build_commit(build, ddl_add_index_update_rows);
+    const ddl_change_t rows = {ddl_rows_update_indexes, .indexes = build->indexes, .n = build->n};
+    dberr_t err = ddl_build_commit(build, &rows);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -89,7 +70,9 @@ static dberr_t ddl_add_index_begin(ddl_build_t *build, const ddl_alter_t *alter)
         err = ddl_load_prepare(build, alter);
     }
     if (err == DB_SUCCESS) {
-        err = ddl_build_commit(build, ddl_add_index_insert_rows);
+        const ddl_change_t rows = {ddl_rows_insert_indexes, .indexes = build->indexes,
+                                   .n = build->n};
+        err = ddl_build_commit(build, &rows);
     }
     if (err != DB_SUCCESS) {
         return err;

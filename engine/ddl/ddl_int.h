@@ -48,14 +48,21 @@ WARN_UNUSED dberr_t ddl_index_name_free(const dict_table_t *table, const char *n
 
 /* ---- catalogue rows, inside the caller's transaction ---- */
 
-typedef dberr_t (*ddl_change_fn)(trx_t *trx, void *ctx);
+/** A change of catalogue rows: of which kind, and of what. */
+typedef struct ddl_change ddl_change_t;
+typedef dberr_t ddl_rows_fn(trx_t *trx, dict_t *dict, const ddl_change_t *change);
+struct ddl_change {
+    ddl_rows_fn *rows; /**< a function of ddl_rows.c */
+    const dict_table_t *table;
+    const dict_index_t *indexes;
+    uint32_t n; /**< of indexes; of a column: its position in table */
+};
 
-/** Runs change in a transaction of its own: durable when it returns DB_SUCCESS, rolled back
+/** Makes n changes in a transaction of its own: durable when it returns DB_SUCCESS, rolled back
 otherwise. */
-WARN_UNUSED dberr_t ddl_commit(trx_sys_t *sys, ddl_change_fn change, void *ctx);
-/** The same; then table, which belongs to the caller until here, is in the cache, or gone after an error. */
-WARN_UNUSED dberr_t ddl_commit_put(trx_sys_t *sys, ddl_change_fn change, void *ctx,
-                                   dict_table_t *table);
+WARN_UNUSED dberr_t ddl_commit(trx_sys_t *sys, const ddl_change_t *changes, uint32_t n);
+/** The same of one; then table, which belongs to the caller until here, is in the cache, or gone after an error. */
+WARN_UNUSED dberr_t ddl_commit_put(trx_sys_t *sys, const ddl_change_t *change, dict_table_t *table);
 
 typedef dberr_t (*ddl_undo_fn)(trx_sys_t *sys, void *ctx);
 
@@ -63,20 +70,23 @@ typedef dberr_t (*ddl_undo_fn)(trx_sys_t *sys, void *ctx);
 recovery does. Returns err, or what kept it from being taken back. */
 WARN_UNUSED dberr_t ddl_undo(trx_sys_t *sys, dberr_t err, ddl_undo_fn undo, void *ctx);
 
-WARN_UNUSED dberr_t ddl_rows_insert_table(trx_t *trx, dict_t *dict, const dict_table_t *table);
-WARN_UNUSED dberr_t ddl_rows_delete_table(trx_t *trx, dict_t *dict, const dict_table_t *table);
+/** Of a table, with its columns and indexes. */
+ddl_rows_fn ddl_rows_insert_table;
+ddl_rows_fn ddl_rows_delete_table;
 /** Name and status as they are in table. */
-WARN_UNUSED dberr_t ddl_rows_update_table(trx_t *trx, dict_t *dict, const dict_table_t *table);
-WARN_UNUSED dberr_t ddl_rows_insert_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
-WARN_UNUSED dberr_t ddl_rows_delete_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
+ddl_rows_fn ddl_rows_update_table;
+ddl_rows_fn ddl_rows_insert_indexes;
+ddl_rows_fn ddl_rows_delete_indexes;
+/** Names and status as they are in indexes. */
+ddl_rows_fn ddl_rows_update_indexes;
 /** Name and length of one column as they are in table. */
-WARN_UNUSED dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const dict_table_t *table,
-                                           uint32_t pos);
-/** Name and status as they are in index. */
-WARN_UNUSED dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
+ddl_rows_fn ddl_rows_update_column;
 
-/** FILE_CREATE2, file, page 0, an empty tree for each index. */
-WARN_UNUSED dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table);
+/** New ids for a table and its indexes, which are INCOMPLETE and without trees. */
+WARN_UNUSED dberr_t ddl_table_identify(trx_sys_t *sys, dict_table_t *table);
+/** FILE_CREATE2, file, page 0, an empty tree for each index; or, where size_pages is not 0, a file of that many
+zero pages. */
+WARN_UNUSED dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table, uint32_t size_pages);
 
 /* ---- steps shared with recovery ---- */
 

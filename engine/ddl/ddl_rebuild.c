@@ -28,28 +28,6 @@ static void ddl_intermediate_name(dict_table_t *table, const char *prefix)
     (void)snprintf(table->name, sizeof(table->name), "%s%" PRIu64, prefix, table->id);
 }
 
-/** Ids of its own for a table that is INCOMPLETE and without trees, and an intermediate name. */
-static dberr_t ddl_rebuild_identify(ddl_build_t *build, const char *prefix)
-{
-    dict_t *dict = trx_sys_dict(build->sys);
-    dict_table_t *table = build->table;
-    table->status = DICT_INCOMPLETE;
-    dberr_t err = dict_new_table_id(dict, &table->id);
-    if (err == DB_SUCCESS) {
-        err = dict_new_space_id(dict, &table->space);
-    }
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
-        dict_index_t *index = &table->indexes[i];
-        index->status = DICT_INCOMPLETE;
-        err = dict_new_index_id(dict, &index->id);
-        index->tree.id = index->id;
-        index->tree.space = table->space;
-        index->tree.root = FIL_NULL;
-    }
-    ddl_intermediate_name(table, prefix);
-    return err;
-}
-
 dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter, const char *prefix)
 {
     err_sink_t *sink = &build_env(build)->err;
@@ -60,13 +38,13 @@ dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter, const c
     if (err == DB_SUCCESS) {
         err = dict_table_layout(build->table, buf_page_size(build_pool(build)), sink);
     }
-    return err == DB_SUCCESS ? ddl_rebuild_identify(build, prefix) : err;
-}
-
-static dberr_t ddl_rebuild_insert_rows(trx_t *trx, void *ctx)
-{
-    const ddl_build_t *build = ctx;
-    return ddl_rows_insert_table(trx, trx_sys_dict(build->sys), build->table);
+    if (err == DB_SUCCESS) {
+        err = ddl_table_identify(build->sys, build->table);
+    }
+    if (err == DB_SUCCESS) {
+        ddl_intermediate_name(build->table, prefix);
+    }
+    return err;
 }
 
 dberr_t ddl_rebuild_discard(ddl_build_t *build)
@@ -76,42 +54,24 @@ dberr_t ddl_rebuild_discard(ddl_build_t *build)
 
 /* ---- the swap ---- */
 
-typedef struct ddl_swap {
-    dict_t *dict;
-    dict_table_t *old_table;
-    dict_table_t *new_table;
-} ddl_swap_t;
-
-static dberr_t ddl_swap_rows(trx_t *trx, void *ctx)
-{
-    const ddl_swap_t *swap = ctx;
-    const dict_table_t *table = swap->new_table;
-    dberr_t err = ddl_rows_update_table(trx, swap->dict, swap->old_table);
-    if (err == DB_SUCCESS) {
-        err = ddl_rows_update_table(trx, swap->dict, table);
-    }
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
-        err = ddl_rows_update_index(trx, swap->dict, &table->indexes[i]);
-    }
-    return err;
-}
-
 /** Both tables as they are from the commit on. */
-static dberr_t ddl_swap_define(ddl_build_t *build, ddl_swap_t *swap)
+static dberr_t ddl_swap_define(ddl_build_t *build, dict_table_t **old_table,
+                               dict_table_t **new_table)
 {
+    dict_t *dict = trx_sys_dict(build->sys);
     dict_table_t *table = build->table;
     memcpy(table->name, build->source->name, sizeof(table->name));
     table->status = DICT_READY;
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         table->indexes[i].status = DICT_READY;
     }
-    dberr_t err = dict_table_copy(swap->dict, build->source, &swap->old_table);
+    dberr_t err = dict_table_copy(dict, build->source, old_table);
     if (err == DB_SUCCESS) {
-        err = dict_table_copy(swap->dict, table, &swap->new_table);
+        err = dict_table_copy(dict, table, new_table);
     }
     if (err == DB_SUCCESS) {
-        swap->old_table->status = DICT_DROPPING;
-        ddl_intermediate_name(swap->old_table, REPLACED_PREFIX);
+        (*old_table)->status = DICT_DROPPING;
+        ddl_intermediate_name(*old_table, REPLACED_PREFIX);
     }
     return err;
 }
@@ -125,29 +85,35 @@ static dberr_t ddl_swap_file(trx_sys_t *sys, const dict_table_t *table)
 
 dberr_t ddl_rebuild_swap(ddl_build_t *build, uint64_t *counter)
 {
-    ddl_swap_t swap = {.dict = trx_sys_dict(build->sys)};
-    dberr_t err = ddl_swap_define(build, &swap);
+    dict_t *dict = trx_sys_dict(build->sys);
+    dict_table_t *old_table = NULL;
+    dict_table_t *new_table = NULL;
+    dberr_t err = ddl_swap_define(build, &old_table, &new_table);
     if (err == DB_SUCCESS) {
-        err = ddl_commit(build->sys, ddl_swap_rows, &swap);
+        const ddl_change_t rows[] = {
+            {ddl_rows_update_table, .table = old_table},
+            {ddl_rows_update_table, .table = new_table},
+            {ddl_rows_update_indexes, .indexes = new_table->indexes, .n = new_table->n_indexes}};
+        err = ddl_commit(build->sys, rows, 3);
     }
     if (err != DB_SUCCESS) {
-        free(swap.old_table);
-        free(swap.new_table);
+        free(old_table);
+        free(new_table);
         return err;
     }
     build->committed = true;
-    dict_table_put(swap.dict, swap.old_table);
-    dict_table_put(swap.dict, swap.new_table);
+    dict_table_put(dict, old_table);
+    dict_table_put(dict, new_table);
     PROBE_POINT(build_env(build)->probe, "ddl.committed");
-    err = ddl_swap_file(build->sys, swap.old_table);
+    err = ddl_swap_file(build->sys, old_table);
     if (err == DB_SUCCESS) {
-        err = ddl_swap_file(build->sys, swap.new_table);
+        err = ddl_swap_file(build->sys, new_table);
     }
     if (err != DB_SUCCESS) {
         return err;
     }
     PROBE_POINT(build_env(build)->probe, "ddl.swapped");
-    err = ddl_table_remove(build->sys, swap.old_table);
+    err = ddl_table_remove(build->sys, old_table);
     *counter += err == DB_SUCCESS;
     return err;
 }
@@ -159,27 +125,15 @@ static dberr_t ddl_rebuild_commit(ddl_build_t *build)
 
 /* ---- beginning ---- */
 
-/** A file of zero pages. */
-static dberr_t ddl_rebuild_create_file(ddl_build_t *build, uint32_t size_pages)
-{
-    char path[PATH_LEN_MAX + 1];
-    fil_space_t *space = NULL;
-    fil_path_of_table(build->table->name, path);
-    dberr_t err = buf_log_free_check(build_pool(build));
-    return err == DB_SUCCESS ? fil_space_create(buf_fil(build_pool(build)), build->table->space,
-                                                path, size_pages, &space)
-                             : err;
-}
-
 dberr_t ddl_rebuild_make(ddl_build_t *build, uint32_t size_pages)
 {
-    dberr_t err = ddl_build_commit(build, ddl_rebuild_insert_rows);
+    const ddl_change_t rows = {ddl_rows_insert_table, .table = build->table};
+    dberr_t err = ddl_build_commit(build, &rows);
     if (err != DB_SUCCESS) {
         return err;
     }
     PROBE_POINT(build_env(build)->probe, "ddl.create_logged");
-    err = size_pages > 0 ? ddl_rebuild_create_file(build, size_pages)
-                         : ddl_table_create_file(build->sys, build->table);
+    err = ddl_table_create_file(build->sys, build->table, size_pages);
     return err == DB_SUCCESS ? err : ddl_table_undo(build->sys, build->table, err);
 }
 

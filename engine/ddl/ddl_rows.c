@@ -20,14 +20,16 @@ env_t *ddl_env(const trx_sys_t *sys)
     return buf_env(trx_sys_pool(sys));
 }
 
-dberr_t ddl_commit(trx_sys_t *sys, ddl_change_fn change, void *ctx)
+dberr_t ddl_commit(trx_sys_t *sys, const ddl_change_t *changes, uint32_t n)
 {
     trx_t *trx = NULL;
     dberr_t err = trx_begin(sys, &trx);
     if (err != DB_SUCCESS) {
         return err;
     }
-    err = change(trx, ctx);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
+        err = changes[i].rows(trx, trx_sys_dict(sys), &changes[i]);
+    }
     if (err == DB_SUCCESS) {
         return trx_commit_durable(trx);
     }
@@ -37,9 +39,9 @@ dberr_t ddl_commit(trx_sys_t *sys, ddl_change_fn change, void *ctx)
     return rollback_err != DB_SUCCESS ? rollback_err : err;
 }
 
-dberr_t ddl_commit_put(trx_sys_t *sys, ddl_change_fn change, void *ctx, dict_table_t *table)
+dberr_t ddl_commit_put(trx_sys_t *sys, const ddl_change_t *change, dict_table_t *table)
 {
-    dberr_t err = ddl_commit(sys, change, ctx);
+    dberr_t err = ddl_commit(sys, change, 1);
     if (err != DB_SUCCESS) {
         free(table);
         return err;
@@ -83,7 +85,7 @@ static dberr_t ddl_row_update(trx_t *trx, dict_t *dict, sys_table_t which, const
     return row_update(trx, sys_table, pk, upd, n);
 }
 
-dberr_t ddl_rows_insert_index(trx_t *trx, dict_t *dict, const dict_index_t *index)
+static dberr_t ddl_index_insert(trx_t *trx, dict_t *dict, const dict_index_t *index)
 {
     byte row[SYS_ROW_MAX];
     dict_sys_indexes_row(index, row);
@@ -95,7 +97,16 @@ dberr_t ddl_rows_insert_index(trx_t *trx, dict_t *dict, const dict_index_t *inde
     return err;
 }
 
-dberr_t ddl_rows_delete_index(trx_t *trx, dict_t *dict, const dict_index_t *index)
+dberr_t ddl_rows_insert_indexes(trx_t *trx, dict_t *dict, const ddl_change_t *change)
+{
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < change->n; i++) {
+        err = ddl_index_insert(trx, dict, &change->indexes[i]);
+    }
+    return err;
+}
+
+static dberr_t ddl_index_delete(trx_t *trx, dict_t *dict, const dict_index_t *index)
 {
     byte row[SYS_ROW_MAX];
     dberr_t err = DB_SUCCESS;
@@ -110,24 +121,45 @@ dberr_t ddl_rows_delete_index(trx_t *trx, dict_t *dict, const dict_index_t *inde
     return err;
 }
 
-dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_index_t *index)
+dberr_t ddl_rows_delete_indexes(trx_t *trx, dict_t *dict, const ddl_change_t *change)
 {
-    static const uint32_t COLS[] = {SYS_INDEXES_COL_NAME, SYS_INDEXES_COL_STATUS};
-    byte row[SYS_ROW_MAX];
-    dict_sys_indexes_row(index, row);
-    return ddl_row_update(trx, dict, SYS_INDEXES, row, COLS, 2);
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < change->n; i++) {
+        err = ddl_index_delete(trx, dict, &change->indexes[i]);
+    }
+    return err;
 }
 
-dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const dict_table_t *table, uint32_t pos)
+dberr_t ddl_rows_update_indexes(trx_t *trx, dict_t *dict, const ddl_change_t *change)
+{
+    static const uint32_t COLS[] = {SYS_INDEXES_COL_NAME, SYS_INDEXES_COL_STATUS};
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < change->n; i++) {
+        byte row[SYS_ROW_MAX];
+        dict_sys_indexes_row(&change->indexes[i], row);
+        err = ddl_row_update(trx, dict, SYS_INDEXES, row, COLS, 2);
+    }
+    return err;
+}
+
+dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const ddl_change_t *change)
 {
     static const uint32_t COLS[] = {SYS_COLUMNS_COL_NAME, SYS_COLUMNS_COL_LEN};
     byte row[SYS_ROW_MAX];
-    dict_sys_columns_row(table, pos, row);
+    dict_sys_columns_row(change->table, change->n, row);
     return ddl_row_update(trx, dict, SYS_COLUMNS, row, COLS, 2);
 }
 
-dberr_t ddl_rows_insert_table(trx_t *trx, dict_t *dict, const dict_table_t *table)
+/** All indexes of a table. */
+static ddl_change_t ddl_indexes_of(const dict_table_t *table)
 {
+    return (ddl_change_t){.indexes = table->indexes, .n = table->n_indexes};
+}
+
+dberr_t ddl_rows_insert_table(trx_t *trx, dict_t *dict, const ddl_change_t *change)
+{
+    const dict_table_t *table = change->table;
+    const ddl_change_t indexes = ddl_indexes_of(table);
     byte row[SYS_ROW_MAX];
     dict_sys_tables_row(table, row);
     dberr_t err = row_insert(trx, dict_sys_table(dict, SYS_TABLES), row);
@@ -135,19 +167,15 @@ dberr_t ddl_rows_insert_table(trx_t *trx, dict_t *dict, const dict_table_t *tabl
         dict_sys_columns_row(table, pos, row);
         err = row_insert(trx, dict_sys_table(dict, SYS_COLUMNS), row);
     }
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
-        err = ddl_rows_insert_index(trx, dict, &table->indexes[i]);
-    }
-    return err;
+    return err == DB_SUCCESS ? ddl_rows_insert_indexes(trx, dict, &indexes) : err;
 }
 
-dberr_t ddl_rows_delete_table(trx_t *trx, dict_t *dict, const dict_table_t *table)
+dberr_t ddl_rows_delete_table(trx_t *trx, dict_t *dict, const ddl_change_t *change)
 {
+    const dict_table_t *table = change->table;
+    const ddl_change_t indexes = ddl_indexes_of(table);
     byte row[SYS_ROW_MAX];
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
-        err = ddl_rows_delete_index(trx, dict, &table->indexes[i]);
-    }
+    dberr_t err = ddl_rows_delete_indexes(trx, dict, &indexes);
     for (uint32_t pos = 0; err == DB_SUCCESS && pos < table->n_cols; pos++) {
         dict_sys_columns_row(table, pos, row);
         err = ddl_row_delete(trx, dict, SYS_COLUMNS, row);
@@ -159,10 +187,10 @@ dberr_t ddl_rows_delete_table(trx_t *trx, dict_t *dict, const dict_table_t *tabl
     return err;
 }
 
-dberr_t ddl_rows_update_table(trx_t *trx, dict_t *dict, const dict_table_t *table)
+dberr_t ddl_rows_update_table(trx_t *trx, dict_t *dict, const ddl_change_t *change)
 {
     static const uint32_t COLS[] = {SYS_TABLES_COL_NAME, SYS_TABLES_COL_STATUS};
     byte row[SYS_ROW_MAX];
-    dict_sys_tables_row(table, row);
+    dict_sys_tables_row(change->table, row);
     return ddl_row_update(trx, dict, SYS_TABLES, row, COLS, 2);
 }

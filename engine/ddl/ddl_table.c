@@ -73,24 +73,11 @@ dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name)
 
 /* ---- removal, shared by DROP, failed statements and recovery ---- */
 
-typedef struct ddl_remove {
-    dict_t *dict;
-    const dict_table_t *table;
-    dict_index_t *indexes;
-    uint32_t n_indexes;
-} ddl_remove_t;
-
-static dberr_t ddl_remove_table_rows(trx_t *trx, void *ctx)
-{
-    const ddl_remove_t *remove = ctx;
-    return ddl_rows_delete_table(trx, remove->dict, remove->table);
-}
-
 dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
 {
     buf_pool_t *pool = trx_sys_pool(sys);
     fil_space_t *space = fil_space_get(buf_fil(pool), table->space);
-    ddl_remove_t remove = {.dict = trx_sys_dict(sys), .table = table};
+    const ddl_change_t rows = {ddl_rows_delete_table, .table = table};
     dberr_t err = DB_SUCCESS;
     if (space != NULL) {
         err = buf_log_free_check(pool); /* while the pages can still be written */
@@ -102,7 +89,7 @@ dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
         err = fil_space_delete(buf_fil(pool), space);
     }
     if (err == DB_SUCCESS) {
-        err = ddl_commit(sys, ddl_remove_table_rows, &remove);
+        err = ddl_commit(sys, &rows, 1);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -120,16 +107,6 @@ static dberr_t ddl_undo_table(trx_sys_t *sys, void *ctx)
 dberr_t ddl_table_undo(trx_sys_t *sys, dict_table_t *table, dberr_t err)
 {
     return ddl_undo(sys, err, ddl_undo_table, table);
-}
-
-static dberr_t ddl_remove_index_rows(trx_t *trx, void *ctx)
-{
-    const ddl_remove_t *remove = ctx;
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < remove->n_indexes; i++) {
-        err = ddl_rows_delete_index(trx, remove->dict, &remove->indexes[i]);
-    }
-    return err;
 }
 
 /** A copy of the cached table without some of its indexes. */
@@ -159,36 +136,43 @@ static dberr_t ddl_copy_without(dict_t *dict, const dict_index_t *indexes, uint3
 
 dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
 {
-    ddl_remove_t remove = {.dict = trx_sys_dict(sys), .indexes = indexes, .n_indexes = n};
+    const ddl_change_t rows = {ddl_rows_delete_indexes, .indexes = indexes, .n = n};
+    dict_t *dict = trx_sys_dict(sys);
     dict_table_t *rest = NULL;
-    dberr_t err = ddl_copy_without(remove.dict, indexes, n, &rest);
+    dberr_t err = ddl_copy_without(dict, indexes, n, &rest);
     if (err != DB_SUCCESS) {
         return err;
     }
     for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
         /* Through the segments: an interrupted load has pages that no node pointer leads to. */
-        err = dict_index_tree_free(remove.dict, &indexes[i]);
+        err = dict_index_tree_free(dict, &indexes[i]);
     }
     if (err != DB_SUCCESS) {
         free(rest);
         return err;
     }
-    err = ddl_commit_put(sys, ddl_remove_index_rows, &remove, rest);
+    err = ddl_commit_put(sys, &rows, rest);
     if (err == DB_SUCCESS) {
         PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
     }
     return err;
 }
 
+/** Indexes whose trees could not all be made. */
+typedef struct ddl_made {
+    dict_index_t *indexes;
+    uint32_t n;
+} ddl_made_t;
+
 static dberr_t ddl_undo_indexes(trx_sys_t *sys, void *ctx)
 {
-    const ddl_remove_t *remove = ctx;
-    return ddl_indexes_remove(sys, remove->indexes, remove->n_indexes);
+    const ddl_made_t *made = ctx;
+    return ddl_indexes_remove(sys, made->indexes, made->n);
 }
 
 dberr_t ddl_trees_create(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
 {
-    ddl_remove_t made = {.indexes = indexes, .n_indexes = n};
+    ddl_made_t made = {.indexes = indexes, .n = n};
     dberr_t err = DB_SUCCESS;
     for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
         err = dict_index_tree_create(trx_sys_dict(sys), &indexes[i]);
@@ -198,40 +182,31 @@ dberr_t ddl_trees_create(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
 
 /* ---- CREATE TABLE ---- */
 
-typedef struct ddl_update {
-    dict_t *dict;
-    const dict_table_t *table;
-    const dict_index_t *index; /**< NULL: the table alone */
-} ddl_update_t;
-
-static dberr_t ddl_create_rows(trx_t *trx, void *ctx)
+dberr_t ddl_table_identify(trx_sys_t *sys, dict_table_t *table)
 {
-    const ddl_update_t *update = ctx;
-    return ddl_rows_insert_table(trx, update->dict, update->table);
-}
-
-static dberr_t ddl_update_rows(trx_t *trx, void *ctx)
-{
-    const ddl_update_t *update = ctx;
-    dberr_t err = update->index != NULL ? ddl_rows_update_index(trx, update->dict, update->index)
-                                        : DB_SUCCESS;
-    return err == DB_SUCCESS ? ddl_rows_update_table(trx, update->dict, update->table) : err;
-}
-
-static dberr_t ddl_update_index_row(trx_t *trx, void *ctx)
-{
-    const ddl_update_t *update = ctx;
-    return ddl_rows_update_index(trx, update->dict, update->index);
+    dict_t *dict = trx_sys_dict(sys);
+    table->status = DICT_INCOMPLETE;
+    dberr_t err = dict_new_table_id(dict, &table->id);
+    if (err == DB_SUCCESS) {
+        err = dict_new_space_id(dict, &table->space);
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        dict_index_t *index = &table->indexes[i];
+        index->status = DICT_INCOMPLETE;
+        err = dict_new_index_id(dict, &index->id);
+        index->tree.id = index->id;
+        index->tree.space = table->space;
+        index->tree.root = FIL_NULL;
+    }
+    return err;
 }
 
 /** Checks a definition and completes a copy of it: layout, ids, status. */
 static dberr_t ddl_create_define(trx_sys_t *sys, const dict_table_t *definition,
                                  dict_table_t *table)
 {
-    dict_t *dict = trx_sys_dict(sys);
     err_sink_t *sink = &ddl_env(sys)->err;
     *table = *definition;
-    table->status = DICT_INCOMPLETE;
     table->n_indexes = 1;
     table->n_trx = 0;
     table->next = NULL;
@@ -239,8 +214,6 @@ static dberr_t ddl_create_define(trx_sys_t *sys, const dict_table_t *definition,
     memcpy(primary->name, "PRIMARY", sizeof("PRIMARY"));
     primary->table = table;
     primary->clustered = true;
-    primary->status = DICT_INCOMPLETE;
-    primary->tree.root = FIL_NULL;
     for (uint32_t i = 0; i < table->n_cols && i < COLUMNS_MAX; i++) {
         dberr_t err = ddl_name_check(sink, "column", table->cols[i].name);
         if (err != DB_SUCCESS) {
@@ -248,21 +221,10 @@ static dberr_t ddl_create_define(trx_sys_t *sys, const dict_table_t *definition,
         }
     }
     dberr_t err = dict_table_layout(table, buf_page_size(trx_sys_pool(sys)), sink);
-    if (err == DB_SUCCESS) {
-        err = dict_new_table_id(dict, &table->id);
-    }
-    if (err == DB_SUCCESS) {
-        err = dict_new_space_id(dict, &table->space);
-    }
-    if (err == DB_SUCCESS) {
-        err = dict_new_index_id(dict, &primary->id);
-    }
-    primary->tree.id = primary->id;
-    primary->tree.space = table->space;
-    return err;
+    return err == DB_SUCCESS ? ddl_table_identify(sys, table) : err;
 }
 
-dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table)
+dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table, uint32_t size_pages)
 {
     buf_pool_t *pool = trx_sys_pool(sys);
     char path[PATH_LEN_MAX + 1];
@@ -270,12 +232,13 @@ dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table)
     fil_space_t *space = NULL;
     dberr_t err = buf_log_free_check(pool);
     if (err == DB_SUCCESS) {
-        err = fil_space_create(buf_fil(pool), table->space, path, FSP_INITIAL_PAGES, &space);
+        err = fil_space_create(buf_fil(pool), table->space, path,
+                               size_pages > 0 ? size_pages : FSP_INITIAL_PAGES, &space);
     }
-    if (err == DB_SUCCESS) {
+    if (err == DB_SUCCESS && size_pages == 0) {
         err = buf_log_free_check(pool);
     }
-    if (err != DB_SUCCESS) {
+    if (err != DB_SUCCESS || size_pages > 0) {
         return err;
     }
     mtr_t mtr;
@@ -295,17 +258,19 @@ dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table)
 static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
 {
     dict_index_t *primary = &table->indexes[0];
-    ddl_update_t update = {.dict = trx_sys_dict(sys), .table = table, .index = primary};
-    dberr_t err = ddl_commit(sys, ddl_create_rows, &update);
+    const ddl_change_t rows = {ddl_rows_insert_table, .table = table};
+    const ddl_change_t ready[] = {{ddl_rows_update_indexes, .indexes = primary, .n = 1},
+                                  {ddl_rows_update_table, .table = table}};
+    dberr_t err = ddl_commit(sys, &rows, 1);
     if (err != DB_SUCCESS) {
         return err;
     }
     PROBE_POINT(ddl_env(sys)->probe, "ddl.create_logged");
-    err = ddl_table_create_file(sys, table);
+    err = ddl_table_create_file(sys, table, 0);
     if (err == DB_SUCCESS) {
         table->status = DICT_READY;
         primary->status = DICT_READY;
-        err = ddl_commit(sys, ddl_update_rows, &update);
+        err = ddl_commit(sys, ready, 2);
     }
     if (err == DB_SUCCESS) {
         PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
@@ -345,15 +310,6 @@ dberr_t ddl_file_rename(trx_sys_t *sys, fil_space_t *space, const char *path)
 
 /* ---- DROP TABLE, RENAME TABLE, DROP INDEX ---- */
 
-/** Commits a changed copy of a cached table, or of one of its indexes, and puts it into the cache;
-if that fails, the copy is gone. */
-static dberr_t ddl_commit_copy(trx_sys_t *sys, dict_table_t *copy, const dict_index_t *index)
-{
-    ddl_update_t update = {.dict = trx_sys_dict(sys), .table = copy, .index = index};
-    return ddl_commit_put(sys, index != NULL ? ddl_update_index_row : ddl_update_rows, &update,
-                          copy);
-}
-
 dberr_t ddl_drop_table(trx_sys_t *sys, const char *name)
 {
     dict_table_t *table = NULL;
@@ -366,7 +322,7 @@ dberr_t ddl_drop_table(trx_sys_t *sys, const char *name)
         return err;
     }
     dropping->status = DICT_DROPPING;
-    err = ddl_commit_copy(sys, dropping, NULL);
+    err = ddl_commit_put(sys, &(ddl_change_t){ddl_rows_update_table, .table = dropping}, dropping);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -400,7 +356,7 @@ static dberr_t ddl_rename_steps(trx_sys_t *sys, const dict_table_t *table, dict_
         free(named);
         return err;
     }
-    err = ddl_commit_copy(sys, named, NULL);
+    err = ddl_commit_put(sys, &(ddl_change_t){ddl_rows_update_table, .table = named}, named);
     if (err == DB_SUCCESS) {
         PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
         return DB_SUCCESS;
@@ -444,7 +400,8 @@ dberr_t ddl_drop_index(trx_sys_t *sys, const char *table_name, const char *name)
     }
     index = dict_index_get(dropping, name);
     index->status = DICT_DROPPING;
-    err = ddl_commit_copy(sys, dropping, index);
+    err = ddl_commit_put(sys, &(ddl_change_t){ddl_rows_update_indexes, .indexes = index, .n = 1},
+                         dropping);
     if (err != DB_SUCCESS) {
         return err;
     }
