@@ -24,16 +24,6 @@ PAGE = 500
 """Rows that are carried at a time."""
 _SAME = ("campaign", "target", "seed", "settings", "origin")
 """Two runs of the same of these are one: the origin has machine, time and programs."""
-_OF_RUN = (
-    schema.census,
-    schema.exploration,
-    schema.trial,
-    schema.contents,
-    schema.sighting,
-    schema.violation,
-    schema.census_violation,
-    schema.replay,
-)
 
 
 @dataclass(slots=True)
@@ -81,7 +71,7 @@ class _RunCopy:
         values = {**self._row._mapping, "id": number, "night": self._night(db)}
         db.execute(schema.run.insert(), values)
         bugs = self._bugs(db, number)
-        for table in _OF_RUN:
+        for table in (*schema.OF_RUN, schema.sighting):
             for rows in self._pages(table):
                 there = [
                     {**row, "run": number, **_bug_there(row, bugs)}

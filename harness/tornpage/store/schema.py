@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Insert = sqlite.Insert | postgresql.Insert
 
 __all__ = [
+    "OF_RUN",
     "TABLES",
     "VERSION",
     "bug",
@@ -248,6 +249,10 @@ replay = _clustered(
     _text("note"),
     _one_of("answer", "reproduced", "not reproduced", "cannot be played"),
 )
+
+
+OF_RUN = (census, exploration, trial, contents, violation, census_violation, replay)
+"""Tables with rows that go with their run."""
 
 
 def inserts_of(dialect: str) -> Callable[[Table], Insert]:

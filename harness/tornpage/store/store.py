@@ -42,17 +42,6 @@ _TRIALS = schema.trial
 _SET_SECONDS = (
     _RUNS.update().where(_RUNS.c.id == bindparam("of_run")).values(seconds=bindparam("total"))
 )
-_OF_RUN = (
-    schema.replay,
-    schema.violation,
-    schema.census_violation,
-    schema.contents,
-    schema.trial,
-    schema.exploration,
-    schema.census,
-)
-"""Tables with rows that go with their run."""
-
 Fits = Callable[[Origin], bool]
 
 
@@ -203,7 +192,7 @@ class Store(MemoryStore):
             raise ConfigError(f"{what} has an owner that lives: this one")
 
         def delete(db: Connection) -> None:
-            for table in _OF_RUN:
+            for table in reversed(schema.OF_RUN):
                 db.execute(table.delete().where(table.c.run == run))
             db.execute(_RUNS.delete().where(_RUNS.c.id == run))
 
