@@ -11,43 +11,6 @@ Rules
 
 #include "cli/script_int.h"
 
-/** Is the type TYPE(N), N from 1 to max? */
-static bool parse_sized_type(const char *text, const char *type, uint32_t max, uint32_t *len)
-{
-    size_t name_len = strlen(type);
-    size_t text_len = strlen(text);
-    char number[16] = "";
-    int64_t n = 0;
-    if (strncmp(text, type, name_len) != 0 || text[name_len] != '(' || text[text_len - 1] != ')'
-        || text_len - name_len - 2 >= sizeof(number)) {
-        return false;
-    }
-    memcpy(number, text + name_len + 1, text_len - name_len - 2);
-    if (!parse_integer(number, 1, max, &n)) {
-        return false;
-    }
-    *len = (uint32_t)n;
-    return true;
-}
-
-dberr_t parse_type(parser_t *p, const char *text, dict_type_t *type, uint32_t *len)
-{
-    if (strcmp(text, "bigint") == 0) {
-        *type = DICT_BIGINT;
-        *len = DICT_BIGINT_LEN;
-    } else if (parse_sized_type(text, "char", CHAR_LEN_MAX, len)) {
-        *type = DICT_CHAR;
-    } else if (parse_sized_type(text, "varchar", VARCHAR_LEN_MAX, len)) {
-        *type = DICT_VARCHAR;
-    } else {
-        return parse_error(p,
-                           "type must be bigint, char(1) to char(%u) or varchar(1) to varchar(%u), "
-                           "not '%s'",
-                           CHAR_LEN_MAX, VARCHAR_LEN_MAX, text);
-    }
-    return DB_SUCCESS;
-}
-
 /** `null` or `not null` behind a type; neither: not null. */
 static dberr_t parse_null(parser_t *p, dict_col_t *col)
 {

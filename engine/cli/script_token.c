@@ -1,4 +1,4 @@
-/* Words of a script line: tokens, names, numbers, values.
+/* Words of a script line: tokens, names, numbers, types, values.
 
 Place: below script.c, which knows the statements.
 
@@ -299,4 +299,41 @@ dberr_t parse_assigns(parser_t *p, stmt_assign_t **out, uint32_t *n)
         (*n)++;
     }
     return err;
+}
+
+/** Is the type TYPE(N), N from 1 to max? */
+static bool parse_sized_type(const char *text, const char *type, uint32_t max, uint32_t *len)
+{
+    size_t name_len = strlen(type);
+    size_t text_len = strlen(text);
+    char number[16] = "";
+    int64_t n = 0;
+    if (strncmp(text, type, name_len) != 0 || text[name_len] != '(' || text[text_len - 1] != ')'
+        || text_len - name_len - 2 >= sizeof(number)) {
+        return false;
+    }
+    memcpy(number, text + name_len + 1, text_len - name_len - 2);
+    if (!parse_integer(number, 1, max, &n)) {
+        return false;
+    }
+    *len = (uint32_t)n;
+    return true;
+}
+
+dberr_t parse_type(parser_t *p, const char *text, dict_type_t *type, uint32_t *len)
+{
+    if (strcmp(text, "bigint") == 0) {
+        *type = DICT_BIGINT;
+        *len = DICT_BIGINT_LEN;
+    } else if (parse_sized_type(text, "char", CHAR_LEN_MAX, len)) {
+        *type = DICT_CHAR;
+    } else if (parse_sized_type(text, "varchar", VARCHAR_LEN_MAX, len)) {
+        *type = DICT_VARCHAR;
+    } else {
+        return parse_error(p,
+                           "type must be bigint, char(1) to char(%u) or varchar(1) to varchar(%u), "
+                           "not '%s'",
+                           CHAR_LEN_MAX, VARCHAR_LEN_MAX, text);
+    }
+    return DB_SUCCESS;
 }

@@ -426,6 +426,32 @@ void log_checkpoints(const log_t *log, log_checkpoint_t out[2], uint32_t *n)
     *n = log->n_slots;
 }
 
+const log_format_t *log_format_find(uint32_t id)
+{
+    static const log_format_t *const FORMATS[] = {&log_format_10_4, &log_format_10_5,
+                                                  &log_format_10_4_whole};
+
+    for (size_t i = 0; i < sizeof(FORMATS) / sizeof(FORMATS[0]); i++) {
+        if (FORMATS[i]->id == id) {
+            return FORMATS[i];
+        }
+    }
+    return NULL;
+}
+
+dberr_t log_sync(log_t *log)
+{
+    dberr_t err = env_sync(log->env, log->file);
+
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    log->env->stats.os_log_fsyncs++;
+    log->flushed_lsn = log->written_lsn;
+    PROBE_MARK(log->env->probe, "log_durable lsn=%" PRIu64, log->flushed_lsn);
+    return DB_SUCCESS;
+}
+
 const log_format_t *log_format(const log_t *log)
 {
     return log->format;

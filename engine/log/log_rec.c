@@ -103,19 +103,6 @@ bool redo_rec_writes(const redo_rec_t *rec, uint32_t offset, uint32_t len, uint6
     return false;
 }
 
-const log_format_t *log_format_find(uint32_t id)
-{
-    static const log_format_t *const FORMATS[] = {&log_format_10_4, &log_format_10_5,
-                                                  &log_format_10_4_whole};
-
-    for (size_t i = 0; i < sizeof(FORMATS) / sizeof(FORMATS[0]); i++) {
-        if (FORMATS[i]->id == id) {
-            return FORMATS[i];
-        }
-    }
-    return NULL;
-}
-
 /* ---- groups ---- */
 
 static void group_reserve(redo_group_t *group, size_t more)

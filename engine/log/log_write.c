@@ -79,19 +79,6 @@ static bool area_has_room(const log_t *log, lsn_t end)
     return end - lsn_block(log->ckpt.lsn) <= log->area_size;
 }
 
-dberr_t log_sync(log_t *log)
-{
-    dberr_t err = env_sync(log->env, log->file);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    log->env->stats.os_log_fsyncs++;
-    log->flushed_lsn = log->written_lsn;
-    PROBE_MARK(log->env->probe, "log_durable lsn=%" PRIu64, log->flushed_lsn);
-    return DB_SUCCESS;
-}
-
 /** Writes stamped blocks [from, end) that do not wrap around; they hold the new LSNs [start,
 lsn_end). */
 static dberr_t blocks_write(log_t *log, const byte *blocks, lsn_t from, lsn_t end, lsn_t start,

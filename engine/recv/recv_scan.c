@@ -21,21 +21,6 @@ Invariants
 
 #include "recv/recv_int.h"
 
-recv_space_t *recv_space_find(const recv_t *recv, space_id_t id)
-{
-    return recv_table_find(&recv->spaces, (page_id_t){id, 0});
-}
-
-dberr_t recv_space_put(recv_t *recv, space_id_t id, recv_space_t **out)
-{
-    void *found = NULL;
-    dberr_t err = recv_table_put(recv->env, &recv->spaces, (page_id_t){id, 0}, &found);
-    if (err == DB_SUCCESS) {
-        *out = found;
-    }
-    return err;
-}
-
 /** Latest initialisation or freeing of each page. */
 static dberr_t recv_scan_hist(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
 {

@@ -29,6 +29,21 @@ Invariants
 #include "page/page_compress.h"
 #include "recv/recv_int.h"
 
+recv_space_t *recv_space_find(const recv_t *recv, space_id_t id)
+{
+    return recv_table_find(&recv->spaces, (page_id_t){id, 0});
+}
+
+dberr_t recv_space_put(recv_t *recv, space_id_t id, recv_space_t **out)
+{
+    void *found = NULL;
+    dberr_t err = recv_table_put(recv->env, &recv->spaces, (page_id_t){id, 0}, &found);
+    if (err == DB_SUCCESS) {
+        *out = found;
+    }
+    return err;
+}
+
 #define RECV_ID_PAGES_MAX 64U /**< pages asked for their space id when page 0 does not tell */
 
 const char *recv_space_name(const recv_t *recv, space_id_t id, char buf[PATH_LEN_MAX + 1])
