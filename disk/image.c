@@ -1,7 +1,7 @@
 /* A directory in memory: names, marks and their undo, the hash of all.
 
-Place: above fs_event.c and image_content.c, which has the bytes of the files; below image_dir.c; persist.c and judge.c
-change images, image_os.c lets the engine do it. */
+Place: above fs_event.c and image_content.c, which has the bytes of the files; below image_dir.c; persist.c
+changes images, image_os.c lets the engine do it. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -11,19 +11,7 @@ change images, image_os.c lets the engine do it. */
 #include "base/check.h"
 #include "disk/image_int.h"
 
-/* ---- the log of changes ---- */
-
-change_t *image_change(image_t *image, change_kind_t kind, uint32_t id)
-{
-    if (image->n_changes == image->changes_capacity) {
-        image->changes_capacity = image->changes_capacity == 0 ? 256 : image->changes_capacity * 2;
-        image->changes =
-            mem_grow(image->changes, image->changes_capacity * sizeof(*image->changes));
-    }
-    change_t *change = &image->changes[image->n_changes++];
-    *change = (change_t){.kind = kind, .id = id};
-    return change;
-}
+/* ---- marks ---- */
 
 static void change_undo(image_t *image, const change_t *change)
 {
@@ -263,7 +251,6 @@ image_t *image_create(void)
 {
     image_t *image = mem_alloc(sizeof(*image));
     image->hashing = true;
-    image_os_init(image);
     return image;
 }
 

@@ -1,6 +1,6 @@
 /* The bytes of the files.
 
-Place: below image.c, which keeps the log of changes.
+Place: below image.c, which undoes what the log of changes says.
 
     inode --leaves--> descriptions of LEAF_CHUNKS chunks each --bytes--> content of 4096 bytes
                                                               \--NULL--> zeros
@@ -29,6 +29,20 @@ Invariants
 #define MADE_PER_BLOCK 64U
 
 static const byte ZERO_CHUNK[CHUNK_BYTES];
+
+/* ---- the log of changes ---- */
+
+change_t *image_change(image_t *image, change_kind_t kind, uint32_t id)
+{
+    if (image->n_changes == image->changes_capacity) {
+        image->changes_capacity = image->changes_capacity == 0 ? 256 : image->changes_capacity * 2;
+        image->changes =
+            mem_grow(image->changes, image->changes_capacity * sizeof(*image->changes));
+    }
+    change_t *change = &image->changes[image->n_changes++];
+    *change = (change_t){.kind = kind, .id = id};
+    return change;
+}
 
 /* ---- descriptions ---- */
 

@@ -101,13 +101,13 @@ struct image {
     image_os_t os;
 };
 
-/** An entry at the end of the log of changes, which is kept while there is a mark. */
-change_t *image_change(image_t *image, change_kind_t kind, uint32_t id);
-
 /** The numbers of all names in the order of their texts. Valid until there is a new one. */
 const uint32_t *image_names_in_order(image_t *image);
 
 /* image_content.c */
+
+/** An entry at the end of the log of changes, which is kept while there is a mark. */
+change_t *image_change(image_t *image, change_kind_t kind, uint32_t id);
 void content_settle(image_t *image); /**< afterwards no hash is stale */
 void content_free(image_t *image);   /**< no mark may be left */
 /** The stamp of the newest mark, or 0. */
@@ -115,7 +115,5 @@ static inline uint32_t image_stamp(const image_t *image)
 {
     return image->n_marks == 0 ? 0 : image->marks[image->n_marks - 1].stamp;
 }
-
-void image_os_init(image_t *image);
 
 #endif

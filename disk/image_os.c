@@ -397,13 +397,10 @@ static const os_vtable_t IMAGE_VTABLE = {
     .destroy = io_destroy,
 };
 
-void image_os_init(image_t *image)
-{
-    image->os = (image_os_t){.base.vt = &IMAGE_VTABLE, .image = image};
-}
-
 os_t *image_os(image_t *image)
 {
+    image->os.base.vt = &IMAGE_VTABLE;
+    image->os.image = image;
     return &image->os.base;
 }
 
@@ -434,7 +431,7 @@ os_t *image_os_create(void)
     image_t *image = image_create();
     image_set_hashing(image, false);
     image->os.owner = true;
-    return &image->os.base;
+    return image_os(image);
 }
 
 os_t *image_os_clone(os_t *os)

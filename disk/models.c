@@ -19,15 +19,6 @@ Rules
 
 #define FEW_EVENTS 3U /**< of fewer all combinations are tried */
 
-uint64_t model_sectors(const model_config_t *config, const fs_event_t *event)
-{
-    if (event->kind != FS_WRITE || event->length == 0) {
-        return 1;
-    }
-    return (event->offset + event->length - 1) / config->sector - event->offset / config->sector
-           + 1;
-}
-
 /** A mask with a hole, or an island, needs three sectors. */
 void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *torn)
 {

@@ -69,7 +69,12 @@ typedef struct model_config {
 } model_config_t;
 
 /** Sectors that a write touches, at least in part; 1 of anything else. */
-uint64_t model_sectors(const model_config_t *config, const fs_event_t *event);
+static inline uint64_t model_sectors(const model_config_t *config, const fs_event_t *event)
+{
+    bool sized = event->kind == FS_WRITE && event->length > 0;
+    uint64_t last = sized ? event->offset + event->length - 1 : event->offset;
+    return last / config->sector - event->offset / config->sector + 1;
+}
 
 /** Which of its kinds of states k is: of a model that tears, the tear_t; of others that take turns, 0 or 1. */
 uint32_t model_part(model_t model, uint32_t k);

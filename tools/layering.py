@@ -41,7 +41,6 @@ DEFINED = re.compile(
     r"^(?!static\b|typedef\b|extern\b)\w[\w *]*?\b(\w+)(?:\([^;{}]*\)\s*\{| =)", re.MULTILINE
 )
 CIRCLES = {
-    "disk": 6,
     "engine/api": 2,
     "engine/cli": 2,
     "engine/fsp": 4,
