@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tornpage.plans.limits import BOUNDS
+
 if TYPE_CHECKING:
     from tornpage.api import Finding, Summary
 
@@ -16,29 +18,19 @@ __all__ = ["Torture", "torture"]
 
 SUFFIX = ".torture.toml"
 SHRINK_S = 20.0
-LIMITS = {
-    "trials": "How many kills per campaign file; else as the file says.",
-    "scripts": "Scripts per configuration, and per depth; else as the file says.",
-    "undisturbed": "Further scripts, run and judged without a crash; else as the file says.",
-    "depth": "Power loss: 2 crashes the recovery too; else as the file says.",
-    "states": "Power loss: states per script and depth, 0: all; else as the file says.",
-}
-"""Numbers that go before those of campaign files."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options, which all begin with --torture."""
     group = parser.getgroup("torture", "crash-recovery torture (Tornpage)")
-    group.addoption(
-        "--torture-seed", type=int, metavar="N", help="Derives everything; else as the file says."
-    )
-    for name, what in LIMITS.items():
-        group.addoption(f"--torture-{name}", type=int, metavar="N", help=what)
-    group.addoption(
-        "--torture-models",
-        metavar="NAME[,NAME]",
-        help="Power loss: only these models of crash states; else as the file says.",
-    )
+    for name, bound in BOUNDS.items():
+        if name != "budget_s":
+            group.addoption(
+                f"--torture-{name}",
+                type=str if bound.form else int,
+                metavar=bound.form or "N",
+                help=f"{bound.what}; else as the file says.",
+            )
     group.addoption(
         "--torture-budget",
         type=float,
@@ -87,7 +79,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --torture-replay only the item that the trial belongs to is left."""
     trial = config.getoption("--torture-replay")
-    limited = [config.getoption(f"--torture-{name}") for name in (*LIMITS, "models")]
+    limited = [config.getoption(f"--torture-{name}") for name in BOUNDS if name != "budget_s"]
     if trial is None and limited == [None] * len(limited):
         return
     from tornpage.torture_items import owner_of, require_heard

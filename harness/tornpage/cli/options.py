@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tornpage.plans.limits import BOUNDS, Limits
+from tornpage.plans.limits import BOUNDS, Bound, Limits
 from tornpage.targets.option import FS
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.workers.context import DEFAULT_JOBS
@@ -128,27 +128,12 @@ def seconds_of(option: str, text: str, *, bare: bool = True) -> float:
     return seconds
 
 
-def _number(name: str, what: str) -> Any:
-    bound = BOUNDS[name]
-    option = typer.Option(bound.option, min=bound.low, max=bound.high, help=what)
-    return Annotated[int | None, option]
-
-
-def _text(name: str, metavar: str, what: str) -> Any:
-    return Annotated[str | None, typer.Option(BOUNDS[name].option, metavar=metavar, help=what)]
-
-
-_LIMITS: Mapping[str, Any] = {
-    "seed": _number("seed", "Derives everything."),
-    "trials": _number("trials", "How many kills."),
-    "models": _text("models", "NAME[,NAME]", "Power loss: only these models of crash states."),
-    "depth": _number("depth", "Power loss: 2 crashes the recovery too."),
-    "states": _number("states", "Power loss: states per script and depth, 0: all."),
-    "budget_s": _text("budget_s", "TIME", "Power loss: time per script and depth, as 60s, 5m, 2h."),
-    "scripts": _number("scripts", "Scripts per configuration, and per depth."),
-    "undisturbed": _number("undisturbed", "Further scripts, run and judged without a crash."),
-}
-"""Options by the fields of Limits, in the order of the help."""
+def _option(bound: Bound) -> Any:
+    if bound.form:
+        words = typer.Option(bound.option, metavar=bound.form, help=f"{bound.what}.")
+        return Annotated[str | None, words]
+    number = typer.Option(bound.option, min=bound.low, max=bound.high, help=f"{bound.what}.")
+    return Annotated[int | None, number]
 
 
 def with_limits(**defaults: int) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -160,8 +145,10 @@ def with_limits(**defaults: int) -> Callable[[Callable[..., int]], Callable[...,
         signature = inspect.signature(command, eval_str=True)
         own = signature.parameters
         options = {
-            name: own["limits"].replace(name=name, annotation=kind, default=defaults.get(name))
-            for name, kind in _LIMITS.items()
+            name: own["limits"].replace(
+                name=name, annotation=_option(bound), default=defaults.get(name)
+            )
+            for name, bound in BOUNDS.items()
             if name not in own
         }
 

@@ -30,24 +30,39 @@ class Has(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a limit may be. option: its name on the command line; low, high: both included; has: campaigns
-    that have it."""
+    """What a limit is, and may be. option: its name on the command line; low, high: both included; what: for
+    people; has: campaigns that have it; form: of one that is written as text, "" of a number."""
 
     option: str
     low: int
     high: int
+    what: str
     has: Has = Has.ALL
+    form: str = ""
 
 
 BOUNDS: Mapping[str, Bound] = {
-    "seed": Bound("--seed", 0, SEED_MAX),
-    "trials": Bound("--trials", 1, 10_000_000, Has.LIVE),
-    "scripts": Bound("--scripts", 1, SCRIPTS_MAX),
-    "undisturbed": Bound("--undisturbed", 0, SCRIPTS_MAX),
-    "models": Bound("--models", 0, 0, Has.LOSS),
-    "depth": Bound("--depth", 1, 3, Has.LOSS),
-    "states": Bound("--states", 0, 1_000_000_000, Has.LOSS),
-    "budget_s": Bound("--budget", 0, 7 * 24 * 3600, Has.LOSS),
+    "seed": Bound("--seed", 0, SEED_MAX, "Derives everything"),
+    "trials": Bound("--trials", 1, 10_000_000, "How many kills", Has.LIVE),
+    "scripts": Bound("--scripts", 1, SCRIPTS_MAX, "Scripts per configuration, and per depth"),
+    "undisturbed": Bound(
+        "--undisturbed", 0, SCRIPTS_MAX, "Further scripts, run and judged without a crash"
+    ),
+    "models": Bound(
+        "--models", 0, 0, "Power loss: only these models of crash states", Has.LOSS, "NAME[,NAME]"
+    ),
+    "depth": Bound("--depth", 1, 3, "Power loss: 2 crashes the recovery too", Has.LOSS),
+    "states": Bound(
+        "--states", 0, 1_000_000_000, "Power loss: states per script and depth, 0: all", Has.LOSS
+    ),
+    "budget_s": Bound(
+        "--budget",
+        0,
+        7 * 24 * 3600,
+        "Power loss: time per script and depth, as 60s, 5m, 2h",
+        Has.LOSS,
+        "TIME",
+    ),
 }
 """Of each limit. Beyond them nobody would see the end, or a store could not hold the number."""
 
