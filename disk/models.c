@@ -453,11 +453,6 @@ uint32_t model_count(const model_config_t *config, model_t model, const persist_
     return enabled ? row_of(model)->count(&choice) : 0;
 }
 
-uint32_t model_part(model_t model, uint32_t k)
-{
-    return k % row_of(model)->parts;
-}
-
 bool model_tears_newest(const model_config_t *config, model_t model, uint32_t k,
                         const persist_t *persist)
 {

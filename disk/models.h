@@ -76,9 +76,6 @@ static inline uint64_t model_sectors(const model_config_t *config, const fs_even
     return last / config->sector - event->offset / config->sector + 1;
 }
 
-/** Which of its kinds of states k is: of a model that tears, the tear_t; of others that take turns, 0 or 1. */
-uint32_t model_part(model_t model, uint32_t k);
-
 /** Is it the write that happened last that this state tears? It was under way when the power failed, and likelier torn than
 any other. */
 bool model_tears_newest(const model_config_t *config, model_t model, uint32_t k,

@@ -100,7 +100,7 @@ static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *ou
 }
 
 /** "2/3". */
-static bool parse_slice(const char *text, plan_limits_t *plan)
+static bool parse_slice(const char *text, arguments_t *args)
 {
     char first[16];
     const char *slash = strchr(text, '/');
@@ -109,8 +109,8 @@ static bool parse_slice(const char *text, plan_limits_t *plan)
     }
     memcpy(first, text, (size_t)(slash - text));
     first[slash - text] = '\0';
-    return parse_u32(slash + 1, 1, SLICES_MAX, &plan->n_slices)
-           && parse_u32(first, 1, plan->n_slices, &plan->slice);
+    return parse_u32(slash + 1, 1, SLICES_MAX, &args->n_slices)
+           && parse_u32(first, 1, args->n_slices, &args->slice);
 }
 
 /** A number and s, m, h or d; seconds without. */
@@ -343,7 +343,7 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_SEED:
         return parse_u64(value, 0, UINT64_MAX, &args->campaign.models.seed);
     case OPT_STATES:
-        return parse_u64(value, 1, UINT64_MAX >> 8, &args->plan.states);
+        return parse_u64(value, 1, UINT64_MAX >> 8, &args->order.states);
     case OPT_BUDGET:
         return parse_duration(value, &args->run.budget_s);
     case OPT_PROGRESS:
@@ -356,7 +356,7 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_JOBS:
         return parse_u32(value, 1, JOBS_MAX, &args->run.jobs);
     case OPT_SLICE:
-        return parse_slice(value, &args->plan);
+        return parse_slice(value, args);
     case OPT_SLICE_FILE:
         args->slice_file = value;
         return true;
@@ -364,17 +364,17 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         args->merge = value;
         return true;
     case OPT_FROM:
-        return parse_u64(value, 0, UINT64_MAX, &args->plan.from_seq);
+        return parse_u64(value, 0, UINT64_MAX, &args->range.from_seq);
     case OPT_TO:
-        return parse_u64(value, 0, UINT64_MAX, &args->plan.to_seq);
+        return parse_u64(value, 0, UINT64_MAX, &args->range.to_seq);
     case OPT_AT:
-        args->plan.at = args->at;
-        return args->plan.n_at < AT_MAX
-               && parse_u64(value, 0, UINT64_MAX, &args->at[args->plan.n_at++]);
+        args->range.at = args->at;
+        return args->range.n_at < AT_MAX
+               && parse_u64(value, 0, UINT64_MAX, &args->at[args->range.n_at++]);
     case OPT_SUSPECT:
-        args->plan.suspects = args->suspects;
-        return args->plan.n_suspects < AT_MAX
-               && parse_u64(value, 0, UINT64_MAX, &args->suspects[args->plan.n_suspects++]);
+        args->order.suspects = args->suspects;
+        return args->order.n_suspects < AT_MAX
+               && parse_u64(value, 0, UINT64_MAX, &args->suspects[args->order.n_suspects++]);
     case OPT_IGNORE:
         return path_set_add(&args->campaign.disk.lies, value);
     case OPT_ONLY:
@@ -388,7 +388,7 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_IN_FULL:
         return parse_u32(value, 1, 1U << 20, &args->engine.in_full);
     case OPT_BATCH:
-        return parse_u32(value, 1, 1U << 20, &args->plan.batch_states);
+        return parse_u32(value, 1, 1U << 20, &args->run.batch_states);
     case OPT_DEADLINE:
         return parse_u32(value, 1, 3600, &args->run.deadline_s);
     case OPT_TARGET:
@@ -420,10 +420,10 @@ static int check_arguments(int argc, char **argv, arguments_t *args)
         && args->campaign.only.depth == 0) {
         return arguments_usage("--dump-state and --way need --only", "");
     }
-    if ((args->plan.n_slices > 0) != (args->slice_file != NULL)) {
+    if ((args->n_slices > 0) != (args->slice_file != NULL)) {
         return arguments_usage("--slice and --slice-file belong together", "");
     }
-    if (args->plan.n_slices > 0 && (args->run.budget_s > 0 || args->campaign.only.depth > 0)) {
+    if (args->n_slices > 0 && (args->run.budget_s > 0 || args->campaign.only.depth > 0)) {
         return arguments_usage("--slice goes with neither --budget nor --only", "");
     }
     bool command = args->external.verifier != NULL;
@@ -460,8 +460,8 @@ int arguments_parse(int argc, char **argv, arguments_t *args)
                      .depth = 1,
                      .nested = 8},
         .engine = {.in_full = 64},
-        .plan = {.to_seq = UINT64_MAX, .batch_states = 256},
-        .run = {.jobs = 1, .deadline_s = 20},
+        .range = {.to_seq = UINT64_MAX},
+        .run = {.jobs = 1, .deadline_s = 20, .batch_states = 1024},
         .scratch = "/dev/shm",
     };
     options_set_defaults(&args->engine.options);

@@ -1,5 +1,5 @@
 /** The kinds of statements of a script, by line. Crash points in statements of a rare kind, as a defragmentation among
-thousands of inserts, get their share of the states (plan_states.h). */
+thousands of inserts, get their share of the states (order.h). */
 #ifndef EXPLORER_KINDS_H
 #define EXPLORER_KINDS_H
 

@@ -35,9 +35,9 @@ static const site_map_t *site_map(const arguments_t *args)
     return args->command.n_args > 0 ? &args->sites : NULL;
 }
 
-static uint64_t visited_slots(const state_plan_t *plan, const campaign_t *campaign)
+static uint64_t visited_slots(const order_t *order, const campaign_t *campaign)
 {
-    uint64_t states = plan->wanted;
+    uint64_t states = order->n;
     uint64_t slots = VISITED_MIN;
     for (uint32_t i = 1; i < campaign->depth; i++) {
         states = states < VISITED_MAX ? states * (1U + campaign->nested) : states;
@@ -84,7 +84,7 @@ static int hand_over(const arguments_t *args, shared_t *shared, const summary_t 
     if (atomic_load(&shared->n_tallies) > TALLIES_MAX) {
         return arguments_usage("--slice: too large to be told; make more of them", "");
     }
-    if (!slice_write(args->slice_file, shared, summary, args->plan.slice, args->plan.n_slices)) {
+    if (!slice_write(args->slice_file, shared, summary, args->slice, args->n_slices)) {
         (void)fprintf(stderr, "tornpage-explore: --slice-file: %s cannot be written\n",
                       args->slice_file);
         return EXIT_MACHINE;
@@ -130,15 +130,21 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
                        const inputs_t *inputs)
 {
     state_plan_t plan;
+    order_t order;
     explorer_t explorer;
     bool one = args->campaign.only.depth > 0;
-    plan_limits_t limits = args->plan;
+    bool sliced = args->n_slices > 0;
+    order_limits_t limits = args->order;
     limits.kinds = &inputs->kinds;
-    limits.trees_max = args->run.budget_s > 0 ? ORDER_STATES_MAX : 0;
-    plan_create(&plan, &args->campaign, trace, image, &limits);
-    bool sliced = args->plan.n_slices > 0;
-    shared_t *shared = shared_create(visited_slots(&plan, &args->campaign), sliced);
+    limits.hurried = args->run.budget_s > 0;
+    plan_create(&plan, &args->campaign, trace, image, &args->range);
+    order_create(&order, &plan, &args->campaign, trace, image, &limits);
+    if (sliced) {
+        order_slice(&order, args->slice, args->n_slices);
+    }
+    shared_t *shared = shared_create(visited_slots(&order, &args->campaign), sliced);
     if (shared == NULL) {
+        order_free(&order);
         plan_free(&plan);
         return arguments_usage("no shared memory", "");
     }
@@ -154,13 +160,13 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
     int code = EXIT_CLEAN;
     explorer_init(&explorer, &args->campaign, trace, image, &inputs->allowed, shared);
     if (!one) {
-        summary.complete = runner_run(&explorer, &plan, &args->run, &summary.seconds);
+        summary.complete = runner_run(&explorer, &plan, &order, &args->run, &summary.seconds);
     } else if (!runner_run_only(&explorer, &args->run, &summary.seconds)) {
         code = arguments_usage("--only: there is no such state", "");
     }
     if (args->canaries && !one && atomic_load(&shared->machine_failures) == 0) {
         summary.canaries = inputs->of_rules;
-        runner_run_canaries(&explorer, &args->run, args->plan.from_seq, &summary.canaries);
+        runner_run_canaries(&explorer, &args->run, args->range.from_seq, &summary.canaries);
     }
     if (atomic_load(&shared->machine_failures) > 0) {
         code = EXIT_MACHINE;
@@ -170,6 +176,7 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
     }
     explorer_free(&explorer);
     shared_destroy(shared);
+    order_free(&order);
     plan_free(&plan);
     return code;
 }

@@ -1,200 +1,340 @@
 /* The order of states.
 
-Place: beside plan_states.c, which selects them; below runner.c.
+Place: above plan_states.c, which numbers them; below runner.c.
 
-1. It depends on the seed and on what is selected only. A class has a site, a model and a mask; states that tear the write
-   that happened last are one of their own.
-2. Three sorts make it: by class and statement, which gives each state its turn; by turn and place of the statement in a
-   spread order, which gives each its rank in the class; by rank. */
+    root - part - place - kind of statement - model: a leaf
+
+1. A node gives its turns to its children by weight (stride scheduling): who has had the least for its weight is next. One
+   that has no state left has no turn, and the others share on. So of the first N states each has its share of N, or all it has.
+2. The states of a leaf, numbered along the trace, have their turns in steps of the golden ratio, and so do the places where
+   one node or leaf after the other begins, the first one drawn by seed: every beginning is spread evenly.
+3. It depends on seed, trace and range only: the first N are the first N of any longer one. */
 #include "explorer/run/order.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
+#include "disk/stream.h"
 
-#define MASKS TEAR_PARTS
+#define PLACE_NAMES SITE_KINDS
+#define PLACE_HOLES (SITE_KINDS + 1U)
+#define PLACES (SITE_KINDS + 2U)
+#define STRIDE ((uint64_t)1 << 40)
+#define GOLDEN 0x9E3779B97F4A7C15U /**< the golden ratio, of 2^64 parts */
 
-typedef struct entry {
-    order_state_t state;
-    uint32_t class;
-    uint32_t statement; /**< its line; then its place in the spread order */
-    uint32_t turn;      /**< among the states of class and statement; then rank in the class */
-    uint32_t draw;      /**< by seed */
-} entry_t;
+enum { PART_BASIC, PART_NEWEST, PART_OTHER, PART_SUSPECT, PARTS };
+enum { LEVEL_PART, LEVEL_PLACE, LEVEL_KIND, LEVEL_MODEL, LEVELS };
 
-typedef struct entries {
+/** Weights of the parts: where no recovery is crashed again, and where they are. */
+static const uint64_t PART_WEIGHTS[2][PARTS] = {{36, 3, 9, 16}, {12, 3, 9, 8}};
+
+typedef struct node {
+    uint64_t total; /**< states below it */
+    uint64_t left;  /**< of these, without a turn */
+    uint64_t weight;
+    uint64_t pass; /**< when its next turn is */
+} node_t;
+
+/** Which of the states of a leaf has turn r: the one at (r * step + shift) mod total. */
+typedef struct leaf {
+    uint64_t seen; /**< states, along the trace */
+    uint64_t shift;
+    uint64_t inverse; /**< of step */
+    uint64_t first;   /**< of its turns, in turns */
+} leaf_t;
+
+typedef struct drawing {
+    const state_plan_t *plan;
     const model_config_t *models;
+    const order_limits_t *limits;
+    const trace_t *trace;
     persist_t *persist;
-    entry_t *all;
-    uint32_t n;
-    uint32_t capacity;
-    uint64_t seed;
+    uint32_t widths[LEVELS];
+    node_t *nodes[LEVELS]; /**< child c of node i of the level above: i * width + c */
+    uint32_t n_leaves;
+    leaf_t *leaves;
+    uint64_t *turns; /**< by leaf: which place of the order */
+    order_t *order;
     uint32_t point;
     uint32_t place;
-    uint32_t statement;
-} entries_t;
+    uint32_t kind;
+    bool suspect;
+    uint64_t start; /**< of the next node or leaf, by seed, in 2^64 parts of what it has */
+} drawing_t;
 
-static void add_entry(void *ctx, model_t model, uint32_t k, uint64_t number)
+/* ---- what a state is ---- */
+
+static bool is_sync(const fs_event_t *event)
 {
-    entries_t *entries = ctx;
-    if (entries->n == entries->capacity) {
-        entries->capacity = entries->capacity == 0 ? 1024 : entries->capacity * 2;
-        entries->all = mem_grow(entries->all, entries->capacity * sizeof(*entries->all));
-    }
-    uint32_t class =
-        (entries->place * MODEL_KINDS + (uint32_t)model) * MASKS + model_part(model, k);
-    class = 2 * class + model_tears_newest(entries->models, model, k, entries->persist);
-    entries->all[entries->n++] = (entry_t){
-        .state = {.number = number, .point = entries->point},
-        .class = class,
-        .statement = entries->statement,
-        .draw = (uint32_t)stream_mix(entries->seed, number, 3, 0),
-    };
+    return event->kind == FS_SYNC || event->kind == FS_SYNC_DIR;
 }
 
-static void list_entries(entries_t *entries, const state_plan_t *plan, const campaign_t *campaign,
-                         const trace_t *trace, image_t *image)
+/** Is a name the next thing that changes? Then what happened last is what its change relies on. */
+static bool name_comes_next(const fs_list_t *list, uint32_t point)
 {
-    image_mark(image);
-    image_set_hashing(image, false);
-    persist_init(entries->persist, &trace->list, image, &campaign->disk);
-    for (uint32_t point = 0; point < plan->n_points; point++) {
-        if (plan_number(plan, point) == plan_number(plan, point + 1)) {
-            continue;
+    while (point < list->n && is_sync(&list->events[point])) {
+        point++;
+    }
+    return point < list->n && fs_changes_name(&list->events[point]);
+}
+
+uint32_t order_place(const fs_list_t *list, uint32_t point)
+{
+    if (name_comes_next(list, point)) {
+        return PLACE_NAMES;
+    }
+    for (; point > 0; point--) {
+        const fs_event_t *event = &list->events[point - 1];
+        if (event->kind == FS_WRITE) {
+            return (uint32_t)event->site;
         }
-        persist_advance(entries->persist, point);
-        entries->point = point;
-        entries->place = plan_place(&trace->list, point);
-        entries->statement = point == 0 ? 0 : trace->list.events[point - 1].issued_line;
-        plan_each(plan, &campaign->models, entries->persist, add_entry, entries);
+        if (event->kind == FS_ZERO) {
+            return PLACE_HOLES;
+        }
+        if (fs_changes_name(event)) {
+            return PLACE_NAMES;
+        }
     }
-    persist_free(entries->persist);
-    image_undo(image);
-    image_set_hashing(image, true);
+    return SITE_OTHER;
 }
 
-static int compare(uint64_t a, uint64_t b)
+static uint32_t leaf_of(const drawing_t *d, model_t model, uint32_t k)
 {
-    return a < b ? -1 : a > b;
+    uint32_t part = d->suspect                                            ? PART_SUSPECT
+                    : model_is_basic(d->models->enabled, model)           ? PART_BASIC
+                    : model_tears_newest(d->models, model, k, d->persist) ? PART_NEWEST
+                                                                          : PART_OTHER;
+    return ((part * PLACES + d->place) * d->limits->kinds->n + d->kind) * MODEL_KINDS
+           + (uint32_t)model;
 }
 
-static int by_statement(const void *left, const void *right)
+static void at_point(drawing_t *d, uint32_t point, persist_t *persist)
 {
-    const entry_t *a = left;
-    const entry_t *b = right;
-    int c = compare(a->class, b->class);
-    c = c != 0 ? c : compare(a->statement, b->statement);
-    c = c != 0 ? c : compare(a->draw, b->draw);
-    return c != 0 ? c : compare(a->state.number, b->state.number);
+    const fs_list_t *list = &d->trace->list;
+    uint32_t line = point == 0 ? 0 : list->events[point - 1].issued_line;
+    d->persist = persist;
+    d->point = point;
+    d->place = order_place(list, point);
+    d->kind = kinds_of(d->limits->kinds, line);
+    d->suspect = plan_is_among(d->limits->suspects, d->limits->n_suspects, point_seq(list, point));
 }
 
-static int by_turn(const void *left, const void *right)
+/* ---- the tree ---- */
+
+static void count_state(void *ctx, model_t model, uint32_t k, uint64_t number)
 {
-    const entry_t *a = left;
-    const entry_t *b = right;
-    int c = compare(a->class, b->class);
-    c = c != 0 ? c : compare(a->turn, b->turn);
-    return c != 0 ? c : compare(a->statement, b->statement);
+    drawing_t *d = ctx;
+    uint32_t i = leaf_of(d, model, k);
+    (void)number;
+    for (uint32_t level = LEVELS; level-- > 0; i /= d->widths[level]) {
+        d->nodes[level][i].total++;
+    }
 }
 
-static int by_rank(const void *left, const void *right)
+static void count_point(void *ctx, uint32_t point, persist_t *persist)
 {
-    const entry_t *a = left;
-    const entry_t *b = right;
-    int c = compare(a->turn, b->turn);
-    return c != 0 ? c : compare(a->class, b->class);
+    drawing_t *d = ctx;
+    at_point(d, point, persist);
+    plan_each(d->plan, d->models, persist, count_state, d);
 }
 
-static int by_number(const void *left, const void *right)
+static uint64_t square_root(uint64_t n)
 {
-    return compare(((const order_state_t *)left)->number, ((const order_state_t *)right)->number);
+    uint64_t root = 0;
+    for (uint64_t bit = (uint64_t)1 << 31; bit > 0; bit >>= 1) {
+        root += (root + bit) * (root + bit) <= n ? bit : 0;
+    }
+    return root;
 }
 
-static void sort(entries_t *entries, int (*how)(const void *, const void *))
+/** Of n, which has 2^64 parts, so many. */
+static uint64_t part_of(uint64_t n, uint64_t parts)
 {
-    qsort(entries->all, entries->n, sizeof(*entries->all), how);
+    return (uint64_t)((unsigned __int128)n * parts >> 64);
 }
 
-static uint32_t gcd(uint32_t a, uint32_t b)
+/** Of the children of one node. The first turn of each is at a place of its own. */
+static void weigh(drawing_t *d, uint32_t level, node_t *nodes)
+{
+    uint64_t all = 0;
+    uint64_t n_any = 0;
+    for (uint32_t i = 0; i < d->widths[level]; i++) {
+        nodes[i].weight = level == LEVEL_PART
+                              ? PART_WEIGHTS[models_go_deeper(d->models->enabled)][i]
+                              : square_root(nodes[i].total);
+        all += nodes[i].weight;
+        n_any += nodes[i].total > 0;
+    }
+    for (uint32_t i = 0; i < d->widths[level]; i++) {
+        nodes[i].weight += level == LEVEL_PLACE && nodes[i].total > 0 ? all / n_any : 0;
+        nodes[i].left = nodes[i].total;
+        if (nodes[i].total > 0) {
+            nodes[i].pass = part_of(STRIDE / nodes[i].weight, d->start);
+            d->start += GOLDEN;
+        }
+    }
+}
+
+/** The leaf that has the next turn. There is one. */
+static uint32_t next_leaf(drawing_t *d)
+{
+    uint32_t i = 0;
+    for (uint32_t level = 0; level < LEVELS; level++) {
+        node_t *children = d->nodes[level] + (size_t)i * d->widths[level];
+        uint32_t best = d->widths[level];
+        for (uint32_t c = 0; c < d->widths[level]; c++) {
+            if (children[c].left > 0
+                && (best == d->widths[level] || children[c].pass < children[best].pass)) {
+                best = c;
+            }
+        }
+        CHECK(best < d->widths[level]);
+        children[best].pass += STRIDE / children[best].weight;
+        children[best].left--;
+        i = i * d->widths[level] + best;
+    }
+    return i;
+}
+
+/* ---- the states of a leaf ---- */
+
+static uint64_t gcd(uint64_t a, uint64_t b)
 {
     return b == 0 ? a : gcd(b, a % b);
 }
 
-/** Of n numbers the place of each in an order of which every beginning is spread evenly: steps of the golden ratio. */
-static void spread(uint32_t *place, uint32_t n)
+static uint64_t multiply(uint64_t a, uint64_t b, uint64_t n)
 {
-    uint32_t step = (uint32_t)((uint64_t)n * 618034U / 1000000U);
+    return (uint64_t)((unsigned __int128)a * b % n);
+}
+
+/** Of a modulo n, which have no common factor. */
+static uint64_t inverse_of(uint64_t a, uint64_t n)
+{
+    uint64_t rest = n;
+    uint64_t x = 0;
+    uint64_t y = 1 % n;
+    while (a > 1) {
+        uint64_t next = (y + multiply(n - x, a / rest, n)) % n;
+        uint64_t remainder = a % rest;
+        a = rest;
+        rest = remainder;
+        y = x;
+        x = next;
+    }
+    return y;
+}
+
+/** start: where its first turn is, of 2^64 parts. */
+static void leaf_init(leaf_t *leaf, uint64_t total, uint64_t start)
+{
+    uint64_t step = part_of(total, GOLDEN);
     step = step == 0 ? 1 : step;
-    while (gcd(step, n) != 1) {
+    while (gcd(step, total) != 1) {
         step++;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        place[(uint64_t)i * step % n] = i;
+    leaf->shift = part_of(total, start);
+    leaf->inverse = inverse_of(step, total);
+}
+
+static void place_state(void *ctx, model_t model, uint32_t k, uint64_t number)
+{
+    drawing_t *d = ctx;
+    uint32_t i = leaf_of(d, model, k);
+    const node_t *node = &d->nodes[LEVEL_MODEL][i];
+    leaf_t *leaf = &d->leaves[i];
+    uint64_t from_shift = (leaf->seen++ + node->total - leaf->shift) % node->total;
+    uint64_t turn = multiply(from_shift, leaf->inverse, node->total);
+    if (turn < node->total - node->left) {
+        d->order->states[d->turns[leaf->first + turn]] =
+            (order_state_t){.number = number, .point = d->point};
     }
 }
 
-/** One past the last entry of the class that begins at `from`. *statements: how many it has; each entry has the number of its
-statement and its turn in it then. */
-static uint32_t number_class(entries_t *entries, uint32_t from, uint32_t *statements)
+static void place_point(void *ctx, uint32_t point, persist_t *persist)
 {
-    uint32_t turn = 0;
-    uint32_t line = entries->all[from].statement;
-    uint32_t i = from;
-    *statements = 0;
-    for (; i < entries->n && entries->all[i].class == entries->all[from].class; i++) {
-        entry_t *entry = &entries->all[i];
-        if (entry->statement != line) {
-            line = entry->statement;
-            turn = 0;
-            ++*statements;
+    drawing_t *d = ctx;
+    at_point(d, point, persist);
+    plan_each(d->plan, d->models, persist, place_state, d);
+}
+
+/** Says of each turn of each leaf which place in the order it is. */
+static void draw(drawing_t *d)
+{
+    uint32_t *of_place = mem_alloc(d->order->n * sizeof(*of_place));
+    uint64_t *taken = mem_alloc(d->n_leaves * sizeof(*taken));
+    uint64_t first = 0;
+    for (uint64_t i = 0; i < d->order->n; i++) {
+        of_place[i] = next_leaf(d);
+    }
+    for (uint32_t i = 0; i < d->n_leaves; i++) {
+        const node_t *node = &d->nodes[LEVEL_MODEL][i];
+        if (node->total > 0) {
+            leaf_init(&d->leaves[i], node->total, d->start);
+            d->start += GOLDEN;
         }
-        entry->statement = *statements;
-        entry->turn = turn++;
+        d->leaves[i].first = taken[i] = first;
+        first += node->total - node->left;
     }
-    ++*statements;
-    return i;
+    for (uint64_t i = 0; i < d->order->n; i++) {
+        d->turns[taken[of_place[i]]++] = i;
+    }
+    free(of_place);
+    free(taken);
 }
 
-static void give_turns(entries_t *entries)
+uint64_t order_states_per_tree(const campaign_t *campaign)
 {
-    uint32_t *place = mem_alloc((entries->n + 1U) * sizeof(*place));
-    for (uint32_t from = 0; from < entries->n;) {
-        uint32_t statements;
-        uint32_t end = number_class(entries, from, &statements);
-        spread(place, statements);
-        for (; from < end; from++) {
-            entries->all[from].statement = place[entries->all[from].statement];
-        }
+    uint64_t n = 1;
+    for (uint32_t i = 1; i < campaign->depth; i++) {
+        n = 1 + n * campaign->nested;
     }
-    free(place);
+    return n;
 }
 
-static void give_ranks(entries_t *entries)
+static uint64_t states_wanted(const state_plan_t *plan, const campaign_t *campaign,
+                              const order_limits_t *limits)
 {
-    uint32_t first = 0;
-    for (uint32_t i = 0; i < entries->n; i++) {
-        first = entries->all[i].class == entries->all[first].class ? first : i;
-        entries->all[i].turn = i - first;
-    }
+    uint64_t per_tree = order_states_per_tree(campaign);
+    uint64_t wanted =
+        limits->states == 0 ? plan->total : (limits->states + per_tree - 1) / per_tree;
+    wanted = limits->hurried && wanted > ORDER_STATES_MAX ? ORDER_STATES_MAX : wanted;
+    return wanted < plan->total ? wanted : plan->total;
 }
 
 void order_create(order_t *order, const state_plan_t *plan, const campaign_t *campaign,
-                  const trace_t *trace, image_t *image)
+                  const trace_t *trace, image_t *image, const order_limits_t *limits)
 {
-    persist_t persist;
-    entries_t entries = {.models = &campaign->models, .persist = &persist, .seed = plan->seed};
-    list_entries(&entries, plan, campaign, trace, image);
-    sort(&entries, by_statement);
-    give_turns(&entries);
-    sort(&entries, by_turn);
-    give_ranks(&entries);
-    sort(&entries, by_rank);
-    *order = (order_t){.n = entries.n};
-    order->states = mem_alloc((entries.n + 1U) * sizeof(*order->states));
-    for (uint32_t i = 0; i < entries.n; i++) {
-        order->states[i] = entries.all[i].state;
+    drawing_t d = {.plan = plan,
+                   .models = &campaign->models,
+                   .limits = limits,
+                   .trace = trace,
+                   .widths = {PARTS, PLACES, limits->kinds->n, MODEL_KINDS},
+                   .start = stream_mix(campaign->models.seed, 2, 0, 0),
+                   .n_leaves = 1,
+                   .order = order};
+    *order = (order_t){.n = states_wanted(plan, campaign, limits)};
+    order->states = mem_alloc(order->n * sizeof(*order->states));
+    for (uint32_t level = 0; level < LEVELS; level++) {
+        d.n_leaves *= d.widths[level];
+        d.nodes[level] = mem_alloc(d.n_leaves * sizeof(*d.nodes[level]));
     }
-    free(entries.all);
+    d.leaves = mem_alloc(d.n_leaves * sizeof(*d.leaves));
+    d.turns = mem_alloc(order->n * sizeof(*d.turns));
+    plan_each_point(plan, campaign, trace, image, count_point, &d);
+    for (uint32_t level = 0, n = 1; level < LEVELS; n *= d.widths[level++]) {
+        for (uint32_t i = 0; i < n; i++) {
+            weigh(&d, level, d.nodes[level] + (size_t)i * d.widths[level]);
+        }
+    }
+    draw(&d);
+    plan_each_point(plan, campaign, trace, image, place_point, &d);
+    for (uint32_t level = 0; level < LEVELS; level++) {
+        free(d.nodes[level]);
+    }
+    free(d.leaves);
+    free(d.turns);
 }
 
 void order_free(order_t *order)
@@ -203,8 +343,25 @@ void order_free(order_t *order)
     *order = (order_t){.n = 0};
 }
 
-void order_by_trace(const order_t *order, uint32_t from, uint32_t n)
+static int by_number(const void *left, const void *right)
+{
+    const order_state_t *a = left;
+    const order_state_t *b = right;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+void order_by_trace(const order_t *order, uint64_t from, uint64_t n)
 {
     CHECK(from <= order->n && n <= order->n - from);
     qsort(order->states + from, n, sizeof(*order->states), by_number);
+}
+
+void order_slice(order_t *order, uint32_t i, uint32_t n)
+{
+    CHECK(i >= 1 && i <= n);
+    uint64_t from = order->n * (i - 1) / n;
+    uint64_t end = order->n * i / n;
+    order_by_trace(order, 0, order->n);
+    memmove(order->states, order->states + from, (end - from) * sizeof(*order->states));
+    order->n = end - from;
 }

@@ -8,8 +8,8 @@ Rules
 1. A child that dies, or makes no progress until the deadline (watch.c), is a finding about the state it was
    at; the batch goes on behind that state in a new child. Nothing a state does can end the
    campaign.
-2. With a budget, states are taken in the order of order.h, in rounds of about a second. Within a round they are run as the
-   trace has them. Whenever the time ends, the best sample of so many states has been run, but for the last second.
+2. States are taken in rounds, which are beginnings of what is left of the order: with a budget of about a second, else of all.
+   Within a round they are run as the trace has them. Whenever the time ends, the best sample of so many states has been run, but for the last second.
 3. The time ends between two states, or a second later within one: that one has no verdict. */
 #include "explorer/run/runner.h"
 
@@ -22,22 +22,21 @@ Rules
 
 #define ROUND_S 1.0
 #define ROUND_STATES_PER_JOB 4U /**< at least */
-#define ROUND_BATCHES_PER_JOB 4U
+#define BATCHES_PER_JOB 4U      /**< of a round, at least */
 #define EXIT_NO_STATE 9
 
 typedef struct runner {
     watch_t watch;
     const state_plan_t *plan;
-    const order_state_t
-        *states; /**< of this round, ascending; NULL: all that the plan selects, in its batches */
-    uint32_t n_states;
+    const order_state_t *states; /**< of this round, ascending */
+    uint64_t n_states;
+    uint64_t n_batches; /**< that they are cut into */
 } runner_t;
 
-/** What one child runs: crash points, and of a round its states. */
+/** A batch: the states that one child runs, ascending. */
 typedef struct work {
-    batch_t points;
-    const order_state_t *states; /**< as in runner_t */
-    uint32_t n_states;
+    const order_state_t *states;
+    uint64_t n_states;
 } work_t;
 
 /* ---- the child ---- */
@@ -46,16 +45,13 @@ typedef struct child {
     const runner_t *runner;
     const work_t *work;
     uint64_t from;    /**< states with smaller numbers have been run */
-    uint32_t n_taken; /**< of the states of the round */
+    uint64_t n_taken; /**< of the batch */
 } child_t;
 
-/** Is it one of the round? They come ascending. */
+/** Is it one of the batch? They come ascending. */
 static bool child_wants(child_t *child, uint64_t number)
 {
     const work_t *work = child->work;
-    if (work->states == NULL) {
-        return true;
-    }
     while (child->n_taken < work->n_states && work->states[child->n_taken].number < number) {
         child->n_taken++;
     }
@@ -73,28 +69,17 @@ static void child_state(void *ctx, model_t model, uint32_t k, uint64_t number)
     }
 }
 
-static void child_point(child_t *child, uint32_t point)
-{
-    const runner_t *runner = child->runner;
-    explorer_t *explorer = runner->watch.explorer;
-    uint64_t end = plan_number(runner->plan, point + 1);
-    const work_t *work = child->work;
-    bool skipped =
-        work->states != NULL
-        && (child->n_taken == work->n_states || work->states[child->n_taken].number >= end);
-    if (plan_number(runner->plan, point) == end || skipped) {
-        return;
-    }
-    persist_advance(&explorer->persist, point);
-    plan_each(runner->plan, &explorer->campaign->models, &explorer->persist, child_state, child);
-}
-
 static _Noreturn void child_work(const runner_t *runner, const work_t *work, uint64_t from)
 {
     child_t child = {.runner = runner, .work = work, .from = from};
+    explorer_t *explorer = runner->watch.explorer;
     (void)child_wants(&child, from);
-    for (uint32_t point = work->points.first; point < work->points.end; point++) {
-        child_point(&child, point);
+    while (child.n_taken < work->n_states) {
+        uint32_t point = work->states[child.n_taken].point;
+        persist_advance(&explorer->persist, point);
+        plan_each(runner->plan, &explorer->campaign->models, &explorer->persist, child_state,
+                  &child);
+        (void)child_wants(&child, plan_number(runner->plan, point + 1));
     }
     target_close(&runner->watch.explorer->target);
     watch_exit(EXIT_SUCCESS);
@@ -116,12 +101,9 @@ static _Noreturn void child_only(explorer_t *explorer, uint32_t point)
 
 static void worker_work(const runner_t *runner, const work_t *work)
 {
-    uint64_t from = plan_number(runner->plan, work->points.first);
-    uint64_t end = plan_number(runner->plan, work->points.end);
-    if (from == end) {
-        return;
-    }
-    persist_advance(&runner->watch.explorer->persist, work->points.first);
+    uint64_t from = work->states[0].number;
+    uint64_t end = work->states[work->n_states - 1].number + 1;
+    persist_advance(&runner->watch.explorer->persist, work->states[0].point);
     while (from < end) {
         int status;
         runner->watch.explorer->progress->position = end;
@@ -141,26 +123,22 @@ static void worker_work(const runner_t *runner, const work_t *work)
     }
 }
 
-static uint32_t work_count(const runner_t *runner)
+/** So many that each worker has some, and that none has more states than it may. */
+static uint64_t batch_count(const runner_t *runner)
 {
-    uint32_t pieces = ROUND_BATCHES_PER_JOB * runner->watch.limits->jobs;
-    uint32_t of_round = runner->n_states < pieces ? runner->n_states : pieces;
-    return runner->states == NULL ? runner->plan->n_batches : of_round;
+    const run_limits_t *limits = runner->watch.limits;
+    uint64_t trees = limits->batch_states / order_states_per_tree(runner->watch.explorer->campaign);
+    uint64_t full = runner->n_states / (trees == 0 ? 1 : trees);
+    uint64_t least = (uint64_t)BATCHES_PER_JOB * limits->jobs;
+    least = least < runner->n_states ? least : runner->n_states;
+    return full > least ? full : least;
 }
 
-/** Part i of what there is to do. */
-static work_t work_get(const runner_t *runner, uint32_t i)
+static work_t work_get(const runner_t *runner, uint64_t i)
 {
-    if (runner->states == NULL) {
-        return (work_t){.points = runner->plan->batches[i]};
-    }
-    uint32_t n = work_count(runner);
-    uint32_t from = (uint32_t)((uint64_t)runner->n_states * i / n);
-    uint32_t to = (uint32_t)((uint64_t)runner->n_states * (i + 1) / n);
-    return (work_t){
-        .points = {.first = runner->states[from].point, .end = runner->states[to - 1].point + 1},
-        .states = runner->states + from,
-        .n_states = to - from};
+    uint64_t from = runner->n_states * i / runner->n_batches;
+    uint64_t to = runner->n_states * (i + 1) / runner->n_batches;
+    return (work_t){.states = runner->states + from, .n_states = to - from};
 }
 
 static _Noreturn void worker_run(const runner_t *runner)
@@ -168,10 +146,10 @@ static _Noreturn void worker_run(const runner_t *runner)
     shared_t *shared = runner->watch.explorer->shared;
     while (watch_time_left(&runner->watch) > 0 && atomic_load(&shared->machine_failures) == 0) {
         uint64_t i = atomic_fetch_add(&shared->next_batch, 1);
-        if (i >= work_count(runner)) {
+        if (i >= runner->n_batches) {
             break;
         }
-        work_t work = work_get(runner, (uint32_t)i);
+        work_t work = work_get(runner, i);
         worker_work(runner, &work);
     }
     watch_exit(EXIT_SUCCESS);
@@ -197,49 +175,46 @@ static void run_workers(runner_t *runner)
 
 /* ---- rounds ---- */
 
-/** As many states as a round of this length needs, by what the last one took. */
-static uint32_t round_states(const runner_t *runner, uint32_t last, double seconds)
+/** As many states as a round needs, by what the last one took. */
+static uint64_t round_states(const runner_t *runner, uint64_t last, double seconds)
 {
-    uint32_t n = ROUND_STATES_PER_JOB * runner->watch.limits->jobs;
-    double wanted = seconds > 0 ? last / seconds * ROUND_S : 0;
-    return wanted > ORDER_STATES_MAX ? ORDER_STATES_MAX : wanted > n ? (uint32_t)wanted : n;
+    const run_limits_t *limits = runner->watch.limits;
+    uint64_t n = (uint64_t)ROUND_STATES_PER_JOB * limits->jobs;
+    double wanted = seconds > 0 ? (double)last / seconds * ROUND_S : 0;
+    if (limits->budget_s == 0 || wanted > ORDER_STATES_MAX) {
+        return UINT64_MAX;
+    }
+    return wanted > (double)n ? (uint64_t)wanted : n;
 }
 
 /** @return the states that were run */
-static uint32_t run_rounds(runner_t *runner)
+static uint64_t run_rounds(runner_t *runner, const order_t *order)
 {
     explorer_t *explorer = runner->watch.explorer;
-    order_t order;
-    uint32_t done = 0;
-    uint32_t n = round_states(runner, 0, 0);
-    order_create(&order, runner->plan, explorer->campaign, explorer->trace, explorer->image);
-    while (done < order.n && watch_time_left(&runner->watch) > 0
+    uint64_t done = 0;
+    uint64_t n = round_states(runner, 0, 0);
+    while (done < order->n && watch_time_left(&runner->watch) > 0
            && atomic_load(&explorer->shared->machine_failures) == 0) {
         double began = watch_seconds(&runner->watch);
-        n = n < order.n - done ? n : order.n - done;
-        order_by_trace(&order, done, n);
-        runner->states = order.states + done;
+        n = n < order->n - done ? n : order->n - done;
+        order_by_trace(order, done, n);
+        runner->states = order->states + done;
         runner->n_states = n;
+        runner->n_batches = batch_count(runner);
         run_workers(runner);
         done += n;
         n = round_states(runner, n, watch_seconds(&runner->watch) - began);
     }
-    order_free(&order);
     return done;
 }
 
-bool runner_run(explorer_t *explorer, const state_plan_t *plan, const run_limits_t *limits,
-                double *seconds)
+bool runner_run(explorer_t *explorer, const state_plan_t *plan, const order_t *order,
+                const run_limits_t *limits, double *seconds)
 {
-    CHECK(limits->jobs > 0 && limits->jobs <= JOBS_MAX);
+    CHECK(limits->jobs > 0 && limits->jobs <= JOBS_MAX && limits->batch_states > 0);
     runner_t runner = {.watch = watch_create(explorer, limits), .plan = plan};
-    bool all = true;
-    if (limits->budget_s > 0) {
-        all = run_rounds(&runner) == plan->wanted && watch_time_left(&runner.watch) > 0;
-    } else {
-        run_workers(&runner);
-        all = atomic_load(&explorer->shared->machine_failures) == 0;
-    }
+    bool all = run_rounds(&runner, order) == order->n && watch_time_left(&runner.watch) > 0
+               && atomic_load(&explorer->shared->machine_failures) == 0;
     *seconds = watch_seconds(&runner.watch);
     return all;
 }

@@ -18,6 +18,7 @@ typedef struct fixture {
     engine_config_t engine;
     campaign_t campaign;
     state_plan_t plan;
+    order_t order;
     shared_t *shared;
     explorer_t explorer;
 } fixture_t;
@@ -34,13 +35,23 @@ static inline uint32_t count_inodes(const fs_list_t *list)
 /** What the recorded process does besides; NULL: nothing. */
 static void (*fixture_work)(engine_t *engine);
 
+/** All states, anew. */
+static inline void fixture_plan(fixture_t *f)
+{
+    const plan_range_t all = {.to_seq = UINT64_MAX};
+    const order_limits_t limits = {.kinds = &ALIKE};
+    order_free(&f->order);
+    plan_free(&f->plan);
+    plan_create(&f->plan, &f->campaign, &f->trace, f->image, &all);
+    order_create(&f->order, &f->plan, &f->campaign, &f->trace, f->image, &limits);
+}
+
 static inline int setup(void **state)
 {
     static fixture_t f;
     probe_t probe = {.point = NULL};
     engine_t *engine = NULL;
     err_sink_t err = {.msg = ""};
-    plan_limits_t limits = {.to_seq = UINT64_MAX, .batch_states = 64, .kinds = &ALIKE};
     f = (fixture_t){.image = image_create(), .engine = {.in_full = 1}};
     options_set_defaults(&f.engine.options);
     f.engine.options.buffer_pool_pages = 32;
@@ -64,7 +75,7 @@ static inline int setup(void **state)
                               .depth = 1,
                               .nested = 4,
                               .target = engine_target(&f.engine)};
-    plan_create(&f.plan, &f.campaign, &f.trace, f.image, &limits);
+    fixture_plan(&f);
     f.shared = shared_create(1U << 14, false);
     assert_non_null(f.shared);
     explorer_init(&f.explorer, &f.campaign, &f.trace, f.image, &f.allowed, f.shared);
@@ -77,6 +88,7 @@ static inline int teardown(void **state)
     fixture_t *f = *state;
     explorer_free(&f->explorer);
     shared_destroy(f->shared);
+    order_free(&f->order);
     plan_free(&f->plan);
     fs_list_free(&f->trace.list);
     image_destroy(f->image);

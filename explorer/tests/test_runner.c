@@ -10,9 +10,9 @@ The trace is the creation of a database, recorded in memory. */
 
 static void run(fixture_t *f, uint32_t jobs)
 {
-    run_limits_t limits = {.jobs = jobs, .deadline_s = 1};
+    run_limits_t limits = {.jobs = jobs, .batch_states = 64, .deadline_s = 1};
     double seconds;
-    assert_true(runner_run(&f->explorer, &f->plan, &limits, &seconds));
+    assert_true(runner_run(&f->explorer, &f->plan, &f->order, &limits, &seconds));
 }
 
 /** Nothing is wrong with any power loss during creation and a clean close. */
@@ -174,10 +174,10 @@ static void test_hangs(void **state)
 {
     static const char *const SECONDS[] = {"within 4 s", "within 1 s"};
     fixture_t *f = *state;
-    run_limits_t limits = {.jobs = 1, .deadline_s = 4};
+    run_limits_t limits = {.jobs = 1, .batch_states = 64, .deadline_s = 4};
     double seconds;
     listen(f, stall_twice);
-    assert_true(runner_run(&f->explorer, &f->plan, &limits, &seconds));
+    assert_true(runner_run(&f->explorer, &f->plan, &f->order, &limits, &seconds));
     assert_int_equal(atomic_load(&f->shared->n_records), 2);
     for (uint32_t i = 0; i < 2; i++) {
         assert_non_null(strstr(f->shared->records[i].finding.what, SECONDS[i]));
@@ -187,11 +187,11 @@ static void test_hangs(void **state)
 /** No finding, and the campaign has no verdict. */
 static void check_ended(fixture_t *f, void (*point)(void *ctx, const char *name))
 {
-    run_limits_t limits = {.jobs = 1, .deadline_s = 60};
+    run_limits_t limits = {.jobs = 1, .batch_states = 64, .deadline_s = 60};
     double seconds;
     victim = 0;
     listen(f, point);
-    (void)runner_run(&f->explorer, &f->plan, &limits, &seconds);
+    (void)runner_run(&f->explorer, &f->plan, &f->order, &limits, &seconds);
     assert_int_equal(atomic_load(&f->shared->machine_failures), 1);
     assert_int_equal(atomic_load(&f->shared->n_records), 0);
 }
@@ -223,9 +223,7 @@ static void test_acknowledged_export(void **state)
     last->issued_line = last->acked_line = 1;
     f->campaign.relaxed = true;
     f->campaign.models.enabled = 1U << MODEL_ALL_PERSISTED;
-    plan_free(&f->plan);
-    const plan_limits_t limits = {.to_seq = UINT64_MAX, .batch_states = 64, .kinds = &ALIKE};
-    plan_create(&f->plan, &f->campaign, &f->trace, f->image, &limits);
+    fixture_plan(f);
     run(f, 1);
     assert_int_equal(atomic_load(&f->shared->n_records), 1);
     assert_int_equal(f->shared->records[0].finding.invariant, 28);
@@ -236,9 +234,9 @@ static void test_acknowledged_export(void **state)
 static void test_budget_runs_all(void **state)
 {
     fixture_t *f = *state;
-    run_limits_t limits = {.jobs = 2, .deadline_s = 10, .budget_s = 1000};
+    run_limits_t limits = {.jobs = 2, .batch_states = 64, .deadline_s = 10, .budget_s = 1000};
     double seconds;
-    assert_true(runner_run(&f->explorer, &f->plan, &limits, &seconds));
+    assert_true(runner_run(&f->explorer, &f->plan, &f->order, &limits, &seconds));
     assert_int_equal(atomic_load(&f->shared->counts.states), f->plan.total);
     assert_int_equal(atomic_load(&f->shared->n_records), 0);
     assert_int_equal(atomic_load(&f->shared->counts.unfinished), 0);

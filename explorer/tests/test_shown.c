@@ -166,7 +166,6 @@ static void record_run(fixture_t *f, bool second_is_synced)
 static toy_t *create(habit_t habit, bool second_is_synced, uint32_t models)
 {
     static toy_t toy;
-    const plan_limits_t limits = {.to_seq = UINT64_MAX, .batch_states = 64, .kinds = &ALIKE};
     toy = (toy_t){.habit = habit, .base = "/tmp/test_shown_XXXXXX"};
     fixture_t *f = &toy.f;
     assert_non_null(mkdtemp(toy.base));
@@ -184,7 +183,7 @@ static toy_t *create(habit_t habit, bool second_is_synced, uint32_t models)
                                .depth = 2,
                                .nested = 8,
                                .target = external_target(&toy.external)};
-    plan_create(&f->plan, &f->campaign, &f->trace, f->image, &limits);
+    fixture_plan(f);
     f->shared = shared_create(1U << 14, false);
     assert_non_null(f->shared);
     return &toy;
@@ -193,11 +192,11 @@ static toy_t *create(habit_t habit, bool second_is_synced, uint32_t models)
 static void run(toy_t *toy, bool relaxed)
 {
     fixture_t *f = &toy->f;
-    const run_limits_t limits = {.jobs = 1, .deadline_s = 10};
+    const run_limits_t limits = {.jobs = 1, .batch_states = 64, .deadline_s = 10};
     double seconds;
     f->campaign.relaxed = relaxed;
     explorer_init(&f->explorer, &f->campaign, &f->trace, f->image, &toy->allowed, f->shared);
-    (void)runner_run(&f->explorer, &f->plan, &limits, &seconds);
+    (void)runner_run(&f->explorer, &f->plan, &f->order, &limits, &seconds);
 }
 
 static void destroy(toy_t *toy)
