@@ -323,7 +323,7 @@ static dberr_t on_record(reader_t *reader)
 {
     bool fault = reader->rec.kind == TP_OP_KILL || reader->rec.kind == TP_OP_FAULT;
     if (fault && !reader->config->live) {
-        return reader_refuse(reader, "a fault was injected; record an undisturbed run");
+        return reader_refuse(reader, "a fault was injected; record a fault-free run");
     }
     if (fault || reader->rec.result < 0) {
         reader->killed |= reader->rec.kind == TP_OP_KILL;

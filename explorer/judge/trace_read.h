@@ -22,7 +22,7 @@ typedef struct trace_config {
     /** Of the rules that the stream is held against. */
     rules_config_t rules;
     /** A process of a trial: what the one before it did not fsync is in the files that it found, and it may be
-    disturbed. False: an undisturbed run, whose files were durable. */
+    disturbed. False: a fault-free run, whose files were durable. */
     bool live;
     const path_set_t *ignored; /**< files that are no part of an image; may be NULL */
     const site_map_t *sites;   /**< what writes are for; NULL: what the rules know of the engine */

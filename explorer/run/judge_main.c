@@ -37,7 +37,7 @@ static const char HELP[] =
     "  base         directory with the files that the process found; \"\": none\n"
     "  live         true: a process of a trial, which may be disturbed\n"
     "  doublewrite  true: is on\n"
-    "  canaries     true: copies of an undisturbed run, each damaged in one thing, are judged "
+    "  canaries     true: copies of a fault-free run, each damaged in one thing, are judged "
     "instead\n"
     "Of a crash while a table was exported:\n"
     "  export       the table: its file and .cfg, imported in its place, must be what it is (I28)\n"

@@ -132,7 +132,8 @@ class Program(unittest.TestCase):
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def test_every_canary_is_condemned(self) -> None:
-        """Each by its own invariant, or one that the same damage may show as; and the slices tell the same."""
+        """Each by its own invariant, or one that the same damage may show as; and the slices tell the
+        same."""
         (summary,) = self.explore("--states", "40", "--canaries")
         canaries = summary["canaries"]
         assert isinstance(canaries, list)
@@ -155,7 +156,9 @@ class Program(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             file = Path(name) / "slice"
             for part in ("1/2", "2/2"):
-                self.explore("--states", "40", "--canaries", "--slice", part, "--slice-file", str(file))
+                self.explore(
+                    "--states", "40", "--canaries", "--slice", part, "--slice-file", str(file)
+                )
                 parts += file.read_bytes()
             file.write_bytes(parts)
             (merged,) = self.explore("--merge", str(file))
@@ -253,14 +256,18 @@ class Program(unittest.TestCase):
             self.assertEqual(outputs[0], other)
 
     def test_slices_come_to_the_same(self) -> None:
-        """What slices say, merged in any order, is what one process says of all states, whatever the depth and
-        the number of slices; images that several slices have met count once."""
+        """What slices say, merged in any order, is what one process says of all states, whatever the depth
+        and the number of slices; images that several slices have met count once."""
         root = Path(self.folder.name)
         of_slices = 0
         for arguments, n, code in (
             (("--states", "1500"), 4, 0),
             (("--depth", "2", "--states", "3000", "--ignore-fsync", "ib_dblwr"), 7, 1),
-            (("--depth", "3", "--nested", "3", "--states", "2000", "--ignore-fsync", "*.ibd"), 3, 1),
+            (
+                ("--depth", "3", "--nested", "3", "--states", "2000", "--ignore-fsync", "*.ibd"),
+                3,
+                1,
+            ),
         ):
             whole = self.explore(*arguments, code=code)
             told = []
@@ -284,15 +291,25 @@ class Program(unittest.TestCase):
         self.assertGreater(of_slices, 0)
 
     def test_scan_in_full_changes_nothing(self) -> None:
-        """What earlier scans know spares work and never a check: IN_BOTH_WAYS images, right and broken ones, are
-        scanned in both ways, to the same report, and the exploration says the same as with the scan in full
-        nearly never. Where a bug is planted the scanner finds broken images, else there are none without a lie."""
+        """What earlier scans know spares work and never a check: IN_BOTH_WAYS images, right and broken ones,
+        are scanned in both ways, to the same report, and the exploration says the same as with the scan in
+        full nearly never. Where a bug is planted the scanner finds broken images, else there are none without
+        a lie."""
         distinct = 0
         lies = (("--ignore-fsync", "ib_dblwr"), ("--ignore-fsync", "*.ibd"))
         for lie, code in ((), int(PLANTED)), *((lie, 1) for lie in lies):
             outputs = []
             for in_full in ("1", "1000000"):
-                more = ("--depth", "2", "--nested", "4", "--states", str(IN_BOTH_WAYS), "--jobs", "2")
+                more = (
+                    "--depth",
+                    "2",
+                    "--nested",
+                    "4",
+                    "--states",
+                    str(IN_BOTH_WAYS),
+                    "--jobs",
+                    "2",
+                )
                 lines = self.explore(*lie, *more, "--in-full", in_full, code=code)
                 for key in ("seconds", "states_per_s"):
                     lines[-1].pop(key)

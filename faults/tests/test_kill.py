@@ -208,8 +208,8 @@ class Threads(PreloadCase):
     """No other thread gets on while one dies."""
 
     def test_no_progress_after_the_kill(self) -> None:
-        """KILL is the last record, and each thread's file holds its recorded writes, and at most the one that was
-        under way."""
+        """KILL is the last record, and each thread's file holds its recorded writes, and at most the one that
+        was under way."""
         for nth in (1, 7, 20000):
             with self.subTest(nth=nth):
                 for name in "abcd":

@@ -176,7 +176,8 @@ class Control(PreloadCase):
         self.assertEqual((marks[0], marks[-1]), ("both", "one"))
 
     def test_a_program_may_overwrite_its_environment(self) -> None:
-        """As one that shows its state in its title: its first operation, which opens the socket, comes later."""
+        """As one that shows its state in its title: its first operation, which opens the socket, comes
+        later."""
         name = f"tornpage-title-{os.getpid()}"
         with subprocess.Popen(
             [PROGRAM, "title", "open 0 f wc", "wait"],

@@ -1,4 +1,5 @@
-"""Numbers of descriptors that are given away while other threads, or children in the same memory, use them."""
+"""Numbers of descriptors that are given away while other threads, or children in the same memory, use
+them."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class Threads(PreloadCase):
                 self.assertEqual([c.length for c in run.trace.of(CLOSE)], [0])
 
     def test_a_pipe_is_never_taken_for_the_file(self) -> None:
-        """Whatever call gives the number away: the file's writes are recorded, all of them, and nothing else."""
+        """Whatever call gives the number away: the file's writes are recorded, all of them, and nothing
+        else."""
         for way in (*ONCE, *COPIES, "closefrom"):
             with self.subTest(way):
                 run = self.run_command([RACES, way, str(ROUNDS)], TORNPAGE_PAYLOAD="full")
@@ -84,7 +86,8 @@ class Guests(PreloadCase):
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "it has the numbers of that machine")
     def test_other_ways_to_have_a_child(self) -> None:
-        """posix_spawn's child changes descriptors of its own; a fork by its number has memory of its own, too."""
+        """posix_spawn's child changes descriptors of its own; a fork by its number has memory of its own,
+        too."""
         run = self.run_command([sys.executable, "-c", SPAWN], TORNPAGE_PAYLOAD="full")
         self.assertEqual((run.status, run.errors), (0, ""))
         writes = [(w.offset, w.payload.rstrip(b"\0")) for w in run.trace.of(WRITE)]

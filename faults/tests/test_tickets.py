@@ -1,4 +1,5 @@
-"""Tickets at begin and end of a call: what overlaps, what does not, and which writes are durable by themselves."""
+"""Tickets at begin and end of a call: what overlaps, what does not, and which writes are durable by
+themselves."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ class Tickets(PreloadCase):
         self.assertEqual((run.status, run.trace.of(FSYNC)), (SIGKILL, []))
 
     def test_places_of_sequential_and_appending_writes(self) -> None:
-        """Threads that append to one file take turns: no place is recorded twice, and it is one file, whoever created it."""
+        """Threads that append to one file take turns: no place is recorded twice, and it is one file, whoever
+        created it."""
         for _ in range(20):
             run = self.run_ops("appends 200 f f f f")
             self.assertEqual({o.file for o in run.trace.of(OPEN)}, {1})
@@ -81,7 +83,8 @@ class Direct(PreloadCase):
     """With O_DIRECT the device reads the program's memory while the call lasts."""
 
     def test_what_is_written_is_recorded(self) -> None:
-        """Whatever the program does to its memory before the call has returned; also O_DIRECT that came later."""
+        """Whatever the program does to its memory before the call has returned; also O_DIRECT that came
+        later."""
         for ops in (["open 0 f wcD"], ["open 0 f wc", "setdirect 0"]):
             run = self.run_ops(
                 *ops,

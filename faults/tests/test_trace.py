@@ -252,7 +252,8 @@ class FileCalls(PreloadCase):
         self.assertEqual(self.run_ops("mark unseen", "open 0 no r").trace.flags, 0)
 
     def test_ways_around_the_library(self) -> None:
-        """Bare system calls are followed; POSIX aio on a file below the root leaves a mark; on others, and a call that fails, none."""
+        """Bare system calls are followed; POSIX aio on a file below the root leaves a mark; on others, and a
+        call that fails, none."""
         run = self.run_ops(
             "open 0 f wc", "bare_pwrite 0", "bare_fsync 0", "aio 0", "bare_uring", "mmapfails 0",
             "open 1 /dev/null w", "bare_pwrite 1", "aio 1",

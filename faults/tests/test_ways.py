@@ -1,6 +1,8 @@
-"""Ways to change a file other than write(): each is followed with its contents, or leaves a mark with call and file.
+"""Ways to change a file other than write(): each is followed with its contents, or leaves a mark with call
+and file.
 
-The programs are Python's, whose functions are the C library's; ctypes finds the rest where any program does."""
+The programs are Python's, whose functions are the C library's; ctypes finds the rest where any program
+does."""
 
 from __future__ import annotations
 
@@ -350,7 +352,8 @@ os.truncate("again", 5)
         self.assertEqual((run.status, (self.root / "final").exists()), (SIGKILL, False))
 
     def test_names_that_are_not_followed(self) -> None:
-        """A symbolic link; a link that leaves the root, enters it, or names what had no name; a write by a name outside."""
+        """A symbolic link; a link that leaves the root, enters it, or names what had no name; a write by a
+        name outside."""
         outside = self.base / "outside"
         outside.write_bytes(b"")
         marks = self.marked(
@@ -434,11 +437,12 @@ os.write(fds[0], b"received")
         self.assertEqual(self.marked(body, "bare"), ["unseen received path=f"])
 
     def test_a_mapping_that_is_made_writable(self) -> None:
-        """mprotect of a shared mapping; a private one, and one that stays as it is, are no reason for a mark."""
+        """mprotect of a shared mapping; a private one, and one that stays as it is, are no reason for a
+        mark."""
         body = """
 fd = made("f", b"x" * 8192)
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-at = libc.mmap(None, 8192, 1, int(sys.argv[1]), fd, 0)
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
+ctypes.c_long] at = libc.mmap(None, 8192, 1, int(sys.argv[1]), fd, 0)
 other = libc.mmap(None, 8192, 1, 2, fd, 0)
 ok(libc.mprotect(ctypes.c_void_p(other), 4096, 3))
 ok(libc.mprotect(ctypes.c_void_p(at + 4096), 4096, int(sys.argv[2])))

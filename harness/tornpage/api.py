@@ -10,11 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tornpage.campaigns.fault_free import row_named
 from tornpage.campaigns.fitting import Opened, open_campaign, open_with
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.replay import Replay, replay_trial
 from tornpage.campaigns.runner import load_summary, run_campaign
-from tornpage.campaigns.undisturbed import row_named
 from tornpage.live.admission import work_of
 from tornpage.plans.campaign import Campaign, PowerLoss
 from tornpage.plans.changes import change, command_words
@@ -59,7 +59,7 @@ def run(
     seed: int | None = None,
     trials: int | None = None,
     scripts: int | None = None,
-    undisturbed: int | None = None,
+    fault_free: int | None = None,
     models: Sequence[str] | None = None,
     depth: int | None = None,
     states: int | None = None,
@@ -81,7 +81,7 @@ def run(
         seed=seed,
         trials=trials,
         scripts=scripts,
-        undisturbed=undisturbed,
+        fault_free=fault_free,
         models=tuple(models or ()),
         depth=depth,
         states=states,

@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, bound in BOUNDS.items():
         if name != "budget_s":
             group.addoption(
-                f"--torture-{name}",
+                bound.of_pytest,
                 type=str if bound.form else int,
                 metavar=bound.form or "N",
                 help=f"{bound.what}; else as the file says.",
@@ -79,7 +79,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --torture-replay only the item that the trial belongs to is left."""
     trial = config.getoption("--torture-replay")
-    limited = [config.getoption(f"--torture-{name}") for name in BOUNDS if name != "budget_s"]
+    limited = [
+        config.getoption(bound.of_pytest) for name, bound in BOUNDS.items() if name != "budget_s"
+    ]
     if trial is None and limited == [None] * len(limited):
         return
     from tornpage.torture_items import owner_of, require_heard

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from tornpage import api
+from tornpage.campaigns.fault_free import row_named
 from tornpage.campaigns.fitting import Opened, open_campaign
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import recheck_bugs, replay_line
 from tornpage.campaigns.runner import run_campaign
-from tornpage.campaigns.undisturbed import row_named
 from tornpage.plans.campaign import Campaign
 from tornpage.plans.changes import change, has, own
 from tornpage.plans.limits import BOUNDS, Limits
@@ -73,7 +73,11 @@ def store_name(config: pytest.Config) -> str | None:
 
 def session_limits(config: pytest.Config) -> Limits:
     """What the options of the session say. The budget is of a whole item, and its own. ConfigError."""
-    given = {name: config.getoption(f"--torture-{name}") for name in BOUNDS if name != "budget_s"}
+    given = {
+        name: config.getoption(bound.of_pytest)
+        for name, bound in BOUNDS.items()
+        if name != "budget_s"
+    }
     models = given["models"]
     return Limits.of({**given, "models": models.split(",") if models else ()})
 
@@ -87,7 +91,9 @@ def require_heard(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     campaigns = [item.campaign for item in items if isinstance(item, TortureItem)]
     for name in limits.given():
         if name != "seed" and not any(has(campaign, name) for campaign in campaigns):
-            raise pytest.UsageError(f"--torture-{name}: no campaign that was collected has it")
+            raise pytest.UsageError(
+                f"{BOUNDS[name].of_pytest}: no campaign that was collected has it"
+            )
 
 
 class TortureFile(pytest.File):

@@ -43,7 +43,7 @@ class Campaign:
         return path
 
 
-SMALL = {"trials": "40", "scripts": "2", "undisturbed": "6"}
+SMALL = {"trials": "40", "scripts": "2", "fault_free": "6"}
 CAMPAIGNS = {
     "smoke": Campaign("smoke", KILL_ROLES, SMALL),
     "powerloss": Campaign(
@@ -61,7 +61,7 @@ CAMPAIGNS = {
     "churn": Campaign(
         "churn",
         (*LOSS_ROLES, "worker"),
-        {"states": "200", "seeds": "1", "depths": "[1, 2]", "undisturbed": "4"},
+        {"states": "200", "seeds": "1", "depths": "[1, 2]", "fault_free": "4"},
     ),
     "sqlite": Campaign(
         "smoke-sqlite",

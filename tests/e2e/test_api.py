@@ -109,10 +109,10 @@ def test_a_campaign_file_names_its_target(tmp_path: Path) -> None:
     text = (ROOT / "workloads" / "smoke-sqlite.toml").read_text("utf-8")
     file = tmp_path / "mine.toml"
     file.write_text('target = "sqlite"\n' + text, "utf-8")
-    summary = api.run(file, trials=2, scripts=1, undisturbed=0, out=tmp_path / "out", jobs=1)
+    summary = api.run(file, trials=2, scripts=1, fault_free=0, out=tmp_path / "out", jobs=1)
     assert summary.run.target == "sqlite" and summary.finished == 2
     with pytest.raises(api.TornpageError):
-        api.run(file, "engine", trials=2, scripts=1, undisturbed=0, out=tmp_path / "out", jobs=1)
+        api.run(file, "engine", trials=2, scripts=1, fault_free=0, out=tmp_path / "out", jobs=1)
 
 
 def test_frames_hold_what_the_store_holds(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_frames_hold_what_the_store_holds(tmp_path: Path) -> None:
         settings={"doublewrite": "off"},
         trials=30,
         scripts=1,
-        undisturbed=0,
+        fault_free=0,
         out=tmp_path,
         jobs=1,
     )

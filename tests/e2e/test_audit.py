@@ -21,7 +21,7 @@ from tornpage.live.admission import Audited, audit_runs, own_work
 from tornpage.live.stopped import Compared, check_at_acknowledgements
 from tornpage.targets.command.skeleton import Language
 from tornpage.targets.registry import make_target
-from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.errors import GoldenRunError
 from tornpage.vocabulary.paths import data_folder
 
 SOURCE = Path(__file__).with_name("unseen_store.c")
@@ -78,7 +78,7 @@ def test_a_way_around_the_recorder_is_refused(way: str, store: Path, build: Path
     target = make_target(str(store), build)
     try:
         seen = check_target(target, {"way": way})
-    except CensusError as error:
+    except GoldenRunError as error:
         line = str(error)
         marked = re.search(r"the preload cannot follow \S+ of header", line)  # it says so itself
         assert marked or ("not in the recording: " in line and WAYS[way] in line), line
@@ -126,7 +126,7 @@ def test_what_no_crash_needs_may_be_written_unseen(tmp_path: Path, build: Path) 
     code = f"    os.waitpid(os.posix_spawnp('sh', {shell}, {{}}), 0)\n"
     change = ("    rows = {}\n    ready", f"{code}    rows = {{}}\n    ready")
     file = changed(make(tmp_path), "noted", change)
-    with pytest.raises(CensusError, match="note by sh, into which"):
+    with pytest.raises(GoldenRunError, match="note by sh, into which"):
         check_target(make_target(str(file), build))
     text = file.read_text("utf-8").replace("ignore = []", 'ignore = ["note"]')
     file.write_text(text, "utf-8")
@@ -149,9 +149,9 @@ def test_a_recovery_is_audited_too(tmp_path: Path, build: Path) -> None:
     file = changed(make(tmp_path / "b"), "unseen", (recover, CHILD.replace("ENVIRONMENT", "{}")))
     target = make_target(str(file), build)
     told = "audited recovery of default: not in the recording: .* of note by sh, into which"
-    with pytest.raises(CensusError, match=told):
+    with pytest.raises(GoldenRunError, match=told):
         check_target(target)
-    with pytest.raises(CensusError, match=told):
+    with pytest.raises(GoldenRunError, match=told):
         audit_runs(target, [own_work(target)], tmp_path)
     text = file.read_text("utf-8").replace("ignore = []", 'ignore = ["note"]')
     file.write_text(text, "utf-8")
@@ -168,7 +168,7 @@ def test_a_recovery_that_nothing_records_is_refused(store: Path, build: Path) ->
     command = "sh -c 'read f; echo > $f/new; rm $f/new; echo $f | env -i ./store recover'"
     file.write_text(text.replace("./store_static recover", f"env -i {command}"), "utf-8")
     with pytest.raises(
-        CensusError, match=r"audited recovery of default: .* of new by sh, into which"
+        GoldenRunError, match=r"audited recovery of default: .* of new by sh, into which"
     ):
         check_target(make_target(str(file), build))
 
@@ -178,9 +178,9 @@ def test_our_own_targets_are_seen_as_a_whole(target: str, build: Path, tmp_path:
     """The bundled engine and SQLite change nothing past the recorder."""
     from test_stream import _spec
 
-    from tornpage.live.undisturbed import run_undisturbed
+    from tornpage.live.fault_free import run_fault_free
 
-    run = run_undisturbed(_spec(target), make_target(target, build), tmp_path / "w", audit=True)
+    run = run_fault_free(_spec(target), make_target(target, build), tmp_path / "w", audit=True)
     assert run.not_audited == "" and not run.violations
 
 
@@ -222,7 +222,7 @@ def test_files_are_compared_at_acknowledgements(store: Path, build: Path, tmp_pa
     assert compared == Compared(COMMITS, COMMITS)
     inline = own_work(target, {"way": "inline"})
     told = "acknowledgement 1 of a run: .* header differs in bytes 0-1535"
-    with pytest.raises(CensusError, match=told):
+    with pytest.raises(GoldenRunError, match=told):
         check_at_acknowledgements(inline, target, tmp_path / "w")
 
 
@@ -249,7 +249,7 @@ def test_each_acknowledgement_is_looked_at(at: int, size: int, tmp_path: Path, b
     changes = (('\n        ack(n, {"rows": rows})', between), ("\n    rows = {}\n    ready", big))
     target = make_target(str(changed(make(tmp_path), "between", *changes)), build)
     told = f"at acknowledgement {at} of a run: .* big differs in bytes 5-5"
-    with pytest.raises(CensusError, match=told):
+    with pytest.raises(GoldenRunError, match=told):
         check_at_acknowledgements(own_work(target), target, tmp_path / "w")
 
 

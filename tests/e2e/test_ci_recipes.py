@@ -23,7 +23,7 @@ pytestmark = pytest.mark.extended
 EXAMPLES = ROOT / "examples"
 CONTAINER = EXAMPLES / "container" / "Containerfile"
 FETCHES = re.compile(r"apt-get|pip install")
-SMALL = "--trials 12 --scripts 1 --undisturbed 0"
+SMALL = "--trials 12 --scripts 1 --fault-free 0"
 
 
 def load(path: str) -> dict[str, Any]:

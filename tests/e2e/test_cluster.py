@@ -42,7 +42,7 @@ description = "two explorations of many states"
 workload = "smoke"
 crash_model = "power_loss"
 seed = 7
-undisturbed = 2
+fault_free = 2
 
 [params]
 rows = 24
@@ -62,7 +62,15 @@ depths = [1, 2]
 """
 EXPLORATIONS, SLICES = 2, 2
 """So many, of so many slices each."""
-TABLES = ("trial", "violation", "census", "census_violation", "exploration", "bug", "sighting")
+TABLES = (
+    "trial",
+    "violation",
+    "golden_run",
+    "golden_run_violation",
+    "exploration",
+    "bug",
+    "sighting",
+)
 TASKS = """
 from pathlib import Path
 from distributed.diagnostics.plugin import SchedulerPlugin
@@ -79,8 +87,8 @@ def dask_setup(scheduler):
 
 
 def few(*arguments: str, out: Path) -> list[str]:
-    """A command with few undisturbed runs and one worker process."""
-    return [*arguments, "--undisturbed", "2", "--jobs", "1", "--out", str(out)]
+    """A command with few fault-free runs and one worker process."""
+    return [*arguments, "--fault-free", "2", "--jobs", "1", "--out", str(out)]
 
 
 def run(build: Path, *arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
@@ -233,13 +241,13 @@ def slices(out: Path) -> list[Path]:
     """Those that are kept, of explorations that are not done."""
     kept = sorted((out / "slices").glob("*/*/*-of-*"))
     done = explored(out) if kept else set()
-    return [path for path in kept if census_of(path)["config"] not in done]
+    return [path for path in kept if golden_run_of(path)["config"] not in done]
 
 
-def census_of(path: Path) -> dict[str, Any]:
+def golden_run_of(path: Path) -> dict[str, Any]:
     """What stands behind the hash of a slice that is kept."""
-    census: dict[str, Any] = json.loads(path.read_bytes().split(b"\n", 2)[1])
-    return census
+    golden_run: dict[str, Any] = json.loads(path.read_bytes().split(b"\n", 2)[1])
+    return golden_run
 
 
 def killed_with_slices(owner: subprocess.Popen[str], out: Path) -> list[Path]:

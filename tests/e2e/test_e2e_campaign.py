@@ -16,13 +16,13 @@ from e2e_support import Tornpage
 
 def test_the_clean_engine_raises_no_alarm(tornpage: Tornpage) -> None:
     """Every site is hit, every claimed recovery path is taken, and nothing is broken."""
-    answer = tornpage("run", "smoke", "--trials", "240", "--scripts", "2", "--undisturbed", "8")
+    answer = tornpage("run", "smoke", "--trials", "240", "--scripts", "2", "--fault-free", "8")
     assert answer.code == 0, answer.text
     data = answer.data
     assert data["violations"] == 0
     assert data["exercised"] + data["not_exercised"] == data["trials"] == 240
     assert data["not_exercised"] < 24 and data["vacuous"] == 0
-    assert (data["scripts"], data["undisturbed"]) == (4, 8)
+    assert (data["scripts"], data["fault_free"]) == (4, 8)
     assert data["uncovered_sites"] == data["claims_missed"] == []
     for path in ("dblwr_restored", "index_load_reads", "indexes_dropped"):
         assert data["counters"][path] > 0
@@ -46,7 +46,7 @@ def test_a_fault_in_recovery_replays_from_the_store(tornpage: Tornpage, tmp_path
     behind a failed operation there may be a kill."""
     campaigns = (("smoke", "60", {1}), ("io_error", "40", {1, 2}))
     for number, (campaign, trials, expected) in enumerate(campaigns, start=1):
-        tornpage("run", campaign, "--trials", trials, "--scripts", "1", "--undisturbed", "0")
+        tornpage("run", campaign, "--trials", trials, "--scripts", "1", "--fault-free", "0")
         with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:
             rows = db.execute(
                 "select number, json_array_length(spec, '$.plan.recover[0]') from trial"
@@ -63,7 +63,7 @@ def test_a_fault_in_recovery_replays_from_the_store(tornpage: Tornpage, tmp_path
 def test_the_same_seed_gives_the_same_verdicts(tornpage: Tornpage, tmp_path: Path) -> None:
     """trace_hash does not depend on the number of workers; another seed gives another one."""
     runs = []
-    short = ("--scripts", "1", "--undisturbed", "2", "--set", "params.phases=5")
+    short = ("--scripts", "1", "--fault-free", "2", "--set", "params.phases=5")
     run = ("run", "mix_kill", "--trials", "30", *short)
     for seed, jobs in [("5", "1"), ("5", "2"), ("6", "2")]:
         out = tmp_path / f"{seed}-{jobs}"
@@ -77,7 +77,7 @@ def test_without_doublewrite_torn_pages_are_found_and_replay(
     tornpage: Tornpage, tmp_path: Path
 ) -> None:
     """The control: exit code 1, only I5, and each of the first findings replays from its line."""
-    small = ("run", "smoke", "--scripts", "1", "--undisturbed", "0", "--trials")
+    small = ("run", "smoke", "--scripts", "1", "--fault-free", "0", "--trials")
     answer = tornpage(*small, "60", "--set", "doublewrite=off")
     assert answer.code == 1, answer.text
     assert set(answer.data["by_invariant"]) == {"I5"}
@@ -92,9 +92,9 @@ def test_without_doublewrite_torn_pages_are_found_and_replay(
 
 
 def test_a_killed_harness_loses_no_verdict(tornpage: Tornpage, tmp_path: Path, build: Path) -> None:
-    """SIGKILL in the middle, then --resume: the result equals that of an undisturbed run."""
+    """SIGKILL in the middle, then --resume: the result equals that of a fault-free run."""
     out = tmp_path / "killed"
-    size = ("--trials", "60", "--scripts", "1", "--undisturbed", "3", "--jobs", "1")
+    size = ("--trials", "60", "--scripts", "1", "--fault-free", "3", "--jobs", "1")
     command = [
         sys.executable,
         "-m",
@@ -153,7 +153,7 @@ def test_a_configuration_whose_run_fails_is_a_finding(
         f'exec {build}/engine/engine "$@"\n'
     )
     program.chmod(0o755)
-    few = ("--scripts", "1", "--undisturbed", "2")
+    few = ("--scripts", "1", "--fault-free", "2")
     kills = tornpage("run", "smoke", *few, "--trials", "4", TORNPAGE_BUILD=str(folder))
     losses = tornpage("run", "powerloss", *few, "--states", "20", TORNPAGE_BUILD=str(folder))
     assert kills.data["trials"] == 4 and losses.data["states"] > 0

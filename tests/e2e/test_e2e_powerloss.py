@@ -25,10 +25,10 @@ def test_the_clean_engine_survives_every_state(tornpage: Tornpage) -> None:
 
 def test_churn_is_clean(tornpage: Tornpage) -> None:
     """Trees that grow and shrink, long transactions, names that are used again."""
-    short = ("--scripts", "1", "--undisturbed", "2", "--set", "params.rounds=1")
+    short = ("--scripts", "1", "--fault-free", "2", "--set", "params.rounds=1")
     answer = tornpage("run", "churn", "--states", "150", *short)
     assert answer.code == 0, answer.text
-    assert answer.data["violations"] == 0 and answer.data["undisturbed"] == 2
+    assert answer.data["violations"] == 0 and answer.data["fault_free"] == 2
     assert answer.data["counters"]["tables_dropped"] > 0
 
 
@@ -64,7 +64,7 @@ def test_torn_page_matrix(tornpage: Tornpage) -> None:
 
 def test_states_do_not_depend_on_workers(tornpage: Tornpage, tmp_path: Path) -> None:
     """One worker and two give the same states, the same paths, the same hash."""
-    small = ("--states", "60", "--depth", "2", "--scripts", "1", "--undisturbed", "3")
+    small = ("--states", "60", "--depth", "2", "--scripts", "1", "--fault-free", "3")
     run = ("run", "powerloss", *small, "--jobs")
     one, two = (tornpage(*run, jobs, out=tmp_path / jobs) for jobs in ("1", "2"))
     assert one.data["trace_hash"] == two.data["trace_hash"]
@@ -78,7 +78,7 @@ def test_without_doublewrite_the_published_workloads_find_it(
 ) -> None:
     """Torn pages and nothing else, in a few states of rows and transactions."""
     run = ("run", campaign, "--states", "40", "--scripts", "1", "--depth", "1")
-    answer = tornpage(*run, "--undisturbed", "0", "--set", "doublewrite=off")
+    answer = tornpage(*run, "--fault-free", "0", "--set", "doublewrite=off")
     assert answer.code == 1, answer.text
     assert set(answer.data["by_invariant"]) == {"I5"}
     assert [bug["title"].partition(":")[0] for bug in answer.data["bugs"]] == ["page torn"]

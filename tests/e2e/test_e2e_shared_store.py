@@ -17,7 +17,7 @@ from tornpage.store.store import Store
 
 pytestmark = pytest.mark.extended
 
-SMALL = ["--scripts", "1", "--undisturbed", "0", "--jobs", "1", "--set", "doublewrite=off"]
+SMALL = ["--scripts", "1", "--fault-free", "0", "--jobs", "1", "--set", "doublewrite=off"]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_all_commands_work_on_it(server: PrivateServer, tmp_path: Path) -> None:
         with Store(place_of(place), write=False) as store:
             rows = [(row.spec, row.site, row.mask, row.bugs) for row in store.trials(1)]
             found = [row.result.violations for row in store.trials(1) if row.result]
-            outcomes.append((rows, found, store.censuses(1), store.bugs()[0].fingerprint))
+            outcomes.append((rows, found, store.golden_runs(1), store.bugs()[0].fingerprint))
     assert outcomes[0] == outcomes[1] == outcomes[2]
 
 

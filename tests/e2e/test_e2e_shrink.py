@@ -12,7 +12,7 @@ from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
 from tornpage.plans.campaign import Campaign
 from tornpage.store.store import Store
 
-SMALL = ("--scripts", "1", "--undisturbed", "0", "--set", "params.rows=24")
+SMALL = ("--scripts", "1", "--fault-free", "0", "--set", "params.rows=24")
 RUNS = {
     "kill": ("run", "smoke", "--trials", "40", *SMALL, "--set", "doublewrite=off"),
     "power loss": ("run", "powerloss", "--states", "300", *SMALL, "--set", "doublewrite=off"),
@@ -67,7 +67,7 @@ def test_a_finding_shrinks_and_replays(kind: str, tornpage: Tornpage, tmp_path: 
         assert store.latest_run().campaign != "shrink"
         assert {store.bug(bug).reproducer.name for bug in row.bugs if bug} == {"2.0"}
         settings = Campaign.model_validate(store.run(2).settings)
-        assert (settings.scripts, settings.undisturbed) == (1, 0)
+        assert (settings.scripts, settings.fault_free) == (1, 0)
         assert not (settings.claims or settings.run_claims or settings.cross or settings.vary)
 
     second = tornpage("shrink", trial, "--budget", ENOUGH)

@@ -113,7 +113,7 @@ def test_synchronous_decides_how_often_is_synced(build: Path, tmp_path: Path) ->
 def test_kills_inside_writes_lose_nothing(tornpage: Tornpage) -> None:
     """A kill loses nothing that was written: the last acknowledged commit is there, or the one in flight."""
     run = ("run", "smoke", "--target", "sqlite")
-    answer = tornpage(*run, "--trials", "40", "--scripts", "1", "--undisturbed", "2")
+    answer = tornpage(*run, "--trials", "40", "--scripts", "1", "--fault-free", "2")
     assert answer.code == 0, answer.text
     assert answer.data["violations"] == 0
     assert answer.data["exercised"] > 35

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.live.census import take_census
+from tornpage.live.golden_run import take_golden_run
 from tornpage.live.trial import run_trial
 from tornpage.oracle.exports import Export
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import ask_export, stop_judges
-from tornpage.plans.campaign import load_campaign, undisturbed_spec
+from tornpage.plans.campaign import fault_free_spec, load_campaign
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ChildError
@@ -100,7 +100,7 @@ def exporting_spec() -> tuple[TrialSpec, range]:
     """A script of the campaign mix_kill that exports a table, and the lines between which it does."""
     campaign = load_campaign("mix_kill", ROOT / "workloads")
     for config in campaign.scripted():
-        spec = undisturbed_spec(campaign, "engine", config)
+        spec = fault_free_spec(campaign, "engine", config)
         oracle = Oracle(generate(spec.workload, spec.params, spec.workload_seed), spec.options)
         lines = [oracle.commit_lines[prefix] for prefix in sorted(oracle.exports)]
         if len(lines) > 2:
@@ -111,8 +111,8 @@ def exporting_spec() -> tuple[TrialSpec, range]:
 def test_a_killed_run_is_asked_for_its_export(target: EngineTarget, tmp_path: Path) -> None:
     """A kill while a table is exported: the trial counts that it was judged, and nothing is wrong."""
     spec, lines = exporting_spec()
-    census = take_census(spec, target, tmp_path)
-    write = next(found for found in census.writes if found.line in lines[1:])
+    golden_run = take_golden_run(spec, target, tmp_path)
+    write = next(found for found in golden_run.writes if found.line in lines[1:])
     fault = Fault(FaultKind.WRITE, write.nth, Action.KILL, file=write.file, sectors="none")
     killed = replace(spec, number=1, plan=FaultPlan(run=(fault,)))
     result = run_trial(killed, target, tmp_path, tmp_path / "images")

@@ -33,12 +33,12 @@ def scratch() -> Iterator[Path]:
 @pytest.mark.parametrize(
     "line",
     [
-        ["smoke", "--trials", "24", "--undisturbed", "2", "--set", "doublewrite=off"],
-        ["powerloss", "--states", "200", "--depth", "1", "--undisturbed", "0"],
+        ["smoke", "--trials", "24", "--fault-free", "2", "--set", "doublewrite=off"],
+        ["powerloss", "--states", "200", "--depth", "1", "--fault-free", "0"],
     ],
 )
 def test_contention_changes_no_verdict(line: list[str], scratch: Path, tmp_path: Path) -> None:
-    """The same rows, bugs and censuses; fio and its files are gone afterwards."""
+    """The same rows, bugs and golden runs; fio and its files are gone afterwards."""
     stores = []
     for out, options in (("plain", []), ("beside", ["--contention"])):
         sizes = ("--scripts", "1", "--jobs", "1", "--out", out)
@@ -52,7 +52,7 @@ def test_contention_changes_no_verdict(line: list[str], scratch: Path, tmp_path:
                 config: {key: said[key] for key in ("states", "distinct", "broken") if key in said}
                 for config, said in store.explorations(1).items()
             }
-            stores.append((planned, verdicts, store.censuses(1), explored, done.returncode))
+            stores.append((planned, verdicts, store.golden_runs(1), explored, done.returncode))
     assert stores[0] == stores[1]
     assert not [name for name in (tmp_path / "beside").iterdir() if "neighbour" in name.name]
     assert list(scratch.iterdir()) == []

@@ -67,7 +67,7 @@ def recorded(
 
 @pytest.mark.parametrize("plan", ["", KILL])
 def test_the_stream_is_that_of_an_executed_engine(build: Path, tmp_path: Path, plan: str) -> None:
-    """Undisturbed and killed inside a write: streams, outputs and ends are the same, byte for byte."""
+    """Fault-free and killed inside a write: streams, outputs and ends are the same, byte for byte."""
     server = fork_server(build / "engine" / "engine", preload_path(build))
     assert server is not None
     executed = recorded(build, tmp_path / "executed", None, plan)

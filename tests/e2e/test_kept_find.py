@@ -9,7 +9,7 @@ from e2e_support import Tornpage
 
 from tornpage.targets.command.skeleton import Language, write_skeleton
 
-FEW = ("--jobs", "1", "--undisturbed", "0")
+FEW = ("--jobs", "1", "--fault-free", "0")
 POWER = ("run", "powerloss", "--states", "60", "--depth", "1", *FEW)
 KILLS = ("run", "smoke", "--trials", "8", *FEW)
 EQUAL, DIFFERENT = "1200", "{1200 + os.urandom(1)[0] % 64}"

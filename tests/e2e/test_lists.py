@@ -58,7 +58,7 @@ def test_models_are_those_of_the_fault_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "limits"),
     [
-        ((), ("--trials", "20", "--scripts", "1", "--undisturbed", "1")),
+        ((), ("--trials", "20", "--scripts", "1", "--fault-free", "1")),
         (("--like", "powerloss"), ("--states", "50", "--scripts", "1")),
         (("--target", "sqlite"), ("--target", "sqlite", "--trials", "8", "--scripts", "1")),
     ],

@@ -75,6 +75,6 @@ def test_each_client_is_judged_by_itself(
     assert answer.code == bool(wanted), answer.text
     assert set(answer.data["by_invariant"]) == wanted
     assert answer.data["states"] >= 400
-    answer = tornpage("run", "smoke", *target, "--trials", "12", "--undisturbed", "1")
+    answer = tornpage("run", "smoke", *target, "--trials", "12", "--fault-free", "1")
     assert answer.code == 0, answer.text
     assert answer.data["exercised"] >= 6

@@ -21,7 +21,7 @@ SHORT = ["smoke", "powerloss"]
 
 def test_a_night_of_kills_ends_as_if_nothing_had_been(tmp_path: Path) -> None:
     """Owner, workers, targets, judges and explorers are ended at random moments of the campaigns: exit codes
-    and messages are right, nothing is left, and the stores are those of undisturbed runs."""
+    and messages are right, nothing is left, and the stores are those of fault-free runs."""
     names = SHORT if KILLS <= 12 else list(CAMPAIGNS)
     night = Night(tmp_path, names, SEED)
     night.run(KILLS)

@@ -25,7 +25,7 @@ workload = "smoke"
 crash_model = "kill"
 trials = 24
 seed = 1
-undisturbed = 2
+fault_free = 2
 [[hit]]
 sites = ["data_page", "page0"]
 masks = ["prefix:1"]
@@ -164,7 +164,7 @@ def test_a_night_ends_when_its_time_is_up(tornpage: Tornpage, campaigns: list[st
 def test_a_night_has_the_limits_of_a_run(tornpage: Tornpage, campaigns: list[str]) -> None:
     """Each campaign takes those that it has; the explorer goes no further, and as deep."""
     words = ("--states", "30", "--depth", "2", "--models", "subset", "--trials", "6")
-    answer = tornpage("nightly", *campaigns, "--seed", "1", *words, "--undisturbed", "0")
+    answer = tornpage("nightly", *campaigns, "--seed", "1", *words, "--fault-free", "0")
     kills, losses = answer.data["runs"]
     looked_at = answer.data["looked_at"]
     assert (answer.code, kills["crashes"]) == (0, 6), answer.text
@@ -177,14 +177,14 @@ def test_a_night_has_the_limits_of_a_run(tornpage: Tornpage, campaigns: list[str
 def test_a_time_too_short_for_a_crash_is_told(tornpage: Tornpage, tmp_path: Path) -> None:
     """The runs without a fault end with the time too, keep their verdicts, and are no pass."""
     file = tmp_path / "kills.toml"
-    file.write_text(KILLS.replace("undisturbed = 2", "undisturbed = 3000"), "utf-8")
+    file.write_text(KILLS.replace("fault_free = 2", "fault_free = 3000"), "utf-8")
     answer = tornpage("nightly", str(file), "--seed", "1", "--for", "8s")
     assert (answer.code, answer.data["not_reached"]) == (3, ["kills"]), answer.text
     assert answer.data["seconds"] < 60
     (run,) = answer.data["runs"]
     assert (run["state"], run["verdict"]) == ("stopped", "nothing")
     with Store(tmp_path / "out" / "tornpage.db", write=False) as store:
-        judged = sum(not row.crashed for row in store.censuses(run["run"]))
+        judged = sum(not row.crashed for row in store.golden_runs(run["run"]))
     assert 0 < judged < 3000
 
 

@@ -17,7 +17,7 @@ from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope, explore
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.registry import make_target
-from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.errors import GoldenRunError
 from tornpage.vocabulary.paths import ROOT
 from tornpage.workloads.workload import generate
 
@@ -123,7 +123,7 @@ def test_what_is_told_and_what_is_acknowledged_go_together() -> None:
     same = ObservedOracle({**states, 2: states[1]}, [1, 2, 3])
     assert (same.commit_lines, [same.after(line) for line in range(4)]) == ([0, 1, 3], [0, 1, 1, 2])
     for told, acknowledged in (({}, [1]), (states, []), (states, [2, 2]), (states, [1, 4])):
-        with pytest.raises(CensusError):
+        with pytest.raises(GoldenRunError):
             ObservedOracle(told, acknowledged)
 
 

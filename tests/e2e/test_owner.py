@@ -22,7 +22,7 @@ from tornpage.vocabulary.model import Outcome
 from tornpage.vocabulary.paths import data_folder
 
 ROOT = Path(__file__).resolve().parents[2]
-SMALL = ["run", "smoke", "--scripts", "1", "--undisturbed", "0"]
+SMALL = ["run", "smoke", "--scripts", "1", "--fault-free", "0"]
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def campaign(tmp_path: Path) -> Path:
     """smoke.toml in a folder of its own, long enough to be interrupted."""
     text = (ROOT / "workloads" / "smoke.toml").read_text("utf-8")
     text, found = re.subn(r"(?m)^trials = \d+$", "trials = 120", text)
-    text = re.sub(r"(?m)^undisturbed = \d+$", "undisturbed = 0", text)
+    text = re.sub(r"(?m)^fault_free = \d+$", "fault_free = 0", text)
     text = re.sub(r"(?m)^scripts = \d+$", "scripts = 2", text)
     assert found == 1
     (tmp_path / "smoke.toml").write_text(text, "utf-8")
@@ -231,7 +231,7 @@ def _change(out: Path, trial: str, key: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("model", ["smoke", "powerloss"])
-def test_a_target_that_fails_undisturbed_is_a_verdict(
+def test_a_target_that_fails_fault_free_is_a_verdict(
     tmp_path: Path, build: Path, model: str
 ) -> None:
     """Every script is a violation, nothing is crashed, and the run is at its end. The one bug has a line that
@@ -246,7 +246,7 @@ def test_a_target_that_fails_undisturbed_is_a_verdict(
     engine = programs / "engine" / "engine"
     engine.write_text("#!/bin/sh\necho 'the log is lost' >&2\nexit 70\n", "ascii")
     engine.chmod(0o755)
-    sizes = ["--scripts", "1", "--undisturbed", "2"]
+    sizes = ["--scripts", "1", "--fault-free", "2"]
     sizes += ["--trials", "4"] if model == "smoke" else ["--depth", "1", "--states", "9"]
     env = {**os.environ, "TORNPAGE_BUILD": str(programs)}
     (tmp_path / "mine.toml").write_bytes((data_folder("workloads") / f"{model}.toml").read_bytes())
@@ -259,7 +259,7 @@ def test_a_target_that_fails_undisturbed_is_a_verdict(
     with Store(out / "tornpage.db", write=False) as store:
         (run,) = store.runs()
         assert (run.state, list(store.trials(run.id))) == ("finished", [])
-        rows = store.censuses(run.id)
+        rows = store.golden_runs(run.id)
         assert sum(not row.crashed for row in rows) == 2
         assert all(row.violations for row in rows)
     lines = [line.strip() for line in done.stdout.splitlines() if "tornpage replay 1.s" in line]
@@ -274,7 +274,7 @@ def test_a_target_that_fails_undisturbed_is_a_verdict(
     for words, told in [
         (("show", "1.s0"), "the log is lost"),
         (("shrink", "1.s0"), "nothing to shrink"),
-        (("replay", "1.s999"), "no undisturbed run"),
+        (("replay", "1.s999"), "no fault-free run"),
     ]:
         answer = call(tmp_path, *words, "--out", "o o")
         assert (answer.returncode, told in answer.stdout + answer.stderr) == (

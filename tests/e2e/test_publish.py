@@ -10,7 +10,7 @@ from pathlib import Path
 from e2e_support import Tornpage
 from junitparser import Failure, JUnitXml
 
-SMALL = ("--trials", "60", "--scripts", "1", "--undisturbed", "2")
+SMALL = ("--trials", "60", "--scripts", "1", "--fault-free", "2")
 
 
 def test_a_run_that_fails_says_so_everywhere(tornpage: Tornpage, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_log_has_lines_and_nothing_else(build: Path, tmp_path: Path) -> None:
         check=False,
     )
     phases = [line.split()[1] for line in done.stderr.splitlines()]
-    assert phases == ["census:", "undisturbed:", "trials:"], done.stderr
+    assert phases == ["golden_run:", "fault_free:", "trials:"], done.stderr
     assert "trials: 60 of 60, " in done.stderr
     (paths,) = [line for line in done.stdout.splitlines() if line.startswith("recovery paths:")]
     assert len(paths) > 100 and "trx_rolled_back" in paths

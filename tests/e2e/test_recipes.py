@@ -64,7 +64,7 @@ def night_commands() -> dict[str, str]:
 def small(tmp_path: Path) -> Path:
     """A campaign of few trials that claims nothing."""
     text = (ROOT / "workloads" / "smoke.toml").read_text("utf-8")
-    for key, value in {"trials": "12", "scripts": "1", "undisturbed": "0"}.items():
+    for key, value in {"trials": "12", "scripts": "1", "fault_free": "0"}.items():
         text, found = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
         assert found == 1, key
     text = re.sub(r"(?ms)^(run_)?claims = \[.*?\]$", "", text)
@@ -188,7 +188,7 @@ def test_the_commands_of_the_page_are_real(tmp_path: Path) -> None:
         assert [word for word in arguments if word.startswith("--") and word not in told] == []
     explained = re.findall(r"^\| `(--[a-z-]+)", page, re.M)
     assert set(explained) == {word for word in commands[0] if word.startswith("--")}
-    few = ("--trials", "4", "--scripts", "1", "--undisturbed", "0", "--out", "out/nightly")
+    few = ("--trials", "4", "--scripts", "1", "--fault-free", "0", "--out", "out/nightly")
     assert call(tmp_path, "run", "smoke", *few).returncode in (0, 3)
     for command in commands[1:]:
         done = call(tmp_path, *command)

@@ -31,8 +31,8 @@ def out(tmp_path_factory: pytest.TempPathFactory, build: Path) -> Path:
     folder = tmp_path_factory.mktemp("reports") / "out"
     loss = ("run", "powerloss", *CONTROL, "--scripts", "1", "--states")
     commands = [
-        ("run", "smoke", *CONTROL, "--trials", "40", "--scripts", "1", "--undisturbed", "0"),
-        ("run", "smoke", "--trials", "40", "--scripts", "1", "--undisturbed", "0"),
+        ("run", "smoke", *CONTROL, "--trials", "40", "--scripts", "1", "--fault-free", "0"),
+        ("run", "smoke", "--trials", "40", "--scripts", "1", "--fault-free", "0"),
         (*loss, "60", "--depth", "1"),
         ("run", "powerloss", "--scripts", "1", "--states", "60", "--depth", "2", *NESTED_BUG),
         ("shrink", "3.0", "--budget", "5"),

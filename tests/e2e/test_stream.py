@@ -16,20 +16,20 @@ import pytest
 from tornpage.faults.preload import preload_environment, preload_path
 from tornpage.faults.stream import WHAT_TO_DO, stream_difference, unseen_changes
 from tornpage.faults.trace import Trace
-from tornpage.live.census import take_census
-from tornpage.live.undisturbed import run_undisturbed
-from tornpage.plans.campaign import load_campaign, undisturbed_spec
+from tornpage.live.fault_free import run_fault_free
+from tornpage.live.golden_run import take_golden_run
+from tornpage.plans.campaign import fault_free_spec, load_campaign
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Command
-from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.errors import GoldenRunError
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import data_folder
 
 
 def _spec(target: str = "engine") -> TrialSpec:
     campaign = load_campaign("smoke", data_folder("workloads"), target)
-    return undisturbed_spec(campaign, target, campaign.configs()[0])
+    return fault_free_spec(campaign, target, campaign.configs()[0])
 
 
 def _record(build: Path, folder: Path, *operations: str, killed: bool = False) -> Trace:
@@ -164,8 +164,8 @@ def test_a_shared_mapping_is_told(build: Path, tmp_path: Path) -> None:
 def test_contents_are_all_that_is_left_out(build: Path, tmp_path: Path) -> None:
     """A trace without its contents is the one of the same run that did not ask for them."""
     target, spec = make_target("sqlite", build), _spec("sqlite")
-    whole = run_undisturbed(spec, target, tmp_path / "whole", contents=True).trace
-    bare = run_undisturbed(spec, target, tmp_path / "bare").trace
+    whole = run_fault_free(spec, target, tmp_path / "whole", contents=True).trace
+    bare = run_fault_free(spec, target, tmp_path / "bare").trace
     data = tmp_path / "data"
     data.mkdir()
     command = target.run_command(data, tmp_path / "bare" / "script", spec.options)
@@ -200,13 +200,13 @@ class _Meddled(EngineTarget):
         return env
 
 
-def test_a_census_that_somebody_else_wrote_to_is_refused(build: Path, tmp_path: Path) -> None:
+def test_a_golden_run_that_somebody_else_wrote_to_is_refused(build: Path, tmp_path: Path) -> None:
     """Another process, a mapping, io_uring: whatever the way, the bytes are not in the stream."""
     made = make_target("engine", build)
     assert isinstance(made, EngineTarget)
     target = _Meddled(made.program, made.preload)
-    with pytest.raises(CensusError, match=r"ibdata1 differs in bytes 50\d\d-50\d\d"):
-        take_census(_spec(), target, tmp_path)
+    with pytest.raises(GoldenRunError, match=r"ibdata1 differs in bytes 50\d\d-50\d\d"):
+        take_golden_run(_spec(), target, tmp_path)
     shutil.rmtree(tmp_path / "data", ignore_errors=True)
 
 

@@ -89,7 +89,7 @@ def test_a_missing_fsync_is_found_and_replayed(tmp_path: Path, tornpage: Tornpag
 def test_run_takes_a_target_file(tmp_path: Path, tornpage: Tornpage) -> None:
     """Both campaigns, by the file's path from anywhere."""
     file = make(tmp_path, Language.C)
-    run = ("run", "smoke", "--target", str(file), "--undisturbed", "2")
+    run = ("run", "smoke", "--target", str(file), "--fault-free", "2")
     kills = tornpage(*run, "--trials", "12")
     assert kills.data["control"]["kinds"] > 0
     assert kills.code == 0 and kills.data["exercised"] == 12, kills.text
@@ -172,7 +172,7 @@ def test_a_promise_of_nothing_is_vacuous(tmp_path: Path, tornpage: Tornpage) -> 
     (tmp_path / "short.toml").write_text(SHORT, "utf-8")
     short = str(tmp_path / "short.toml")
     of_file = ("--target", str(file), "--jobs", "1")
-    for words in (("run", "smoke", "--trials", "4", "--undisturbed", "0"), ("run", short)):
+    for words in (("run", "smoke", "--trials", "4", "--fault-free", "0"), ("run", short)):
         answer = tornpage(*words, *of_file)
         assert (answer.code, answer.data["verdict"]) == (3, "nothing exercised"), answer.text
         control = answer.data["looked_at"]["control"]

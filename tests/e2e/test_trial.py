@@ -13,20 +13,20 @@ from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.plan import load_plan, resolve_mask
 from tornpage.faults.process import ChildResult
 from tornpage.faults.trace import Trace
-from tornpage.live.census import census_key, load_baseline, take_census
 from tornpage.live.contents import KnownContents
+from tornpage.live.golden_run import golden_run_key, load_baseline, take_golden_run
 from tornpage.live.trial import run_aimed, run_trial
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Command, RecoveryAnswer
 from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import CensusError, PlanError, TargetError, WorkloadError
+from tornpage.vocabulary.errors import GoldenRunError, PlanError, TargetError, WorkloadError
 from tornpage.vocabulary.model import (
     Action,
-    Census,
     Fault,
     FaultKind,
     FaultPlan,
+    GoldenRun,
     Outcome,
     Site,
     TrialResult,
@@ -70,7 +70,7 @@ def make_spec(number: int = 0, plan: FaultPlan | None = None, **options: str) ->
 
 
 def kill_at(write: WriteEvent, sectors: str, **plan: object) -> FaultPlan:
-    """Kills inside this write of the census."""
+    """Kills inside this write of the golden run."""
     fault = Fault(FaultKind.WRITE, write.nth, Action.KILL, file=write.file, sectors=sectors)
     return replace(FaultPlan(run=(fault,)), **plan)  # type: ignore[arg-type]
 
@@ -85,14 +85,14 @@ def target(build: Path) -> EngineTarget:
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One scratch folder, so that the census is taken once."""
+    """One scratch folder, so that the golden run is taken once."""
     return tmp_path_factory.mktemp("scratch")
 
 
 @pytest.fixture(scope="module")
-def census(target: EngineTarget, scratch: Path) -> Census:
-    """The census of make_spec()."""
-    return take_census(make_spec(), target, scratch)
+def golden_run(target: EngineTarget, scratch: Path) -> GoldenRun:
+    """The golden run of make_spec()."""
+    return take_golden_run(make_spec(), target, scratch)
 
 
 def run(
@@ -107,31 +107,38 @@ def invariants(result: TrialResult) -> list[int]:
     return sorted({violation.invariant for violation in result.violations})
 
 
-def test_census_is_clean_and_finds_every_site(census: Census) -> None:
-    """The undisturbed run breaks nothing, ends as the oracle says, and writes to all sites."""
-    assert census.violations == ()
-    assert set(census.by_site()) == ENGINE_SITES
-    assert all(write.line > 0 for write in census.writes)
-    assert from_json(Census, to_json(census)) == census
+def test_golden_run_is_clean_and_finds_every_site(golden_run: GoldenRun) -> None:
+    """The fault-free run breaks nothing, ends as the oracle says, and writes to all sites."""
+    assert golden_run.violations == ()
+    assert set(golden_run.by_site()) == ENGINE_SITES
+    assert all(write.line > 0 for write in golden_run.writes)
+    assert from_json(GoldenRun, to_json(golden_run)) == golden_run
 
 
-def test_census_is_the_same_twice(census: Census, target: EngineTarget, tmp_path: Path) -> None:
+def test_golden_run_is_the_same_twice(
+    golden_run: GoldenRun, target: EngineTarget, tmp_path: Path
+) -> None:
     """The same seed gives the same writes and the same trace hash; another seed does not."""
-    again = take_census(make_spec(), target, tmp_path)
-    assert again == census
-    other = take_census(replace(make_spec(), workload_seed=4), target, tmp_path)
-    assert other.trace_hash != census.trace_hash
-    assert other.key != census.key
+    again = take_golden_run(make_spec(), target, tmp_path)
+    assert again == golden_run
+    other = take_golden_run(replace(make_spec(), workload_seed=4), target, tmp_path)
+    assert other.trace_hash != golden_run.trace_hash
+    assert other.key != golden_run.key
 
 
 @pytest.mark.parametrize("site", sorted(ENGINE_SITES))
 @pytest.mark.parametrize("sectors", ["none", "prefix:1", "suffix:1", "all"])
 def test_a_kill_at_each_site_is_survived(
-    site: Site, sectors: str, census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+    site: Site,
+    sectors: str,
+    golden_run: GoldenRun,
+    target: EngineTarget,
+    scratch: Path,
+    tmp_path: Path,
 ) -> None:
     """The fault hits exactly the write that was chosen, and the engine recovers from it. A mask that tears
     nothing of a write of one sector is recovered from too, and counts for nothing."""
-    writes = census.by_site()[site]
+    writes = golden_run.by_site()[site]
     write = writes[len(writes) // 2]
     result = run(kill_at(write, sectors), target, scratch, tmp_path)
     whole = write.length == 512 and sectors in ("prefix:1", "suffix:1")
@@ -145,10 +152,10 @@ def test_a_kill_at_each_site_is_survived(
 
 
 def test_the_same_trial_gives_the_same_verdict(
-    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+    golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """Trace hash, digest and counters are a function of the spec."""
-    plan = kill_at(census.by_site()[Site.INDEX_LOAD_PAGE][3], "prefix:3", stale_log=True)
+    plan = kill_at(golden_run.by_site()[Site.INDEX_LOAD_PAGE][3], "prefix:3", stale_log=True)
     first, second = (run(plan, target, scratch, tmp_path / name) for name in "ab")
     assert first.trace_hash == second.trace_hash
     assert (first.digest, first.counters) == (second.digest, second.counters)
@@ -158,9 +165,9 @@ def test_a_torn_page_without_doublewrite_breaks_i5(
     target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """The control. Image, plan, script and traces are kept; the torn sectors are in the result."""
-    census = take_census(make_spec(doublewrite="off"), target, scratch)
+    golden_run = take_golden_run(make_spec(doublewrite="off"), target, scratch)
     found = None
-    for write in census.by_site()[Site.DATA_PAGE]:
+    for write in golden_run.by_site()[Site.DATA_PAGE]:
         if write.line < 20:
             continue
         plan = kill_at(write, "10000000")
@@ -180,13 +187,14 @@ def test_a_torn_page_without_doublewrite_breaks_i5(
     assert {"script", "run.trace", "recover.trace"} <= {p.name for p in found.image.iterdir()}
 
 
-def test_a_killed_run_has_the_contents_of_the_census(
+def test_a_killed_run_has_the_contents_of_the_golden_run(
     target: EngineTarget, scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run that equals the census up to its kill is recorded without contents: hash and kept trace are those
-    of one that is recorded with them. One that differs once is a violation even if it does so never again."""
-    census = take_census(make_spec(doublewrite="off"), target, scratch)
-    plans = (kill_at(w, "10000000") for w in census.by_site()[Site.DATA_PAGE] if w.line >= 20)
+    """A run that equals the golden run up to its kill is recorded without contents: hash and kept trace are
+    those of one that is recorded with them. One that differs once is a violation even if it does so never
+    again."""
+    golden_run = take_golden_run(make_spec(doublewrite="off"), target, scratch)
+    plans = (kill_at(w, "10000000") for w in golden_run.by_site()[Site.DATA_PAGE] if w.line >= 20)
     for plan in plans:
         bare = run(plan, target, scratch, tmp_path / "bare", doublewrite="off")
         if bare.image is not None:
@@ -203,10 +211,10 @@ def test_a_killed_run_has_the_contents_of_the_census(
 
 
 def test_recovery_may_be_killed_again_and_again(
-    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+    golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """Nested crashes: two recoveries die in the middle of a write, the third one must do."""
-    write = census.by_site()[Site.DATA_PAGE][-5]
+    write = golden_run.by_site()[Site.DATA_PAGE][-5]
     nested = Fault(FaultKind.WRITE, 4, Action.KILL, file="*.ibd", sectors="prefix:2")
     log = Fault(FaultKind.MARK, 1, Action.KILL, text="point name=recv.applied")
     plan = kill_at(write, "prefix:4", recover=((nested,), (log,)))
@@ -216,11 +224,11 @@ def test_recovery_may_be_killed_again_and_again(
 
 
 def test_a_nested_fault_that_misses_makes_the_trial_vacuous(
-    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+    golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """Recovery was to be crashed and was not: that is no pass."""
     late = Fault(FaultKind.WRITE, 10**6, Action.KILL)
-    plan = kill_at(census.writes[-1], "none", recover=((late,),))
+    plan = kill_at(golden_run.writes[-1], "none", recover=((late,),))
     result = run(plan, target, scratch, tmp_path)
     assert result.outcome is Outcome.VACUOUS
     assert "before its fault" in result.reason
@@ -294,7 +302,7 @@ def test_a_target_that_goes_on_can_be_killed_later(
 def aimed(
     aim: RecoveryAim, write: WriteEvent, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> tuple[TrialSpec, TrialResult]:
-    """A kill after this write of the census, and a fault in the recovery."""
+    """A kill after this write of the golden run, and a fault in the recovery."""
     spec = make_spec(5, kill_at(write, "all"))
     return run_aimed(spec, aim, target, scratch, tmp_path / "images")
 
@@ -310,10 +318,16 @@ def aimed(
 )
 @pytest.mark.parametrize("site", [Site.DATA_PAGE, Site.UNDO_PAGE, Site.DOUBLEWRITE, Site.REDO])
 def test_a_fault_in_recovery_is_drawn_from_its_writes(
-    site: Site, mask: str, counter: str, census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
-) -> None:  # fmt: skip
+    site: Site,
+    mask: str,
+    counter: str,
+    golden_run: GoldenRun,
+    target: EngineTarget,
+    scratch: Path,
+    tmp_path: Path,
+) -> None:
     """It hits; the next recovery succeeds; and the plan that comes back gives the same verdict."""
-    write = census.by_site()[Site.REDO][-3]
+    write = golden_run.by_site()[Site.REDO][-3]
     aim = RecoveryAim(site, mask, 7)
     spec, result = aimed(aim, write, target, scratch, tmp_path)
     assert result.outcome is Outcome.CLEAN, result
@@ -330,11 +344,11 @@ def test_a_fault_in_recovery_is_drawn_from_its_writes(
 
 
 def test_a_recovery_without_such_a_write_is_not_exercised(
-    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+    golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """No recovery loads an index. Nothing else is hit instead."""
     aim = RecoveryAim(Site.INDEX_LOAD_PAGE, "write:EIO", 7)
-    spec, result = aimed(aim, census.writes[-1], target, scratch, tmp_path)
+    spec, result = aimed(aim, golden_run.writes[-1], target, scratch, tmp_path)
     assert result.outcome is Outcome.NOT_EXERCISED
     assert "no write" in result.reason
     again = run_trial(from_json(TrialSpec, to_json(spec)), target, scratch, tmp_path / "images")
@@ -351,9 +365,13 @@ def test_a_recovery_without_such_a_write_is_not_exercised(
     ],
 )
 def test_a_recovery_whose_write_failed_must_stop_and_say_so(
-    answer: RecoveryAnswer, number: int | None, census: Census, target: EngineTarget,
-    scratch: Path, tmp_path: Path,
-) -> None:  # fmt: skip
+    answer: RecoveryAnswer,
+    number: int | None,
+    golden_run: GoldenRun,
+    target: EngineTarget,
+    scratch: Path,
+    tmp_path: Path,
+) -> None:
     """Success breaks I23, an end without a clear message I30."""
 
     class Disturbed(EngineTarget):
@@ -365,13 +383,13 @@ def test_a_recovery_whose_write_failed_must_stop_and_say_so(
 
     disturbed = Disturbed(target.program, target.preload, target.explorer)
     aim = RecoveryAim(Site.REDO, "write:EIO", 7)
-    _, result = aimed(aim, census.writes[-1], disturbed, scratch, tmp_path)
+    _, result = aimed(aim, golden_run.writes[-1], disturbed, scratch, tmp_path)
     assert disturbed.calls == 4
     assert invariants(result) == ([number] if number else [])
 
 
 def test_a_disturbed_recovery_may_not_change_what_the_next_one_comes_to(
-    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+    golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """I17: the state is that of the recovery that nothing disturbed."""
 
@@ -385,18 +403,18 @@ def test_a_disturbed_recovery_may_not_change_what_the_next_one_comes_to(
 
     drifting = Drifting(target.program, target.preload, target.explorer)
     aim = RecoveryAim(Site.REDO, "none", 7)
-    _, result = aimed(aim, census.writes[-1], drifting, scratch, tmp_path)
+    _, result = aimed(aim, golden_run.writes[-1], drifting, scratch, tmp_path)
     assert invariants(result) == [17]
 
 
 def test_a_crash_that_no_recovery_survives_is_the_verdict(
-    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+    golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """The recovery that was to be disturbed fails by itself: the plan is the kill alone, and is judged."""
     broken = _replaced(target)
     broken.recover_instead = ("/bin/sh", "-c", "kill -SEGV $$")
     aim = RecoveryAim(Site.REDO, "none", 7)
-    spec, result = aimed(aim, census.writes[-1], broken, scratch, tmp_path)
+    spec, result = aimed(aim, golden_run.writes[-1], broken, scratch, tmp_path)
     assert (invariants(result), spec.plan.recover) == ([30], ())
     assert result.outcome is Outcome.VIOLATION
 
@@ -442,37 +460,42 @@ def _replaced(target: EngineTarget) -> _Replaced:
     ],
 )
 def test_a_recovery_that_crashes_or_hangs_is_a_verdict(
-    script: str, numbers: list[int], word: str, census: Census, target: EngineTarget,
-    scratch: Path, tmp_path: Path,
-) -> None:  # fmt: skip
+    script: str,
+    numbers: list[int],
+    word: str,
+    golden_run: GoldenRun,
+    target: EngineTarget,
+    scratch: Path,
+    tmp_path: Path,
+) -> None:
     """A signal, a sanitizer's exit, silence, a hang: I30 with the cause, never an exception."""
     broken = _replaced(target)
     broken.deadline_s = 1.5
     broken.recover_instead = ("/bin/sh", "-c", script)
-    result = run(kill_at(census.writes[-1], "none"), broken, scratch, tmp_path)
+    result = run(kill_at(golden_run.writes[-1], "none"), broken, scratch, tmp_path)
     assert result.outcome is Outcome.VIOLATION
     assert invariants(result) == numbers
     assert word in result.violations[-1].what
 
 
 def test_a_refusal_blames_the_invariant_that_names_its_cause(
-    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+    golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """I5 after a torn page, I30 after anything else."""
     broken = _replaced(target)
     answer = '{"ok":false,"error":"DB_UNRECOVERABLE","message":"no"}'
     broken.recover_instead = ("/bin/sh", "-c", f"echo '{answer}'; exit 3")
-    sites = census.by_site()
+    sites = golden_run.by_site()
     for site, number in ((Site.UNDO_PAGE, 5), (Site.REDO, 30)):
         result = run(kill_at(sites[site][-1], "prefix:1"), broken, scratch, tmp_path)
         assert invariants(result) == [number]
 
 
 def test_lost_and_invented_commits_are_seen(
-    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+    golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """A target that recovers something else than what was acknowledged breaks I1 or I3."""
-    write = census.by_site()[Site.DATA_PAGE][20]
+    write = golden_run.by_site()[Site.DATA_PAGE][20]
     baseline = load_baseline(make_spec(), target, scratch)
     finished, _ = baseline.journal.at(write.seq)
     right = baseline.oracle.after(finished)
@@ -492,7 +515,7 @@ def test_lost_and_invented_commits_are_seen(
 
 
 def test_a_second_recovery_that_changes_the_state_breaks_i17(
-    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+    golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """Recovering twice must give the same logical state."""
 
@@ -505,41 +528,41 @@ def test_a_second_recovery_that_changes_the_state_breaks_i17(
             return answer if self.calls == 1 else replace(answer, state={})
 
     drifting = Drifting(target.program, target.preload, target.explorer)
-    result = run(kill_at(census.writes[-1], "all"), drifting, scratch, tmp_path)
+    result = run(kill_at(golden_run.writes[-1], "all"), drifting, scratch, tmp_path)
     assert invariants(result) == [17]
 
 
-def test_a_run_that_is_not_the_census_run_is_a_finding(
-    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+def test_a_run_that_is_not_the_golden_run_run_is_a_finding(
+    golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """Another sequence of events before the fault: reported under 0, and judged in full."""
     other = _replaced(target)
     options = [f"--set={key}={value}" for key, value in OPTIONS.items() if key != "dblwr_pages"]
     pairs = [part for option in options for part in ("--set", option.removeprefix("--set="))]
     other.run_instead = (str(target.program), "run", "--json", *pairs, "--set", "dblwr_pages=8")
-    write = census.by_site()[Site.REDO][-3]
+    write = golden_run.by_site()[Site.REDO][-3]
     result = run(kill_at(write, "none"), other, scratch, tmp_path)
     assert result.outcome is Outcome.VIOLATION
     assert invariants(result) == [0]
 
 
-def test_a_census_that_fails_is_a_harness_error(target: EngineTarget, tmp_path: Path) -> None:
-    """No census, no verdicts: the cause is told."""
+def test_a_golden_run_that_fails_is_a_harness_error(target: EngineTarget, tmp_path: Path) -> None:
+    """No golden run, no verdicts: the cause is told."""
     broken = _replaced(target)
     broken.run_instead = ("/bin/sh", "-c", "echo broken >&2; exit 4")
-    with pytest.raises(CensusError, match="broken"):
-        take_census(make_spec(), broken, tmp_path)
-    with pytest.raises(CensusError, match="page_size"):
-        take_census(make_spec(page_size="5k"), target, tmp_path)
+    with pytest.raises(GoldenRunError, match="broken"):
+        take_golden_run(make_spec(), broken, tmp_path)
+    with pytest.raises(GoldenRunError, match="page_size"):
+        take_golden_run(make_spec(page_size="5k"), target, tmp_path)
     with pytest.raises(WorkloadError, match="unknown workload"):
-        take_census(replace(make_spec(), workload="nope"), target, tmp_path)
+        take_golden_run(replace(make_spec(), workload="nope"), target, tmp_path)
     blind = _replaced(target)
     blind.capabilities = frozenset()  # type: ignore[misc]
     with pytest.raises(TargetError, match="lacks"):
-        take_census(make_spec(), blind, tmp_path)
+        take_golden_run(make_spec(), blind, tmp_path)
 
 
-def test_a_census_sees_errors_that_the_model_does_not_predict(
+def test_a_golden_run_sees_errors_that_the_model_does_not_predict(
     target: EngineTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A statement that fails or succeeds against the model's prediction is a violation (I3)."""
@@ -550,30 +573,30 @@ def test_a_census_sees_errors_that_the_model_does_not_predict(
             parse(self, child), failed={1: "DB_ERROR"}
         ),
     )
-    census = take_census(make_spec(), target, tmp_path)
+    golden_run = take_golden_run(make_spec(), target, tmp_path)
     assert any(
-        v.invariant == 3 and "line 1 ended with DB_ERROR" in v.what for v in census.violations
+        v.invariant == 3 and "line 1 ended with DB_ERROR" in v.what for v in golden_run.violations
     )
 
 
 def test_keys_tell_configurations_apart() -> None:
     """Everything that changes the run changes the key; plan, seed and number of the trial do not."""
     spec = make_spec()
-    assert census_key(replace(spec, seed=99, number=7, plan=FaultPlan(name="x"))) == census_key(
-        spec
-    )
+    assert golden_run_key(
+        replace(spec, seed=99, number=7, plan=FaultPlan(name="x"))
+    ) == golden_run_key(spec)
     others = [
         replace(spec, workload_seed=9),
         replace(spec, params={"rows": 41, "changes": 8}),
         make_spec(log_optimize_ddl="off"),
     ]
-    assert len({census_key(other) for other in [spec, *others]}) == 4
+    assert len({golden_run_key(other) for other in [spec, *others]}) == 4
 
 
-def test_deadline_of_the_census_holds(target: EngineTarget, tmp_path: Path) -> None:
-    """A target that hangs in the undisturbed run ends the census with a clear error."""
+def test_deadline_of_the_golden_run_holds(target: EngineTarget, tmp_path: Path) -> None:
+    """A target that hangs in the fault-free run ends the golden run with a clear error."""
     hanging = _replaced(target)
     hanging.deadline_s = 0.5
     hanging.run_instead = (sys.executable, "-c", "import signal; signal.pause()")
-    with pytest.raises(CensusError, match="hung"):
-        take_census(make_spec(), hanging, tmp_path)
+    with pytest.raises(GoldenRunError, match="hung"):
+        take_golden_run(make_spec(), hanging, tmp_path)

@@ -156,7 +156,7 @@ def test_a_report_is_written_through_no_link(tmp_path: Path) -> None:
     precious.write_text("mine")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "report-1.html").symlink_to(precious)
-    few = ("--trials", "1", "--scripts", "1", "--undisturbed", "0", "--jobs", "1")
+    few = ("--trials", "1", "--scripts", "1", "--fault-free", "0", "--jobs", "1")
     done = called(tmp_path, "run", "smoke", *few)
     assert done.returncode in (0, 3), done.stderr
     assert precious.read_text() == "mine"

@@ -141,7 +141,7 @@ def test_the_environment_has_only_the_wheel(installed: Path, tmp_path: Path) -> 
 
 def test_campaign_replay_and_report(installed: Path, tmp_path: Path) -> None:
     """The control finds torn pages, a finding comes again, and the report is there; so is power loss."""
-    few = ("--scripts", "1", "--undisturbed", "0", "--jobs", "1")
+    few = ("--scripts", "1", "--fault-free", "0", "--jobs", "1")
     run = call(
         installed,
         tmp_path,
@@ -162,7 +162,7 @@ def test_campaign_replay_and_report(installed: Path, tmp_path: Path) -> None:
     assert call(installed, tmp_path, "report").returncode == 1
     assert (tmp_path / "out" / "index.html").is_file()
     for target in ("engine", "sqlite"):
-        few_states = ("--scripts", "1", "--undisturbed", "0", "--states", "60", "--jobs", "1")
+        few_states = ("--scripts", "1", "--fault-free", "0", "--states", "60", "--jobs", "1")
         done = call(installed, tmp_path, "run", "powerloss", "--target", target, *few_states)
         assert done.returncode in (0, 3), done.stdout + done.stderr
 

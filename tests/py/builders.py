@@ -9,13 +9,13 @@ from typing import Any
 from tornpage.oracle.root import roots_of
 from tornpage.reports.summary import Claims, Summary, summarise
 from tornpage.store.bugs import Bug, BugStatus, Novelty, Reproducer, Sighting
-from tornpage.store.rows import CensusRow, Run, TrialRow
+from tornpage.store.rows import GoldenRunRow, Run, TrialRow
 from tornpage.vocabulary.model import (
     Action,
-    Census,
     Fault,
     FaultKind,
     FaultPlan,
+    GoldenRun,
     Outcome,
     Site,
     TornWrite,
@@ -66,9 +66,9 @@ def make_write(nth: int, site: Site, file: str = "t1.ibd", length: int = 4096) -
     return WriteEvent(nth, nth, file, nth * 4096, length, site, 1)
 
 
-def make_census(*writes: WriteEvent) -> Census:
-    """A census of these writes."""
-    return Census("key", tuple(writes), "hash", 10, 5)
+def make_golden_run(*writes: WriteEvent) -> GoldenRun:
+    """A golden run of these writes."""
+    return GoldenRun("key", tuple(writes), "hash", 10, 5)
 
 
 def make_bug(
@@ -95,7 +95,7 @@ def make_bug(
 
 def make_summary(
     run: Run,
-    censuses: Sequence[CensusRow] = (),
+    golden_runs: Sequence[GoldenRunRow] = (),
     rows: Sequence[TrialRow] = (),
     claims: Claims | None = None,
     explored: Mapping[str, Mapping[str, Any]] | None = None,
@@ -111,7 +111,7 @@ def make_summary(
 
     return summarise(
         run,
-        {n: replace(row, bugs=assign(row.violations)) for n, row in enumerate(censuses)},
+        {n: replace(row, bugs=assign(row.violations)) for n, row in enumerate(golden_runs)},
         [_with_bugs(row, assign) for row in rows],
         {name: dict(part) for name, part in (explored or {}).items()},
         claims or Claims(),

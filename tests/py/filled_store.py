@@ -10,7 +10,7 @@ from builders import make_result, make_spec
 from tornpage.store.bugs import BugStatus
 from tornpage.store.memory import Answer, Replayed
 from tornpage.store.origin import Origin
-from tornpage.store.rows import CensusRow
+from tornpage.store.rows import GoldenRunRow
 from tornpage.store.store import Store
 from tornpage.vocabulary.model import FaultPlan, Outcome, Source, Violation
 from tornpage.vocabulary.paths import ROOT
@@ -35,7 +35,9 @@ def fill(store: Store) -> None:
     """A run of kills with findings, a night with a power-loss run, a bug that was fixed and came back,
     and one that is found again."""
     kills = store.begin_run("smoke", "engine", 1, 3, {"name": "smoke"}, ORIGIN).id
-    store.put_census(kills, CensusRow("a seed=1", True, "h", 9, 5, (RULE,), {"btr_splits": 2}))
+    store.put_golden_run(
+        kills, GoldenRunRow("a seed=1", True, "h", 9, 5, (RULE,), {"btr_splits": 2})
+    )
     results = [
         make_result(0),
         replace(make_result(1, broken=5), alike=1, seconds={"total": 0.5}),
@@ -49,7 +51,9 @@ def fill(store: Store) -> None:
     night = store.begin_night({"seed": 9}, ORIGIN).id
     origin = replace(ORIGIN, started="2026-11-22T19:00:00+00:00")
     losses = store.begin_run("powerloss", "engine", 7, 0, {}, origin, night).id
-    store.put_census(losses, CensusRow("a seed=1", True, "h", 9, 5, (RULE,), {"btr_splits": 2}))
+    store.put_golden_run(
+        losses, GoldenRunRow("a seed=1", True, "h", 9, 5, (RULE,), {"btr_splits": 2})
+    )
     spec = replace(make_spec(0), plan=FaultPlan(loss="17.one-torn.3"))
     store.start_trial(losses, spec, "page0", "17.one-torn.3")
     store.finish_trial(losses, replace(make_result(0, broken=5), alike=40))

@@ -25,8 +25,8 @@ __all__ = ["campaigns_of", "check_target", "examine", "torture"]
 
 
 def check_target(target: Target, options: Mapping[str, str] | None = None) -> Admission:
-    """The admission test alone, under these options of the target. Raises CensusError, and ConfigError if it
-    has no such option."""
+    """The admission test alone, under these options of the target. Raises GoldenRunError, and ConfigError if
+    it has no such option."""
     with scratch_folder(target.on_shm) as scratch:
         return admit(target, scratch, options)
 
@@ -42,7 +42,7 @@ def campaigns_of(
 
 
 def examine(opened: Opened, context: RunContext) -> tuple[Admission, Examined]:
-    """Admission test and control. Raises CensusError; nothing stays."""
+    """Admission test and control. Raises GoldenRunError; nothing stays."""
     with scratch_folder(opened.target.on_shm) as scratch:
         context.progress.phase("admission", 1)
         admission = admit(opened.target, scratch, opened.campaign.configs()[0].options)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.live.crash import RunVerdict
+from tornpage.live.fault_free import judge_run
 from tornpage.live.kept import RECORDINGS, KeptCrash, load_crash, load_recording
 from tornpage.live.recording import Recording
 from tornpage.live.recovered import Recovered, Recovery
-from tornpage.live.undisturbed import judge_run
 from tornpage.live.verdict import judge_trial
 from tornpage.powerloss.explorer import replay_state
 from tornpage.targets.target import Target

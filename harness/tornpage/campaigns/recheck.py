@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from tornpage.campaigns.fault_free import fault_free_row, golden_runs_by_script
 from tornpage.campaigns.replay import replay_trial
 from tornpage.campaigns.runner import load_summary
-from tornpage.campaigns.undisturbed import censuses_by_script, undisturbed_row
 from tornpage.faults.scratch import scratch_folder
 from tornpage.plans.campaign import Campaign, Hit
 from tornpage.plans.origin import command_line
@@ -146,9 +146,9 @@ def _found_here(spec: TrialSpec, target: Target, name: str) -> TrialSpec:
 def _row_of(store: Store, reproducer: Reproducer) -> TrialRow:
     if reproducer.trial is not None:
         return store.trial(reproducer.run, reproducer.trial)
-    for number, census in censuses_by_script(store, store.run(reproducer.run)).items():
-        if census.config == reproducer.config:
-            return undisturbed_row(store, reproducer.run, number)
+    for number, golden_run in golden_runs_by_script(store, store.run(reproducer.run)).items():
+        if golden_run.config == reproducer.config:
+            return fault_free_row(store, reproducer.run, number)
     raise ConfigError(f"run {reproducer.run} has no script {reproducer.config}")
 
 

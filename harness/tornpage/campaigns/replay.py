@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tornpage.campaigns.fault_free import play_script
 from tornpage.campaigns.kept_verdict import KeptAnswer, ask_kept
-from tornpage.campaigns.undisturbed import play_script
 from tornpage.evidence.evidence import keep_evidence
 from tornpage.faults.scratch import scratch_folder
 from tornpage.live.recording import Recording, recorded_run
@@ -53,7 +53,7 @@ class Replay:
 
 
 def replay_trial(row: TrialRow, paths: Paths, images: Path) -> Replay:
-    """Asks what was kept of a trial, and runs it again, with a census of its own. Its image is kept below
+    """Asks what was kept of a trial, and runs it again, with a golden run of its own. Its image is kept below
     `images`."""
     target = make_target(row.spec.target, paths.build)
     finding = row.result if row.result is not None and row.result.violations else None

@@ -1,9 +1,9 @@
-"""Runs a campaign: a census per script that is to be crashed, undisturbed runs of many more, then trials on
-worker processes, verdicts into the store.
+"""Runs a campaign: a golden run per script that is to be crashed, fault-free runs of many more, then trials
+on worker processes, verdicts into the store.
 
 The owner process draws trials, writes each one's row before handing it to a worker, and stores its verdict
-when it has come back and those before it are stored. Workers share nothing but the censuses on disk; their
-number and the order in which they finish change nothing in the store. At most WINDOW trials, or undisturbed
+when it has come back and those before it are stored. Workers share nothing but the golden runs on disk; their
+number and the order in which they finish change nothing in the store. At most WINDOW trials, or fault-free
 runs, per worker are under way. A fault that is drawn only when its crashed image is there comes back with the
 verdict, and goes into the row before it.
 """
@@ -19,19 +19,19 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tornpage.campaigns.undisturbed import censuses_by_script
+from tornpage.campaigns.fault_free import golden_runs_by_script
 from tornpage.evidence.evidence import keep_evidence
 from tornpage.evidence.images import KeptImages
 from tornpage.faults.scratch import scratch_folder
-from tornpage.live.undisturbed import failed_run
-from tornpage.plans.campaign import Campaign, undisturbed_spec
+from tornpage.live.fault_free import failed_run
+from tornpage.plans.campaign import Campaign, fault_free_spec
 from tornpage.plans.drawing import Draw, cells_of, draw_trial
 from tornpage.plans.origin import command_line, difference
 from tornpage.powerloss.control import examine_runs, work_key, works_of
 from tornpage.powerloss.runner import canary_places, check_parts, give_up, loss_parts, run_losses
 from tornpage.reports.summary import Claims, Finding, Summary, summarise
 from tornpage.store.origin import Examined, Origin
-from tornpage.store.rows import CensusRow, Run
+from tornpage.store.rows import GoldenRunRow, Run
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Capability, Target
@@ -42,7 +42,7 @@ from tornpage.vocabulary.errors import (
     MachineError,
     TornpageError,
 )
-from tornpage.vocabulary.model import Census, Outcome, TornWrite, TrialResult, TrialSpec
+from tornpage.vocabulary.model import GoldenRun, Outcome, TornWrite, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import require_floor, require_room
 from tornpage.workers.canaries import play_canaries, require_hearing
 from tornpage.workers.context import Executor, Pending, Progress, RunContext
@@ -53,8 +53,8 @@ from tornpage.workers.pool import (
     failed_trial,
     machine_errors,
     play,
-    play_census,
-    play_undisturbed,
+    play_fault_free,
+    play_golden_run,
 )
 
 __all__ = [
@@ -68,11 +68,11 @@ __all__ = [
 Begin = Callable[[Origin], Run]
 """Makes or finds the row of a run, once it is known that it can be run."""
 WINDOW = 4
-"""Trials or undisturbed runs handed to the pool ahead of time, per worker."""
+"""Trials or fault-free runs handed to the pool ahead of time, per worker."""
 
 
 def run_campaign(store: Store, campaign: Campaign, target: str, context: RunContext) -> Summary:
-    """Runs a campaign from its first trial. Its row is written when its undisturbed runs have shown that it
+    """Runs a campaign from its first trial. Its row is written when its fault-free runs have shown that it
     can be run."""
 
     def begin(origin: Origin) -> Run:
@@ -130,7 +130,7 @@ def load_summary(store: Store, run: Run) -> Summary:
     sites = [place for hit in campaign.hit for place in hit.places()]
     return summarise(
         store.run(run.id),
-        censuses_by_script(store, run),
+        golden_runs_by_script(store, run),
         store.trials(run.id),
         store.explorations(run.id),
         Claims(campaign.claims, campaign.run_claims, sites),
@@ -174,7 +174,7 @@ def _run(
 def _examine(
     store: Store, campaign: Campaign, target: str, context: RunContext, scratch: Path
 ) -> Examined | None:
-    """Audit and control of a target file, once in a night. CensusError if one of its runs changes what its
+    """Audit and control of a target file, once in a night. GoldenRunError if one of its runs changes what its
     recording does not show."""
     made = make_target(target, context.paths.build)
     if Capability.OBSERVED not in made.capabilities:
@@ -192,7 +192,7 @@ def _examine(
 
 def _job(campaign: Campaign, target: str, context: RunContext, scratch: Path) -> Job:
     """What all workers are told; each gets a trial of its own in it."""
-    spec = undisturbed_spec(campaign, target, campaign.configs()[0])
+    spec = fault_free_spec(campaign, target, campaign.configs()[0])
     return Job(spec, context.paths, scratch, context.out)
 
 
@@ -206,16 +206,16 @@ def _kill(
 ) -> Run:
     with executor_of(context) as executor:
         job = _job(campaign, target, context, scratch)
-        rows, censuses = _take_censuses(campaign, target, job, executor, context.progress)
-        _try_judge(campaign, target, job, executor, censuses)
-        cells = cells_of(campaign, censuses) if censuses else []
+        rows, golden_runs = _take_golden_runs(campaign, target, job, executor, context.progress)
+        _try_judge(campaign, target, job, executor, golden_runs)
+        cells = cells_of(campaign, golden_runs) if golden_runs else []
         run = begin(context.origin)
         with _ended(store, run, context.out):
             for row in rows:
-                store.put_census(run.id, row)
-            _run_undisturbed(store, run, campaign, job, executor, context)
+                store.put_golden_run(run.id, row)
+            _run_fault_free(store, run, campaign, job, executor, context)
             done = store.finished_numbers(run.id)
-            # No cell: the target fails every script undisturbed, and there is nothing to disturb.
+            # No cell: the target fails every script fault-free, and there is nothing to disturb.
             numbers = [number for number in range(run.trials) if cells and number not in done]
             draws = (draw_trial(campaign, run.target, cells, number) for number in numbers)
             context.progress.phase("trials", len(numbers))
@@ -237,13 +237,13 @@ def _lose(
     run = begin(context.origin)
     with _ended(store, run, context.out), executor_of(context) as executor:
         job = _job(campaign, target, context, scratch)
-        _run_undisturbed(store, run, campaign, job, executor, context)
+        _run_fault_free(store, run, campaign, job, executor, context)
         context.progress.phase("runs explored", len(parts))
         explored = run_losses(store, run, campaign, context, executor, scratch)
     return store.finish_run(run.id, explorations=explored)
 
 
-def _run_undisturbed(
+def _run_fault_free(
     store: Store,
     run: Run,
     campaign: Campaign,
@@ -253,23 +253,23 @@ def _run_undisturbed(
 ) -> None:
     """Runs and judges the scripts that nothing happens to, but for those that the store has, until the time
     is up."""
-    done = {row.config for row in store.censuses(run.id)}
-    scripts = [script for script in campaign.only_undisturbed() if script.label not in done]
-    context.progress.phase("undisturbed", len(scripts))
-    pending: deque[Pending[CensusRow]] = deque()
+    done = {row.config for row in store.golden_runs(run.id)}
+    scripts = [script for script in campaign.only_fault_free() if script.label not in done]
+    context.progress.phase("fault-free runs", len(scripts))
+    pending: deque[Pending[GoldenRunRow]] = deque()
 
     def collect(left: int) -> None:
         while len(pending) > left:
             row = pending.popleft().result()
-            store.put_census(run.id, row)
+            store.put_golden_run(run.id, row)
             context.progress.advance(bool(row.violations))
 
     for script in scripts:
         if context.is_late():
             break
         collect(executor.size * WINDOW - 1)
-        spec = undisturbed_spec(campaign, run.target, script)
-        pending.append(executor.submit(play_undisturbed, replace(job, spec=spec)))
+        spec = fault_free_spec(campaign, run.target, script)
+        pending.append(executor.submit(play_fault_free, replace(job, spec=spec)))
     collect(0)
 
 
@@ -288,48 +288,52 @@ def _ended(store: Store, run: Run, out: Path) -> Iterator[None]:
         raise
 
 
-def _take_censuses(
+def _take_golden_runs(
     campaign: Campaign, target: str, job: Job, executor: Executor, progress: Progress
-) -> tuple[list[CensusRow], dict[str, Census]]:
-    """The rows of all scripts that are to be crashed, and the censuses of those that can be."""
+) -> tuple[list[GoldenRunRow], dict[str, GoldenRun]]:
+    """The rows of all scripts that are to be crashed, and the golden runs of those that can be."""
     scripts = campaign.scripted()
-    progress.phase("census", len(scripts))
-    specs = [undisturbed_spec(campaign, target, script) for script in scripts]
-    futures = [executor.submit(play_census, replace(job, spec=spec)) for spec in specs]
-    rows, censuses = [], {}
+    progress.phase("golden runs", len(scripts))
+    specs = [fault_free_spec(campaign, target, script) for script in scripts]
+    futures = [executor.submit(play_golden_run, replace(job, spec=spec)) for spec in specs]
+    rows, golden_runs = [], {}
     for script, future in zip(scripts, futures, strict=True):
         try:
-            census = future.result()
+            golden_run = future.result()
         except FailedRunError as error:
             rows.append(failed_run(script.label, True, error))
             progress.advance(True)
             continue
-        censuses[script.label] = census
-        rows.append(_row_of(script.label, census))
-        progress.advance(bool(census.violations))
-    return rows, censuses
+        golden_runs[script.label] = golden_run
+        rows.append(_row_of(script.label, golden_run))
+        progress.advance(bool(golden_run.violations))
+    return rows, golden_runs
 
 
 def _try_judge(
-    campaign: Campaign, target: str, job: Job, executor: Executor, censuses: Mapping[str, Census]
+    campaign: Campaign,
+    target: str,
+    job: Job,
+    executor: Executor,
+    golden_runs: Mapping[str, GoldenRun],
 ) -> None:
     """Once for each configuration, by the first of its scripts that the target does not fail. DeafError."""
-    scripts = [script for script in campaign.scripted() if script.label in censuses]
+    scripts = [script for script in campaign.scripted() if script.label in golden_runs]
     tried = [scripts[place] for place in sorted(canary_places(scripts))]
-    jobs = [replace(job, spec=undisturbed_spec(campaign, target, script)) for script in tried]
+    jobs = [replace(job, spec=fault_free_spec(campaign, target, script)) for script in tried]
     for answer in [executor.submit(play_canaries, one) for one in jobs]:
         require_hearing(answer.result())
 
 
-def _row_of(label: str, census: Census) -> CensusRow:
-    return CensusRow(
+def _row_of(label: str, golden_run: GoldenRun) -> GoldenRunRow:
+    return GoldenRunRow(
         config=label,
         crashed=True,
-        hash=census.trace_hash,
-        events=census.events,
-        writes=len(census.writes),
-        violations=census.violations,
-        counters=census.counters,
+        hash=golden_run.trace_hash,
+        events=golden_run.events,
+        writes=len(golden_run.writes),
+        violations=golden_run.violations,
+        counters=golden_run.counters,
     )
 
 

@@ -90,7 +90,7 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     )
     distinct = f", {summary.distinct} distinct states" if summary.explored else ""
     console.print(
-        f"{summary.scripts} scripts crashed, {summary.undisturbed} more run undisturbed{distinct}",
+        f"{summary.scripts} scripts crashed, {summary.fault_free} more run without a fault{distinct}",
         highlight=False,
         soft_wrap=True,
     )
@@ -126,9 +126,9 @@ def bug_lines(seen: BugSeen, unit: str) -> str:
     broken = ", ".join(f"I{number}" for number in seen.bug.invariants)
     sites = ", ".join(dict.fromkeys(finding.site for finding in seen.findings))
     others = ", ".join(f"bug {number}" for number in seen.always_with)
-    company = f", always with {others}" if others else ""
+    together = f", always with {others}" if others else ""
     return (
-        f"[red]bug {seen.bug.id}[/], {seen.standing}{company}: {told(seen.bug.title)}\n"
+        f"[red]bug {seen.bug.id}[/], {seen.standing}{together}: {told(seen.bug.title)}\n"
         f"    {broken} by {first.source}, {seen.sighting.count} {unit}, at {told(sites)}; first: "
         f"{told(first.what)}\n"
         f"    {told(first.replay)}"
@@ -139,7 +139,7 @@ def print_bugs(console: Console, bugs: Sequence[Bug]) -> None:
     """All bugs, two lines each."""
     for bug in bugs:
         broken = ", ".join(f"I{number}" for number in bug.invariants)
-        shows = bug.reproducer.name or f"the undisturbed run of {bug.reproducer.config}"
+        shows = bug.reproducer.name or f"the fault-free run of {bug.reproducer.config}"
         console.print(
             f"[bold]bug {bug.id}[/], {bug.status}: {told(bug.title)}\n"
             f"    {told(bug.target)}, {broken}; {_times(bug.count)} in {bug.runs} runs, first in run "

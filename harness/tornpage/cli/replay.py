@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
+from tornpage.campaigns.fault_free import row_named
 from tornpage.campaigns.replay import replay_trial
-from tornpage.campaigns.undisturbed import row_named
 from tornpage.cli.console import print_trial, print_verdict
 from tornpage.cli.options import (
     JsonOption,

@@ -96,7 +96,7 @@ def run(
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Runs a campaign: census, kills, recoveries, verdicts, report."""
+    """Runs a campaign: golden run, kills, recoveries, verdicts, report."""
     paths = find_paths()
     opened = open_campaign(campaign, target, paths)
     loaded, name = opened.campaign, opened.name

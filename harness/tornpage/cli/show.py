@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tornpage.campaigns.undisturbed import row_named
+from tornpage.campaigns.fault_free import row_named
 from tornpage.cli.console import print_trial
 from tornpage.cli.options import JsonOption, OutOption, StoreOption, TrialArgument
 from tornpage.cli.terminal import make_console

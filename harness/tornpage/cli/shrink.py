@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.undisturbed import row_named
+from tornpage.campaigns.fault_free import row_named
 from tornpage.cli.console import print_shrunk
 from tornpage.cli.options import (
     JsonOption,

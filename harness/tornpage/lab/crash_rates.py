@@ -23,7 +23,7 @@ from tornpage.faults.process import launch_argv, run_child
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.measured import Effort, Measured, spent
 from tornpage.lab.randomkill import KillLoop
-from tornpage.plans.campaign import load_campaign, undisturbed_spec
+from tornpage.plans.campaign import fault_free_spec, load_campaign
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import TARGETS, make_target, target_names
@@ -134,7 +134,7 @@ def crash_rates(paths: Paths, effort: Effort) -> Measured:
         notes.append(f"no sanitizers: {asan} is not built")
     sqlite = ("powerloss", "--target", "sqlite", *flat, str(effort.of(STATES // 4)))
     rows += [_row("power loss, SQLite", "states", n, sqlite, paths.build) for n in WORKERS]
-    kill = ("smoke", "--trials", str(effort.of(TRIALS)), "--scripts", "1", "--undisturbed", "0")
+    kill = ("smoke", "--trials", str(effort.of(TRIALS)), "--scripts", "1", "--fault-free", "0")
     rows += [_row("live kills", "kills", workers, kill, paths.build) for workers in WORKERS]
     rows.append(_Row("kill -9 in a loop", "kills", 1, _Loop(paths, effort).rate))
     rows.append(_Row("recovery alone", "recoveries", 1, _Recovery(paths, effort).rate))
@@ -157,7 +157,7 @@ def _row(
 def _smoke_spec(paths: Paths, seed: int) -> TrialSpec:
     """A script of the campaign `smoke`."""
     campaign = load_campaign("smoke", paths.workloads).model_copy(update={"seed": seed})
-    return undisturbed_spec(campaign, "engine", campaign.configs()[0])
+    return fault_free_spec(campaign, "engine", campaign.configs()[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def target_rates(paths: Paths, effort: Effort) -> Measured:
             continue
         states, trials = str(effort.of(TARGET_STATES)), str(effort.of(TARGET_TRIALS))
         loss = ("powerloss", "--target", name, "--depth", "1", "--states", states)
-        kill = ("smoke", "--target", name, "--trials", trials, "--undisturbed", "0")
+        kill = ("smoke", "--target", name, "--trials", trials, "--fault-free", "0")
         rows += [_row(name, "states", n, loss, paths.build, STRANGE) for n in WORKERS]
         rows += [_row(name, "kills", n, kill, paths.build, STRANGE) for n in WORKERS]
     title = "the same of other targets that are ready"
@@ -246,7 +246,7 @@ def cluster_rates(paths: Paths, effort: Effort) -> Measured:
     workers of a cluster on this machine, which is there before the clock of a campaign begins."""
     states, trials = str(effort.of(STATES)), str(effort.of(TRIALS))
     loss = ("powerloss", "--scripts", "1", "--depth", "1", "--states", states)
-    kill = ("smoke", "--trials", trials, "--scripts", "1", "--undisturbed", "0")
+    kill = ("smoke", "--trials", trials, "--scripts", "1", "--fault-free", "0")
     rows, notes = [], []
     for what, unit, arguments in (("power loss", "states", loss), ("live kills", "kills", kill)):
         rows += [_row(f"{what}, processes", unit, n, arguments, paths.build) for n in WORKERS]

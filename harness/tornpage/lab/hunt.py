@@ -3,7 +3,7 @@ campaigns are those of the product; nothing is aimed at the bug.
 
 A round is: kills and power loss, and I/O errors and power loss inside recovery if the row names them. The
 rounds differ in workload seed and size, and in settings; they are the same for every bug. A rule, or the
-undisturbed run (census) of a round, is a catch too if it names an invariant of the row; the hunt goes on
+fault-free run (golden run) of a round, is a catch too if it names an invariant of the row; the hunt goes on
 for a broken state all the same.
 """
 
@@ -20,7 +20,7 @@ from tornpage.campaigns.replay import play_trial
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.randomkill import KillLoop
 from tornpage.lab.tryout import TARGET, Catch, Catches, Tried, lose_power, try_live
-from tornpage.plans.campaign import Campaign, load_campaign, undisturbed_spec
+from tornpage.plans.campaign import Campaign, fault_free_spec, load_campaign
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import EVERYWHERE
 from tornpage.store.file import FILE
@@ -163,7 +163,7 @@ class _Hunt:
         slices = [Limits(models=("log-cut",), states=wanted // 2 or 1, depth=depth)]
         slices.append(Limits(states=wanted - wanted // 2, depth=depth))
         parts = (
-            (undisturbed_spec(campaign, TARGET, config), limits, EVERYWHERE)
+            (fault_free_spec(campaign, TARGET, config), limits, EVERYWHERE)
             for config, limits in itertools.product(configs, slices)
         )
         return lose_power(parts, self.target, self.job.scratch, model)
@@ -209,7 +209,7 @@ class _Hunt:
         configs = self._campaign("smoke", 0).configs()
         loops = []
         for position, config in enumerate(configs):
-            spec = undisturbed_spec(self._campaign("smoke", 0), TARGET, config)
+            spec = fault_free_spec(self._campaign("smoke", 0), TARGET, config)
             loops.append(KillLoop(spec, self.target, self.job.scratch / f"loop-{position}"))
         for number in range(self.job.strikes):
             found = loops[number % len(loops)].strike(number)

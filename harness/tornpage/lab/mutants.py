@@ -64,7 +64,7 @@ class Score:
 
     @property
     def by_rule(self) -> int:
-        """How many were caught by a rule, or by an undisturbed run."""
+        """How many were caught by a rule, or by a fault-free run."""
         return sum(row.by_rule is not None for row in self.rows)
 
     def exit_code(self) -> int:

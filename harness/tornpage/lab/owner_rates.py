@@ -10,7 +10,7 @@ from tornpage.lab.crash_rates import STATES
 from tornpage.lab.filled import fill_store
 from tornpage.lab.measured import Effort, Measured, spent
 from tornpage.live.recording import recorded_run
-from tornpage.plans.campaign import load_campaign, undisturbed_spec
+from tornpage.plans.campaign import fault_free_spec, load_campaign
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope, explore_slice, merge_slices
 from tornpage.powerloss.slices import SLICE_STATES
@@ -42,7 +42,7 @@ def owner_rates(paths: Paths, effort: Effort) -> Measured:
 def _slices(paths: Paths, scratch: Path, states: int) -> tuple[float, float]:
     """States per second: of the merge of an exploration, and of its slices, one after the other."""
     campaign = load_campaign("powerloss", paths.workloads)
-    spec = undisturbed_spec(campaign, "engine", campaign.configs()[0])
+    spec = fault_free_spec(campaign, "engine", campaign.configs()[0])
     target = make_target("engine", paths.build)
     of = max(2, states // SLICE_STATES)
     all_slices = scratch / "slices"

@@ -28,10 +28,10 @@ from tornpage.lab.tryout import (
     Catches,
     Tried,
     lose_power,
+    try_fault_free,
     try_live,
-    try_undisturbed,
 )
-from tornpage.plans.campaign import Campaign, default_campaigns, undisturbed_spec
+from tornpage.plans.campaign import Campaign, default_campaigns, fault_free_spec
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope
 from tornpage.powerloss.runner import loss_limits, loss_parts, loss_scope
@@ -51,7 +51,7 @@ LIVE = ("kill", "io_error")
 
 @dataclass(frozen=True, slots=True)
 class SeedRow:
-    """What one seed came to. tried: undisturbed runs, trials and states, by crash model; cpu: seconds of
+    """What one seed came to. tried: fault-free runs, trials and states, by crash model; cpu: seconds of
     processor time."""
 
     seed: int
@@ -235,7 +235,7 @@ def _all(task: _Task, target: Target, paths: Paths, scratch: Path) -> Iterator[T
     parts = (part for turn in turns for part in turn if part is not None)
     yield from lose_power(parts, target, scratch, "power_loss")
     for campaign in campaigns:
-        yield from try_undisturbed(campaign, target, scratch)
+        yield from try_fault_free(campaign, target, scratch)
     for campaign in live:
         if campaign not in early:
             yield from try_live(campaign, target, scratch, campaign.crash_model, campaign.trials)
@@ -243,7 +243,7 @@ def _all(task: _Task, target: Target, paths: Paths, scratch: Path) -> Iterator[T
 
 def _explorations(campaign: Campaign) -> Iterator[tuple[TrialSpec, Limits, Scope]]:
     for config, depth in loss_parts(campaign):
-        spec = undisturbed_spec(campaign, TARGET, config)
+        spec = fault_free_spec(campaign, TARGET, config)
         yield spec, loss_limits(campaign, depth), loss_scope(campaign)
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.lab.measured import cpu_seconds, living_seconds
-from tornpage.live.census import take_census
+from tornpage.live.fault_free import failed_run, judge_fault_free
+from tornpage.live.golden_run import take_golden_run
 from tornpage.live.recording import recorded_run
 from tornpage.live.trial import run_aimed
-from tornpage.live.undisturbed import failed_run, judge_undisturbed
-from tornpage.plans.campaign import Campaign, undisturbed_spec
+from tornpage.plans.campaign import Campaign, fault_free_spec
 from tornpage.plans.drawing import cells_of, draw_trial
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope, explore, loss_plan
@@ -22,15 +22,15 @@ from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
 from tornpage.vocabulary.model import Source, TrialResult, TrialSpec, Violation
 
-__all__ = ["TARGET", "Catch", "Catches", "Tried", "lose_power", "try_live", "try_undisturbed"]
+__all__ = ["TARGET", "Catch", "Catches", "Tried", "lose_power", "try_fault_free", "try_live"]
 
 TARGET = "engine"
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One judged thing. model: census, or the crash model; count: trials or states that it adds to those of
-    its model; result: of a trial."""
+    """One judged thing. model: golden run, or the crash model; count: trials or states that it adds to those
+    of its model; result: of a trial."""
 
     model: str
     count: int
@@ -41,7 +41,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Catch:
-    """A violation that gives a bug away. model: census, or a crash model; tries: trials or states of that
+    """A violation that gives a bug away. model: golden run, or a crash model; tries: trials or states of that
     model up to it (rounded up to an exploration); seconds: since the start."""
 
     invariant: int
@@ -117,19 +117,19 @@ class Catches:
 def try_live(
     campaign: Campaign, target: Target, scratch: Path, model: str, trials: int
 ) -> Iterator[Tried]:
-    """A census of each script, then trials under the preload."""
-    censuses = {}
+    """A golden run of each script, then trials under the preload."""
+    golden_runs = {}
     for config in campaign.scripted():
-        spec = undisturbed_spec(campaign, TARGET, config)
+        spec = fault_free_spec(campaign, TARGET, config)
         try:
-            census = censuses[config.label] = take_census(spec, target, scratch)
-            violations = census.violations
+            golden_run = golden_runs[config.label] = take_golden_run(spec, target, scratch)
+            violations = golden_run.violations
         except FailedRunError as error:
             violations = failed_run(config.label, True, error).violations
-        yield Tried("census", 1, spec, violations)
-    if trials == 0 or not censuses:
+        yield Tried("golden_run", 1, spec, violations)
+    if trials == 0 or not golden_runs:
         return
-    cells = cells_of(campaign, censuses)
+    cells = cells_of(campaign, golden_runs)
     images = scratch / "images"
     for number in range(trials):
         draw = draw_trial(campaign, TARGET, cells, number)
@@ -138,12 +138,12 @@ def try_live(
         shutil.rmtree(images, ignore_errors=True)
 
 
-def try_undisturbed(campaign: Campaign, target: Target, scratch: Path) -> Iterator[Tried]:
+def try_fault_free(campaign: Campaign, target: Target, scratch: Path) -> Iterator[Tried]:
     """The scripts that nothing happens to."""
-    for config in campaign.only_undisturbed():
-        spec = undisturbed_spec(campaign, TARGET, config)
-        run = judge_undisturbed(spec, target, scratch / "alone")
-        yield Tried("census", 1, spec, run.violations)
+    for config in campaign.only_fault_free():
+        spec = fault_free_spec(campaign, TARGET, config)
+        run = judge_fault_free(spec, target, scratch / "alone")
+        yield Tried("golden_run", 1, spec, run.violations)
 
 
 def lose_power(
@@ -155,9 +155,9 @@ def lose_power(
             with recorded_run(spec, target, scratch) as recording:
                 found = explore(spec, target, recording, limits, scope)
         except FailedRunError as error:
-            yield Tried("census", 1, spec, failed_run(spec.config, True, error).violations)
+            yield Tried("golden_run", 1, spec, failed_run(spec.config, True, error).violations)
             continue
-        yield Tried("census", 1, spec, recording.violations)
+        yield Tried("golden_run", 1, spec, recording.violations)
         yield Tried(model, int(found.summary["states"]), spec)
         for state, violations in sorted(found.broken.items()):
             yield Tried(model, 0, replace(spec, plan=loss_plan(state)), violations)

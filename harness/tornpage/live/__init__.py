@@ -1,3 +1,3 @@
-"""Runs of a target as processes: undisturbed ones with their census, those that a fault kills, their
+"""Runs of a target as processes: fault-free ones with their golden run, those that a fault kills, their
 recoveries, and the verdict on them.
 """

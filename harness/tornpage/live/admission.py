@@ -1,4 +1,4 @@
-"""The admission test of a target file: one undisturbed run, recorded, replayed in memory, compared with
+"""The admission test of a target file: one fault-free run, recorded, replayed in memory, compared with
 the files, recovered; the same run once more under audit, so that nothing is changed unseen; one that stands
 still at its acknowledgements; and recoveries of killed ones, under audit too.
 
@@ -14,12 +14,12 @@ from pathlib import Path
 
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Op
-from tornpage.live.census import census_key
+from tornpage.live.fault_free import FaultFreeRun, run_fault_free
+from tornpage.live.golden_run import golden_run_key
 from tornpage.live.recoveries import audit_recoveries
 from tornpage.live.stopped import Compared, check_at_acknowledgements
-from tornpage.live.undisturbed import UndisturbedRun, run_undisturbed
 from tornpage.targets.target import Target
-from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.errors import GoldenRunError
 from tornpage.vocabulary.model import FaultPlan, Source, TrialSpec
 from tornpage.workloads.workload import fit_params
 
@@ -46,7 +46,7 @@ class Audited:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What the undisturbed run showed. commits: acknowledged statements; repeatable: a second run came to the
+    """What the fault-free run showed. commits: acknowledged statements; repeatable: a second run came to the
     same states, so that kills can be judged; counters: what the judge of its bytes saw; audited: how far it
     was looked at from outside."""
 
@@ -62,7 +62,7 @@ class Admission:
 
 def own_work(target: Target, options: Mapping[str, str] | None = None) -> TrialSpec:
     """The work that a target file's run command makes, under these options of the target."""
-    plan = FaultPlan(name="undisturbed")
+    plan = FaultPlan(name="fault_free")
     work, params = work_of(target)
     chosen = dict(options or {})
     params = fit_params(work, params, chosen)
@@ -75,20 +75,20 @@ def work_of(target: Target) -> tuple[str, dict[str, int | str]]:
 
 
 def audit_runs(target: Target, specs: Iterable[TrialSpec], scratch: Path) -> Audited:
-    """Audits one undisturbed run, and recoveries of it, for each set of options of these trials. CensusError
-    names the first call that is not recorded."""
+    """Audits one fault-free run, and recoveries of it, for each set of options of these trials.
+    GoldenRunError names the first call that is not recorded."""
     audited = Audited("", Compared(0, 0), 0)
     for spec in {tuple(sorted(spec.options.items())): spec for spec in specs}.values():
-        work = scratch / f"audit-{census_key(spec)}"
+        work = scratch / f"audit-{golden_run_key(spec)}"
         try:
-            run = run_undisturbed(spec, target, work, audit=True)
+            run = run_fault_free(spec, target, work, audit=True)
             audited += _audit(spec, target, work, run)
         finally:
             remove_image(work)
     return audited
 
 
-def _audit(spec: TrialSpec, target: Target, work: Path, run: UndisturbedRun) -> Audited:
+def _audit(spec: TrialSpec, target: Target, work: Path, run: FaultFreeRun) -> Audited:
     """Of a run that was audited: at its acknowledgements, and its recoveries."""
     compared = check_at_acknowledgements(spec, target, work)
     if run.not_audited:
@@ -98,15 +98,15 @@ def _audit(spec: TrialSpec, target: Target, work: Path, run: UndisturbedRun) -> 
 
 
 def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = None) -> Admission:
-    """Raises CensusError with the first thing that is wrong."""
+    """Raises GoldenRunError with the first thing that is wrong."""
     spec = own_work(target, options)
-    work = scratch / f"admission-{census_key(spec)}"
+    work = scratch / f"admission-{golden_run_key(spec)}"
     try:
-        run = run_undisturbed(spec, target, work)
+        run = run_fault_free(spec, target, work)
         wrong = [found for found in run.violations if found.source is not Source.RULE]
         if wrong:  # what the rules say of its bytes is a verdict, which campaigns tell
-            raise CensusError(f"without any crash: {wrong[0].what}")
-        again = run_undisturbed(spec, target, work, audit=True)
+            raise GoldenRunError(f"without any crash: {wrong[0].what}")
+        again = run_fault_free(spec, target, work, audit=True)
         audited = _audit(spec, target, work, again)
     finally:
         remove_image(work)
@@ -124,5 +124,5 @@ def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = Non
     )
 
 
-def _writes(run: UndisturbedRun) -> int:
+def _writes(run: FaultFreeRun) -> int:
     return sum(event.kind == Op.WRITE and event.result >= 0 for event in run.trace.events())

@@ -9,7 +9,7 @@ from pathlib import Path
 from tornpage.faults.audit import Audit, audited_argv, unrecorded_call
 from tornpage.faults.trace import Trace
 from tornpage.targets.target import Command
-from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.errors import GoldenRunError
 
 __all__ = ["check_audit", "under_audit"]
 
@@ -24,11 +24,11 @@ def under_audit(command: Command, work: Path) -> Command:
 
 
 def check_audit(trace: Trace | None, work: Path, ignored: Sequence[str], what: str) -> str:
-    """Why there was no audit, "" if there was. CensusError naming the first call that changed something and
-    is not in the recording (None: nothing was recorded). ignored: patterns of files of which nothing is
+    """Why there was no audit, "" if there was. GoldenRunError naming the first call that changed something
+    and is not in the recording (None: nothing was recorded). ignored: patterns of files of which nothing is
     wanted."""
     audit = Audit.load(work / "audit")
     call = unrecorded_call(trace, audit, ignored)
     if call is not None:
-        raise CensusError(f"{what}: not in the recording: {call.describe()}")
+        raise GoldenRunError(f"{what}: not in the recording: {call.describe()}")
     return audit.missing

@@ -1,7 +1,8 @@
-"""The contents that a census recorded, for killed runs that are recorded without.
+"""The contents that a golden run recorded, for killed runs that are recorded without.
 
-A killed run that equals its census in every record, hashes included, wrote what the census wrote: recording,
-reading and comparing that again would be most of a trial. What is wanted of its contents is told here.
+A killed run that equals its golden run in every record, hashes included, wrote what the golden run wrote:
+recording, reading and comparing that again would be most of a trial. What is wanted of its contents is told
+here.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tornpage.faults.trace import HEADER_SIZE, Event, Trace
 __all__ = ["KnownContents"]
 
 STEP_BYTES = 1 << 18
-"""Distance of the places up to which the hash of the census is at hand."""
+"""Distance of the places up to which the hash of the golden run is at hand."""
 
 
 class KnownContents:
@@ -24,7 +25,7 @@ class KnownContents:
     __slots__ = ("_bare_starts", "_hashes", "_starts", "_whole", "bare")
 
     def __init__(self, whole: Trace) -> None:
-        """whole: of the census, with contents if its target is judged by them."""
+        """whole: of the golden run, with contents if its target is judged by them."""
         self.bare = whole.without_contents()
         self._bare_starts = self.bare.starts()
         self._whole = whole
@@ -36,7 +37,8 @@ class KnownContents:
         return self._bare_starts[seq - 1] if 0 < seq <= len(self._bare_starts) else None
 
     def covers(self, trace: Trace, end: int) -> bool:
-        """Whether the records of a trace without contents, up to byte `end`, are the first of the census."""
+        """Whether the records of a trace without contents, up to byte `end`, are the first of the golden
+        run."""
         return self.bare.begins_with(memoryview(trace.data)[HEADER_SIZE:end])
 
     def hash(self, trace: Trace, hit: Event) -> str:
@@ -57,7 +59,7 @@ class KnownContents:
         return bytes(header) + records
 
     def _end(self, hit: Event) -> int:
-        """Where the census has what was hit: there its part of a trace ends."""
+        """Where the golden run has what was hit: there its part of a trace ends."""
         seq = hit.seq
         return self._starts[seq - 1] if seq <= len(self._starts) else len(self._whole.data)
 

@@ -1,7 +1,7 @@
 """The crash of a trial: the disturbed run, and what is wrong with that run whatever recovery makes of it.
 
-The run's trace must equal the census byte for byte up to the crash; then the census's verdicts apply. A run
-of a target that tells its own states is judged by what this very run told.
+The run's trace must equal the golden run byte for byte up to the crash; then the golden run's verdicts apply.
+A run of a target that tells its own states is judged by what this very run told.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from tornpage.faults.process import ChildResult
 from tornpage.faults.trace import HEADER_SIZE, Op, Trace
+from tornpage.live.fault_free import NOT_THE_TARGETS, judge_run
 from tornpage.live.hit import Hit, find_hit
 from tornpage.live.journal import read_journal
 from tornpage.live.killed import judge_by_own_run
 from tornpage.live.stage import Stage
-from tornpage.live.undisturbed import NOT_THE_TARGETS, judge_run
 from tornpage.oracle.allowed import Allowed, allowed_after
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.vocabulary.model import Action, Source, Violation
@@ -28,8 +28,8 @@ RUN = "run"
 @dataclass(frozen=True, slots=True)
 class Crash:
     """A disturbed run. plays: of which `child` is the last; bare: `trace` is without contents, and its
-    records are those of the census up to the fault; differed: that is not so, and it was played again for the
-    contents; hit: None if the fault did not fire."""
+    records are those of the golden run up to the fault; differed: that is not so, and it was played again for
+    the contents; hit: None if the fault did not fire."""
 
     plays: tuple[ChildResult, ...]
     trace: Trace
@@ -54,13 +54,13 @@ class RunVerdict:
 
 def make_crash(stage: Stage) -> Crash:
     """Plays the run under the faults of the plan. Its contents are recorded only if they may not be those of
-    the census. Raises as Stage.play()."""
+    the golden run. Raises as Stage.play()."""
     faults = stage.spec.plan.run
     bare = stage.deterministic and all(fault.action is Action.KILL for fault in faults)
     stage.put_in_place(stage.base.found)
     child, trace = stage.play(RUN, stage.run_command(), faults, bare=bare)
     plays, differed = [child], False
-    if bare and not _equals_census(stage, trace):
+    if bare and not _equals_golden_run(stage, trace):
         bare, differed = False, trace.fired
         stage.put_in_place(stage.base.found)
         child, trace = stage.play(RUN, stage.run_command(), faults)
@@ -73,8 +73,8 @@ def _hit_of(stage: Stage, trace: Trace, *, bare: bool) -> Hit:
     return find_hit(trace, stage.base, stage.spec.plan, stage.target, bare=bare)
 
 
-def _equals_census(stage: Stage, trace: Trace) -> bool:
-    """Whether the KILL that ends a trace without contents is all that the census has not."""
+def _equals_golden_run(stage: Stage, trace: Trace) -> bool:
+    """Whether the KILL that ends a trace without contents is all that the golden run has not."""
     if not trace.fired:
         return False
     hit = _hit_of(stage, trace, bare=True).event
@@ -83,7 +83,7 @@ def _equals_census(stage: Stage, trace: Trace) -> bool:
 
 def judge_unfired(crash: Crash, *, deterministic: bool) -> tuple[Violation, ...]:
     """What is wrong with a run whose fault did not fire: nothing was done to it. One that always does the
-    same ended well in the census."""
+    same ended well in the golden run."""
     child = crash.child
     if child.timed_out:
         return (_of_run(f"the run hung: the fault did not fire: {child.describe()}"),)
@@ -94,7 +94,7 @@ def judge_unfired(crash: Crash, *, deterministic: bool) -> tuple[Violation, ...]
 
 
 def judge_crash(stage: Stage, crash: Crash, hit: Hit) -> RunVerdict:
-    """Judges a run whose fault fired. Raises CensusError if it cannot be judged: it was not ready."""
+    """Judges a run whose fault fired. Raises GoldenRunError if it cannot be judged: it was not ready."""
     base, trace, event = stage.base, crash.trace, hit.event
     oracle, unknown = base.oracle, ""
     if isinstance(oracle, ObservedOracle):
@@ -112,7 +112,7 @@ def judge_crash(stage: Stage, crash: Crash, hit: Hit) -> RunVerdict:
         found = [one.violation for one in judged.findings]
         finished, issued = read_journal(trace).at(trace.events_declared + 1)
     if stage.deterministic and (crash.differed or not equal):
-        found.append(_of_run("the run differs from the census before the fault"))
+        found.append(_of_run("the run differs from the golden run before the fault"))
     if crash.child.timed_out:
         found.append(_of_run(f"the run hung: {crash.child.describe()}"))
     promise = stage.target.promise(stage.spec.options)

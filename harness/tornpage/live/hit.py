@@ -1,4 +1,5 @@
-"""What the fault of a trial hit: the operation in the trace, the write of the census, and how it was torn."""
+"""What the fault of a trial hit: the operation in the trace, the write of the golden run, and how it was
+torn."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tornpage.faults.trace import (
     Op,
     Trace,
 )
-from tornpage.live.census import Baseline
+from tornpage.live.golden_run import Baseline
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import ChildError, TraceError
 from tornpage.vocabulary.model import Fault, FaultPlan, Site, TornWrite, WriteEvent
@@ -28,7 +29,8 @@ TORN_BYTES_MAX = 65536
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The operation that the fault hit; write: that of the census, if it is one; site: what it was for."""
+    """The operation that the fault hit; write: that of the golden run, if it is one; site: what it was
+    for."""
 
     event: Event
     write: WriteEvent | None
@@ -45,7 +47,7 @@ def find_hit(
     trace: Trace, base: Baseline, plan: FaultPlan, target: Target, *, bare: bool = False
 ) -> Hit:
     """In the trace of a run whose fault fired. bare: it was recorded without contents."""
-    # A killed run ends with its KILL, at the byte at which the census has the killed operation. What
+    # A killed run ends with its KILL, at the byte at which the golden run has the killed operation. What
     # comes behind another fault is not what the trial is about.
     start = base.contents.bare_start(trace.events_declared) if bare else None
     event = _first_hit(trace, start) if start is not None and len(plan.run) == 1 else None
@@ -58,12 +60,12 @@ def find_hit(
 
 
 def _write_hit(event: Event, base: Baseline, plan: FaultPlan, target: Target) -> WriteEvent | None:
-    """The write of the census that was hit. Of a target whose operations come in no fixed order, the one
+    """The write of the golden run that was hit. Of a target whose operations come in no fixed order, the one
     that the plan names."""
     if Capability.DETERMINISTIC in target.capabilities:
         return base.by_seq.get(event.seq)
     rule = plan.run[min(event.flags >> FAULT_RULE_SHIFT, len(plan.run) - 1)]
-    named = (w for w in base.census.writes if (w.file, w.nth) == (rule.file, rule.nth))
+    named = (w for w in base.golden_run.writes if (w.file, w.nth) == (rule.file, rule.nth))
     return next(named, None)
 
 

@@ -6,7 +6,7 @@ import bisect
 from dataclasses import dataclass
 
 from tornpage.faults.trace import Trace
-from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.errors import GoldenRunError
 
 __all__ = ["Journal", "acknowledged_in", "clients_in", "issued_last", "read_journal"]
 
@@ -41,19 +41,19 @@ def _last(entries: list[tuple[int, int]], seq: int) -> int:
 
 def acknowledged_in(trace: Trace) -> list[int]:
     """Numbers of the statements, in the order of their marks, that were acknowledged behind the mark `ready`.
-    CensusError if there is no such mark, or one is none."""
+    GoldenRunError if there is no such mark, or one is none."""
     found: list[int] = []
     ready = False
     for event, (verb, facts) in trace.marks("ready", "issue", "ack"):
         ready |= verb == "ready"
         if verb != "ready" and not (ready and facts.get("n", "").isdecimal()):
-            raise CensusError(
+            raise GoldenRunError(
                 f"mark `{trace.text(event)}`: `ready` comes first, then `{verb} n=NUMBER`"
             )
         if verb == "ack":
             found.append(int(facts["n"]))
     if not ready:
-        raise CensusError("run never marked `ready`: from there on its folder is crashed")
+        raise GoldenRunError("run never marked `ready`: from there on its folder is crashed")
     return found
 
 

@@ -1,5 +1,5 @@
 """The oracle of a run that was killed, of a target that observes its own states: what this very run has told
-and had acknowledged, not what an undisturbed one did. So kills need no target that does the same each time.
+and had acknowledged, not what a fault-free one did. So kills need no target that does the same each time.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class KilledRun:
 
 
 def judge_by_own_run(
-    trace: Trace, told: Mapping[int, State], undisturbed: ObservedOracle
+    trace: Trace, told: Mapping[int, State], fault_free: ObservedOracle
 ) -> KilledRun:
     """told: states by number of the statement, as far as the run got to tell them. What it did not get to
-    tell is taken from the undisturbed run as long as both have told the same. Raises CensusError when it
+    tell is taken from the fault-free run as long as both have told the same. Raises GoldenRunError when it
     cannot be judged: it was not ready yet, or an acknowledged state is not known."""
     acknowledged = acknowledged_in(trace)
-    if all(undisturbed.told.get(number) == state for number, state in told.items()):
-        told = {**undisturbed.told, **told}
+    if all(fault_free.told.get(number) == state for number, state in told.items()):
+        told = {**fault_free.told, **told}
     under_way = [number for number in issued_last(trace) if number not in acknowledged]
     known = [number for number in under_way if number in told]
     clients = clients_in(trace)
@@ -43,5 +43,5 @@ def judge_by_own_run(
     return KilledRun(
         oracle,
         f"statement {unknown} was under way, and its state is not known: this run differs from the "
-        "undisturbed one, and told no state before it committed",
+        "fault-free one, and told no state before it committed",
     )

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
-from tornpage.live.census import census_key
-from tornpage.live.undisturbed import UndisturbedRun, run_undisturbed
+from tornpage.live.fault_free import FaultFreeRun, run_fault_free
+from tornpage.live.golden_run import golden_run_key
 from tornpage.live.writes import list_writes
 from tornpage.oracle.prefixes import prefixes_of
 from tornpage.targets.target import Capability, Target
@@ -47,13 +47,13 @@ class Recording:
 
 @contextmanager
 def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Recording]:
-    """Runs the workload of `spec` undisturbed with contents recorded, which lie in scratch until the end.
-    Raises FailedRunError and CensusError as run_undisturbed() does."""
+    """Runs the workload of `spec` fault-free with contents recorded, which lie in scratch until the end.
+    Raises FailedRunError and GoldenRunError as run_fault_free() does."""
     if Capability.EXPLORE not in target.capabilities:
         raise TargetError(f"target {target.name} cannot be explored for power loss yet")
-    folder = scratch / f"recording-{census_key(spec)}"
+    folder = scratch / f"recording-{golden_run_key(spec)}"
     try:
-        run = run_undisturbed(spec, target, folder, contents=True)
+        run = run_fault_free(spec, target, folder, contents=True)
         (folder / "allowed").write_text(prefixes_of(run.oracle), "ascii")
         (folder / "kinds").write_text(_kinds_of(run.script), "ascii")
         sites = _write_sites_of(run, target)
@@ -86,7 +86,7 @@ def _path_told(trace: Trace, data: Path) -> Path | None:
     return None
 
 
-def _write_sites_of(run: UndisturbedRun, target: Target) -> str:
+def _write_sites_of(run: FaultFreeRun, target: Target) -> str:
     """What the explorer is told of single writes, a line each: of a target file whose bytes we decode. It has
     patterns of paths for those of others, and knows the engine's itself."""
     if not {Capability.OBSERVED, Capability.RULES} <= target.capabilities:

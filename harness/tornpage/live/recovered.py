@@ -1,7 +1,7 @@
 """The recoveries after the crash of a trial: those that are disturbed, the one that is not, and the one after
 it. What they came to, as values; verdict.py judges them.
 
-A trial that disturbs a recovery first plays the same one undisturbed, on the same image: the later ones must
+A trial that disturbs a recovery first plays the same one fault-free, on the same image: the later ones must
 come to what it came to, and a fault that is yet to be drawn is drawn from its writes. If it fails, that is
 what the crash came to, and none is disturbed.
 """
@@ -28,7 +28,7 @@ __all__ = ["Recovered", "Recovery", "recover_crash"]
 
 NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
 """FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
-UNDISTURBED, RECOVER, VERIFY = "undisturbed", "recover", "verify"
+FAULT_FREE, RECOVER, VERIFY = "fault_free", "recover", "verify"
 """Names of the processes."""
 
 
@@ -54,7 +54,7 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What followed a crash. plan: of the trial, with the fault that was drawn. undisturbed: what the others
+    """What followed a crash. plan: of the trial, with the fault that was drawn. fault-free: what the others
     must come to, None if none was disturbed. disturbed: those whose fault fired, in order; last: the one that
     came to its end by itself; missed: it was to be disturbed. again: the one after it. stale: what was
     planted into the image; blamed: without it the image recovers. exported: findings of a table that was
@@ -62,7 +62,7 @@ class Recovered:
     its end, of the harness."""
 
     plan: FaultPlan
-    undisturbed: Recovery | None = None
+    fault_free: Recovery | None = None
     disturbed: tuple[Recovery, ...] = ()
     last: Recovery | None = None
     missed: bool = False
@@ -104,14 +104,14 @@ def _steps(
 ) -> Iterator[Recovered]:
     """What is known after each step."""
     if aim is not None or found.plan.recover:
-        undisturbed, trace = _undisturbed(stage)
-        if not undisturbed.answer.ok:
-            yield from _ends(stage, replace(found, last=_with_rules(stage, undisturbed)), allowed)
+        fault_free, trace = _fault_free(stage)
+        if not fault_free.answer.ok:
+            yield from _ends(stage, replace(found, last=_with_rules(stage, fault_free)), allowed)
             return
         plan = found.plan
         if aim is not None:
             plan = replace(plan, recover=(_drawn(stage, aim, trace),))
-        found = replace(found, plan=plan, undisturbed=undisturbed)
+        found = replace(found, plan=plan, fault_free=fault_free)
         yield found
         stage.put_in_place(stage.image)
     if found.plan.recover == NOTHING_TO_HIT:
@@ -143,8 +143,8 @@ def _ends(stage: Stage, found: Recovered, allowed: Allowed) -> Iterator[Recovere
     yield replace(found, again=Recovery(child, stage.target.parse_recovery(child)))
 
 
-def _undisturbed(stage: Stage) -> tuple[Recovery, Trace]:
-    child, trace = stage.play(UNDISTURBED, stage.recover_command(stage.data))
+def _fault_free(stage: Stage) -> tuple[Recovery, Trace]:
+    child, trace = stage.play(FAULT_FREE, stage.recover_command(stage.data))
     return Recovery(child, stage.target.parse_recovery(child)), trace
 
 
@@ -156,11 +156,11 @@ def _drawn(stage: Stage, aim: RecoveryAim, trace: Trace) -> tuple[Fault, ...]:
     return aim.draw(writes)
 
 
-def _with_rules(stage: Stage, undisturbed: Recovery) -> Recovery:
+def _with_rules(stage: Stage, fault_free: Recovery) -> Recovery:
     """It is the recovery of the trial, with its recording under that name."""
-    stage.trace_of(UNDISTURBED).rename(stage.trace_of(RECOVER))
+    stage.trace_of(FAULT_FREE).rename(stage.trace_of(RECOVER))
     rules, log_found = _rules(stage, first=True)
-    return replace(undisturbed, rules=rules, log_found=log_found)
+    return replace(fault_free, rules=rules, log_found=log_found)
 
 
 def _recovery(stage: Stage, faults: tuple[Fault, ...], *, first: bool) -> Recovery:

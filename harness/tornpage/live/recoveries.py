@@ -15,7 +15,7 @@ from tornpage.faults.trace import Trace
 from tornpage.live.audited import check_audit, under_audit
 from tornpage.live.stopped import run_stopped
 from tornpage.targets.target import Target
-from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.errors import GoldenRunError
 from tornpage.vocabulary.model import Action, Fault, FaultKind, TrialSpec
 
 __all__ = ["audit_recoveries"]
@@ -28,7 +28,7 @@ image has the whole run."""
 def audit_recoveries(spec: TrialSpec, target: Target, work: Path, writes: int) -> tuple[str, int]:
     """Recovers runs that were killed in a write, under audit, in the new folder `work`: images as unlike as
     kills make them. writes: of such a run. Why one could not be audited, "" if all were, and how many were.
-    Raises CensusError naming the first call that changed something and is not in the recording of its
+    Raises GoldenRunError naming the first call that changed something and is not in the recording of its
     recovery."""
     middle = max(writes // 2, 1)
     last = max(writes, 1)
@@ -53,5 +53,5 @@ def _audit(spec: TrialSpec, target: Target, work: Path) -> str:
     trace = Trace.load(record) if record.exists() else None
     unseen = unseen_changes(trace, target.unrecorded) if trace is not None else ""
     if unseen:
-        raise CensusError(f"{what}: the preload cannot follow {unseen}")
+        raise GoldenRunError(f"{what}: the preload cannot follow {unseen}")
     return check_audit(trace, work, target.unrecorded, what)

@@ -14,7 +14,7 @@ from tornpage.faults.preload import BARE, EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, ended_from_outside
 from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import Trace, refusal
-from tornpage.live.census import Baseline
+from tornpage.live.golden_run import Baseline
 from tornpage.live.hit import has_fired
 from tornpage.targets.target import Capability, Command, Target
 from tornpage.vocabulary.errors import ChildError, MachineError, PlanError, TraceError
@@ -71,7 +71,7 @@ class Stage:
 
     @property
     def deterministic(self) -> bool:
-        """A run of the target is its census up to the fault."""
+        """A run of the target is its golden run up to the fault."""
         return Capability.DETERMINISTIC in self.target.capabilities
 
     @property

@@ -21,7 +21,7 @@ from tornpage.faults.preload import WHOLE
 from tornpage.faults.stream import RecordedFiles
 from tornpage.faults.trace import GrowingTrace, Trace
 from tornpage.targets.target import Command, Target
-from tornpage.vocabulary.errors import CensusError, TraceError
+from tornpage.vocabulary.errors import GoldenRunError, TraceError
 from tornpage.vocabulary.model import Fault, TrialSpec
 from tornpage.workloads.workload import generate
 
@@ -48,8 +48,8 @@ class Compared:
 
 
 def check_at_acknowledgements(spec: TrialSpec, target: Target, work: Path) -> Compared:
-    """Compares the files of a run in the new folder `work` at its acknowledgements. Raises CensusError naming
-    acknowledgement, file and range."""
+    """Compares the files of a run in the new folder `work` at its acknowledgements. Raises GoldenRunError
+    naming acknowledgement, file and range."""
     command = _lay_out(spec, target, work)
     env = target.preload_env(work / "data", work / "trace", None)
     name = f"tornpage-pause-{os.getpid()}-{xxhash.xxh3_64_hexdigest(str(work).encode())}"
@@ -58,7 +58,7 @@ def check_at_acknowledgements(spec: TrialSpec, target: Target, work: Path) -> Co
         command = replace(command, deadline_s=SLOWER * command.deadline_s, fork=None)
         command.run({**env, **WHOLE, "TORNPAGE_PAUSE": name})
     if pauses.problem:
-        raise CensusError(
+        raise GoldenRunError(
             f"at acknowledgement {pauses.compared.of} of a run: the recorded stream is not what happened: "
             f"{pauses.problem}"
         )

@@ -19,8 +19,8 @@ from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.plan import format_plan
 from tornpage.faults.trace import Trace
-from tornpage.live.census import Baseline, census_key, load_baseline
 from tornpage.live.crash import Crash, RunVerdict, judge_crash, judge_unfired, make_crash
+from tornpage.live.golden_run import Baseline, golden_run_key, load_baseline
 from tornpage.live.hit import mask_of, tears_nothing, torn_write
 from tornpage.live.kept import keep_crash, keep_found
 from tornpage.live.recovered import Recovered, recover_crash
@@ -28,7 +28,7 @@ from tornpage.live.stage import Spent, Stage, spent_on
 from tornpage.live.verdict import Judged, judge_trial
 from tornpage.oracle.state import state_digest
 from tornpage.targets.target import Target
-from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.errors import GoldenRunError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.process_cache import ProcessCache
 
@@ -37,7 +37,7 @@ __all__ = ["run_aimed", "run_trial"]
 BASELINES_MAX = 64
 """That a worker keeps: a default campaign has up to 48, of six megabytes each, and their records mapped."""
 _BASELINES: ProcessCache[tuple[Path, str], Baseline] = ProcessCache(BASELINES_MAX)
-"""By scratch folder and undisturbed run."""
+"""By scratch folder and fault-free run."""
 
 
 def run_trial(
@@ -57,7 +57,7 @@ def run_aimed(
 ) -> tuple[TrialSpec, TrialResult]:
     """The same with a fault of the first recovery that is yet to be drawn. Also returns the trial with that
     fault in its plan: run_trial() with it gives the same result. If that recovery has no such write the
-    plan says that, and the trial is not exercised; if it fails undisturbed, that is the verdict, and the
+    plan says that, and the trial is not exercised; if it fails fault-free, that is the verdict, and the
     plan stays as it was."""
     return _play(spec, aim, target, scratch, images, None)
 
@@ -72,7 +72,7 @@ def _play(
 ) -> tuple[TrialSpec, TrialResult]:
     if baseline is None:
         load = partial(load_baseline, spec, target, scratch)
-        baseline = _BASELINES.get((scratch, census_key(spec)), load)
+        baseline = _BASELINES.get((scratch, golden_run_key(spec)), load)
     work = scratch / f"trial-{os.getpid()}-{spec.number}"
     remove_image(work)
     work.mkdir(parents=True)
@@ -98,7 +98,7 @@ def _play_on(stage: Stage, aim: RecoveryAim | None) -> _Ended:
         return _Ended(stage, crash, Judged(found, reason))
     try:
         run = judge_crash(stage, crash, hit)
-    except CensusError as error:
+    except GoldenRunError as error:
         return _Ended(stage, crash, Judged((), f"the killed run cannot be judged: {error}"))
     clock = time.monotonic()
     stale = None
@@ -165,7 +165,7 @@ class _Ended:
         if found is None:
             return spent
         phases = {
-            "undisturbed": [found.undisturbed],
+            "fault_free": [found.fault_free],
             "recover": [*found.disturbed, found.last],
             "verify": [found.again],
         }

@@ -18,7 +18,7 @@ __all__ = ["Judged", "judge_trial", "once_each"]
 
 UNHIT = "the recovery has no write of this site that fits the mask"
 WHOLE = "the mask leaves the whole write"
-DRIFT = "the recovery after a disturbed one ends in another state than an undisturbed one"
+DRIFT = "the recovery after a disturbed one ends in another state than a fault-free one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _judge_disturbed(name: str, one: Recovery, *, ruled: bool) -> Iterator[Viola
 def _judge_shown(found: Recovered, last: Recovery, *, consistent: bool) -> Iterator[Violation]:
     """I17: what one recovery has shown all later ones must show, whatever else the crash had allowed. Where
     any state may be found after a crash, a crash in a recovery may lead to another."""
-    before = [one for one in (found.undisturbed, *found.disturbed) if one is not None]
+    before = [one for one in (found.fault_free, *found.disturbed) if one is not None]
     shown = [_shown(one.answer) for one in before if one.answer.state is not None]
     if consistent and any(one != _shown(last.answer) for one in shown):
         yield Violation(17, DRIFT)

@@ -1,7 +1,7 @@
 """The writes of a recorded run, each with its site, and by which name a fault can aim at it again.
 
 A plan says "the n-th write of a file". A store that commits by files of random names (mkstemp, fsync, rename)
-has other names in every run: there it is "the n-th write of a pattern of names", which two undisturbed runs
+has other names in every run: there it is "the n-th write of a pattern of names", which two fault-free runs
 tell from the names that all runs have.
 """
 
@@ -63,7 +63,7 @@ def written_names(trace: Trace) -> set[str]:
 
 
 def names_of(one: Set[str], other: Set[str], before: Set[str]) -> Names:
-    """From the names that two undisturbed runs have written, and those that were there before."""
+    """From the names that two fault-free runs have written, and those that were there before."""
     stable = (one & other) | before
     known = {folder for name in stable for folder in _parents(name)} | {""}
     drawn: dict[str, list[str]] = {}

@@ -13,7 +13,7 @@ from tornpage.vocabulary.model import Violation
 __all__ = ["RUN_SITE", "Fingerprint", "fingerprint_of", "path_of"]
 
 RUN_SITE = "run"
-"""Site of a finding that the undisturbed run shows already, whatever is hit afterwards."""
+"""Site of a finding that the fault-free run shows already, whatever is hit afterwards."""
 
 ORACLE = frozenset({1, 2, 3, 10})
 """Judged by comparing states: the details behind the colon are tables and counts, not a path."""

@@ -1,4 +1,4 @@
-"""The observed oracle: the states that an undisturbed run itself has shown are what a crash may leave.
+"""The observed oracle: the states that a fault-free run itself has shown are what a crash may leave.
 
 A target tells its state when it is ready and after each acknowledgement, as texts by name; recovery
 must come to one of them. So it needs no model, and it finds what recovery does wrong, never what the
@@ -17,7 +17,7 @@ from typing import Any
 import xxhash
 
 from tornpage.oracle.state import State
-from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.errors import GoldenRunError
 
 __all__ = ["NAME_MAX_BYTES", "KeptStates", "ObservedOracle", "observed_state"]
 
@@ -71,12 +71,12 @@ class ObservedOracle:
     ) -> None:
         """told: by number of a statement, the state after it, 0 for `ready`; acknowledged: the numbers of the
         marks, in their order, none only if the run was killed; clients: who has issued a statement, nothing
-        where there is but one. CensusError if they do not go together."""
+        where there is but one. GoldenRunError if they do not go together."""
         self.told = told
         if 0 not in told:
-            raise CensusError("run told no state at `ready`: print the line with n = 0")
+            raise GoldenRunError("run told no state at `ready`: print the line with n = 0")
         if not acknowledged and not killed:
-            raise CensusError(
+            raise GoldenRunError(
                 "run acknowledged nothing: mark `issue n=1` before a commit, `ack n=1` after it"
             )
         _check_numbers(told, acknowledged, clients)
@@ -143,18 +143,18 @@ class KeptStates:
 def _check_numbers(
     told: Mapping[int, State], acknowledged: Sequence[int], clients: Mapping[int, str]
 ) -> None:
-    """CensusError if numbers do not grow, or a state is missing."""
+    """GoldenRunError if numbers do not grow, or a state is missing."""
     last: dict[str, int] = {}
     for number in acknowledged:
         client = clients.get(number, "")
         if clients and not client:
-            raise CensusError(f"`ack n={number}` is of no client, others are")
+            raise GoldenRunError(f"`ack n={number}` is of no client, others are")
         if number <= last.get(client, 0):
-            raise CensusError(
+            raise GoldenRunError(
                 f"`ack n={number}` comes after {last.get(client, 0)}: numbers must grow from 1"
             )
         last[client] = number
         if number not in told:
-            raise CensusError(
+            raise GoldenRunError(
                 f"run told no state after `ack n={number}`: print a line with n = {number}"
             )

@@ -3,7 +3,7 @@ the store.
 
 - A rule on bytes names the order that was broken: its name is the root. - What a crash left is one
 broken state, however many findings tell of it. The root is the kind of damage that lies deepest: a torn
-page explains a missing row, never the reverse. - What the undisturbed run did is told by its own words.
+page explains a missing row, never the reverse. - What the fault-free run did is told by its own words.
 
 The site of the write that was hit, the configuration and the seed are no part of it.
 """
@@ -69,7 +69,7 @@ _CONSTANT = re.compile(r"\b[A-Z]+_[A-Z_]+\b")
 
 
 def roots_of(violations: Sequence[Violation]) -> list[Root]:
-    """The root of each violation of one trial, or of one undisturbed run."""
+    """The root of each violation of one trial, or of one fault-free run."""
     states = [item for item in violations if item.source is Source.STATE]
     deepest = _root_of_state(min(states, key=_depth)) if states else None
     return [

@@ -105,7 +105,7 @@ def ask_rules(
 def ask_canaries(
     argv: Sequence[str], trace: Path, setting: Setting, *, base: Path | None = None
 ) -> tuple[RuleCanary, ...]:
-    """What the rules say of damaged copies of the recording of an undisturbed run; nothing where the judge
+    """What the rules say of damaged copies of the recording of a fault-free run; nothing where the judge
     makes none. Arguments and errors as of ask_rules()."""
     request = {**_recording(trace, setting, base), "live": False, "canaries": True}
     return tuple(RuleCanary(**item) for item in _ask(argv, request).get("canaries", ()))

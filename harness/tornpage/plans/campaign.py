@@ -2,7 +2,7 @@
 workloads/.
 
 A script is a number: it decides the seed of the workload and what is drawn from the lists of `vary`.
-Numbers go on from scripts that are crashed to those that only run undisturbed, so that none is run twice.
+Numbers go on from scripts that are crashed to those that only run without a fault, so that none is run twice.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ __all__ = [
     "Hit",
     "PowerLoss",
     "default_campaigns",
+    "fault_free_spec",
     "hit_of_place",
     "load_campaign",
     "place_of",
-    "undisturbed_spec",
 ]
 
 RECOVERY = "recovery:"
@@ -66,7 +66,7 @@ _STRICT = ConfigDict(extra="forbid", frozen=True)
 
 _NOT_WORK: Any = {
     **dict.fromkeys(("claims", "default", "description", "run_claims", "target"), True),
-    **dict.fromkeys(("scripts", "seed", "trials", "undisturbed"), True),
+    **dict.fromkeys(("scripts", "seed", "trials", "fault_free"), True),
     "explore": {"budget_s", "seeds", "states"},
 }
 """Keys of a campaign that say how much, or to whom; not what."""
@@ -145,7 +145,7 @@ class Campaign(BaseModel):
     """Derives everything that is drawn: scripts, writes, masks."""
     scripts: int = Field(default=1, ge=1, le=BOUNDS["scripts"].high)
     """Scripts of each configuration that get trials. For power_loss use `seeds` of `explore`."""
-    undisturbed: int = Field(default=0, ge=0, le=BOUNDS["undisturbed"].high)
+    fault_free: int = Field(default=0, ge=0, le=BOUNDS["fault_free"].high)
     """Further scripts, over all configurations, that are run and judged without a fault."""
     claims: list[str] = []
     """Counters of recoveries that must be above zero at the end, such as dblwr_restored. If one stays at
@@ -219,9 +219,9 @@ class Campaign(BaseModel):
         alone = count == 1 and not self.vary
         return self.configs() if alone else self._scripts(0, count * len(self.configs()))
 
-    def only_undisturbed(self) -> list[Config]:
+    def only_fault_free(self) -> list[Config]:
         """The scripts that are run and judged without a crash."""
-        return self._scripts(len(self.scripted()), self.undisturbed)
+        return self._scripts(len(self.scripted()), self.fault_free)
 
     def _scripts(self, first: int, count: int) -> list[Config]:
         configs = self.configs()
@@ -305,8 +305,8 @@ def default_campaigns(folder: Path) -> list[Campaign]:
     return [campaign for campaign in campaigns if campaign.default]
 
 
-def undisturbed_spec(campaign: Campaign, target: str, config: Config) -> TrialSpec:
-    """The run of a script without a fault: what a census, a recording and every trial start from."""
+def fault_free_spec(campaign: Campaign, target: str, config: Config) -> TrialSpec:
+    """The run of a script without a fault: what a golden run, a recording and every trial start from."""
     return TrialSpec(
         campaign=campaign.name,
         target=target,
@@ -317,7 +317,7 @@ def undisturbed_spec(campaign: Campaign, target: str, config: Config) -> TrialSp
         workload_seed=config.seed,
         seed=config.seed,
         number=0,
-        plan=FaultPlan(name="undisturbed"),
+        plan=FaultPlan(name="fault_free"),
     )
 
 

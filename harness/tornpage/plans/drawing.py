@@ -1,4 +1,4 @@
-"""Trials, drawn from a campaign and the censuses of its scripts.
+"""Trials, drawn from a campaign and the golden runs of its scripts.
 
 A campaign's trials go round robin over its cells (configuration x site x mask), so that each cell gets
 its share whatever the seed; each round over the cells takes the next script; the write inside the cell
@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tornpage.faults.aim import RecoveryAim, faults_of, fits, is_error
-from tornpage.plans.campaign import Campaign, Config, Hit, place_of, undisturbed_spec
+from tornpage.plans.campaign import Campaign, Config, Hit, fault_free_spec, place_of
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.model import Census, FaultPlan, Site, TrialSpec, WriteEvent, config_of
+from tornpage.vocabulary.model import FaultPlan, GoldenRun, Site, TrialSpec, WriteEvent, config_of
 from tornpage.vocabulary.seeds import derive_seed, make_rng
 
 __all__ = ["Cell", "Draw", "cells_of", "draw_trial"]
@@ -56,17 +56,17 @@ class Draw:
     aim: RecoveryAim | None = None
 
 
-def cells_of(campaign: Campaign, censuses: Mapping[str, Census]) -> list[Cell]:
-    """All cells that the censuses (by label of their script) have writes for, in an order in which any
-    stretch of trials meets every configuration and site. A script without a census has none."""
+def cells_of(campaign: Campaign, golden_runs: Mapping[str, GoldenRun]) -> list[Cell]:
+    """All cells that the golden runs (by label of their script) have writes for, in an order in which any
+    stretch of trials meets every configuration and site. A script without a golden run has none."""
     scripts: dict[str, list[Config]] = {}
     for script in campaign.scripted():
         scripts.setdefault(config_of(script.label), []).append(script)
     cells = []
     for hit in campaign.hit:
         for site, mask, label in itertools.product(hit.sites, hit.masks, scripts):
-            taken = [script for script in scripts[label] if script.label in censuses]
-            writes = (_writes_to_hit(hit, site, mask, censuses[s.label]) for s in taken)
+            taken = [script for script in scripts[label] if script.label in golden_runs]
+            writes = (_writes_to_hit(hit, site, mask, golden_runs[s.label]) for s in taken)
             runs = [run for run in zip(taken, writes, strict=True) if run[1]]
             if runs:
                 cells.append(Cell(label, site, mask, tuple(runs), hit.during))
@@ -89,16 +89,18 @@ def draw_trial(campaign: Campaign, target: str, cells: list[Cell], number: int) 
     plan = FaultPlan(
         name=f"{cell.place}-{number}", run=faults, stale_log=stale and not is_error(mask)
     )
-    undisturbed = undisturbed_spec(campaign, target, config)
-    spec = replace(undisturbed, seed=seed, number=number, plan=plan)
+    fault_free = fault_free_spec(campaign, target, config)
+    spec = replace(fault_free, seed=seed, number=number, plan=plan)
     aim = RecoveryAim(cell.site, cell.mask, seed) if cell.during == "recovery" else None
     return Draw(spec, cell, aim)
 
 
-def _writes_to_hit(hit: Hit, site: Site, mask: str, census: Census) -> tuple[WriteEvent, ...]:
+def _writes_to_hit(
+    hit: Hit, site: Site, mask: str, golden_run: GoldenRun
+) -> tuple[WriteEvent, ...]:
     if hit.during == "recovery":
-        return census.writes
-    return tuple(write for write in census.by_site().get(site, ()) if fits(mask, write))
+        return golden_run.writes
+    return tuple(write for write in golden_run.by_site().get(site, ()) if fits(mask, write))
 
 
 def _of_one_site(writes: tuple[WriteEvent, ...], rng: random.Random) -> list[WriteEvent]:

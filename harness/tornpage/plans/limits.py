@@ -40,13 +40,18 @@ class Bound:
     has: Has = Has.ALL
     form: str = ""
 
+    @property
+    def of_pytest(self) -> str:
+        """Its name among the options of a pytest session."""
+        return self.option.replace("--", "--torture-", 1)
+
 
 BOUNDS: Mapping[str, Bound] = {
     "seed": Bound("--seed", 0, SEED_MAX, "Derives everything"),
     "trials": Bound("--trials", 1, 10_000_000, "How many kills", Has.LIVE),
     "scripts": Bound("--scripts", 1, SCRIPTS_MAX, "Scripts per configuration, and per depth"),
-    "undisturbed": Bound(
-        "--undisturbed", 0, SCRIPTS_MAX, "Further scripts, run and judged without a crash"
+    "fault_free": Bound(
+        "--fault-free", 0, SCRIPTS_MAX, "Further scripts, run and judged without a crash"
     ),
     "models": Bound(
         "--models", 0, 0, "Power loss: only these models of crash states", Has.LOSS, "NAME[,NAME]"
@@ -72,7 +77,7 @@ class Limits:
     """None, or no name: as the campaign has it, and where there is no campaign, no limit.
 
     seed: derives everything that is drawn; trials: kills or errors; scripts: per configuration, and for power
-    loss per depth; undisturbed: further scripts, over all configurations; models: names of `tornpage list
+    loss per depth; fault-free: further scripts, over all configurations; models: names of `tornpage list
     models`; depth: 2 crashes the recovery again, 3 that one too; states: at most about so many, 0 = all;
     budget_s: so many seconds, 0 = no end. States and budget are those of one exploration, and the first one
     that is reached counts; a budget that is given without states goes before the campaign's states.
@@ -81,7 +86,7 @@ class Limits:
     seed: int | None = None
     trials: int | None = None
     scripts: int | None = None
-    undisturbed: int | None = None
+    fault_free: int | None = None
     models: tuple[str, ...] = ()
     depth: int | None = None
     states: int | None = None

@@ -14,7 +14,7 @@ def portions_of(
     campaign: Campaign, *, cells: bool, models: Sequence[str]
 ) -> list[tuple[str, Campaign]]:
     """The campaign as one portion per configuration, by its label; cells: per site and mask as well, for
-    power loss per model. models: those that there are. Trials and undisturbed runs are shared out, at least
+    power loss per model. models: those that there are. Trials and fault-free runs are shared out, at least
     one trial each. What a whole campaign claims, no portion of it must show."""
     found = [
         (f"{label},{cell}" if cell else label, {**crossed, **part})
@@ -25,7 +25,7 @@ def portions_of(
         return [(found[0][0], campaign)]
     shares = {
         "trials": max(1, campaign.trials // len(found)) if campaign.trials else 0,
-        "undisturbed": campaign.undisturbed // len(found),
+        "fault_free": campaign.fault_free // len(found),
         "claims": [],
         "run_claims": [],
     }

@@ -13,7 +13,7 @@ import xxhash
 
 from tornpage.live.admission import Audited, audit_runs
 from tornpage.live.recording import recorded_run
-from tornpage.plans.campaign import Campaign, undisturbed_spec
+from tornpage.plans.campaign import Campaign, fault_free_spec
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Exploration, Scope, explore
 from tornpage.store.origin import Examined
@@ -31,8 +31,8 @@ PORTIONS = (25, 100, 400)
 
 
 def works_of(campaign: Campaign, target: str) -> list[TrialSpec]:
-    """An undisturbed run of each configuration."""
-    return [undisturbed_spec(campaign, target, config) for config in campaign.configs()]
+    """A fault-free run of each configuration."""
+    return [fault_free_spec(campaign, target, config) for config in campaign.configs()]
 
 
 def work_key(target: Target, works: Sequence[TrialSpec]) -> str:
@@ -49,7 +49,7 @@ def examine_runs(
     audited: Audited | None = None,
 ) -> Examined:
     """Audit and control of these runs. audited: what came of an audit before, None: it is made here.
-    Raises CensusError naming the first call that the recording lacks, FailedRunError, ChildError."""
+    Raises GoldenRunError naming the first call that the recording lacks, FailedRunError, ChildError."""
     if audited is None:
         context.progress.phase("audit", 1)
         audited = audit_runs(target, works, scratch)

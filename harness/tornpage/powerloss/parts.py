@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from tornpage.evidence.images import KeptImages
+from tornpage.live.fault_free import failed_run
 from tornpage.live.recording import Recording, recorded_run
-from tornpage.live.undisturbed import failed_run
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.evidence import keep_loss_evidence
 from tornpage.powerloss.explorer import Exploration, Scope, explore, loss_plan, replay_state
-from tornpage.store.rows import CensusRow
+from tornpage.store.rows import GoldenRunRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError, MachineError
@@ -32,7 +32,7 @@ __all__ = [
     "explore_part",
     "found_states",
     "play_found",
-    "recorded_census",
+    "recorded_golden_run",
 ]
 
 
@@ -83,10 +83,10 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What an exploration came to. census: of its recorded run; summary: what the explorer said, None if the
-    target fails that run; broken: those that are not known yet, by their numbers."""
+    """What an exploration came to. golden run: of its recorded run; summary: what the explorer said, None if
+    the target fails that run; broken: those that are not known yet, by their numbers."""
 
-    census: CensusRow
+    golden_run: GoldenRunRow
     summary: Mapping[str, Any] | None
     broken: tuple[Broken, ...]
     any_broken: bool
@@ -113,7 +113,7 @@ def _explore_recording(
     part: Part, target: Target, recording: Recording, tell: Callable[[str], None] | None
 ) -> Explored:
     found = explore(part.spec, target, recording, part.limits, part.scope, tell)
-    census = recorded_census(part.spec, recording)
+    golden_run = recorded_golden_run(part.spec, recording)
     broken = []
     kept = KeptImages()
     for one in found_states(part, found):
@@ -122,12 +122,12 @@ def _explore_recording(
         keep_loss_evidence(one.spec, result, target, recording, part.scratch)
         broken.append(replace(played, result=result))
     any_broken = bool(found.broken or recording.violations)
-    return Explored(census, found.summary, tuple(broken), any_broken)
+    return Explored(golden_run, found.summary, tuple(broken), any_broken)
 
 
-def recorded_census(spec: TrialSpec, recording: Recording) -> CensusRow:
+def recorded_golden_run(spec: TrialSpec, recording: Recording) -> GoldenRunRow:
     """The row of the recorded run."""
-    return CensusRow(
+    return GoldenRunRow(
         config=spec.config,
         crashed=True,
         hash=recording.trace_hash,

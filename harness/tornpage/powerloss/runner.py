@@ -19,7 +19,7 @@ import xxhash
 from tornpage.evidence.images import KeptImages
 from tornpage.faults.image import remove_image
 from tornpage.live.recording import recorded_run
-from tornpage.plans.campaign import Campaign, Config, undisturbed_spec
+from tornpage.plans.campaign import Campaign, Config, fault_free_spec
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope, loss_models
 from tornpage.powerloss.parts import Explored, Part, explore_part
@@ -83,7 +83,7 @@ def run_losses(
     scratch: Path,
 ) -> int:
     """Makes every exploration that the store has no result of yet, until the time is up. Returns how many
-    there must be: the others are of scripts that the target fails undisturbed. UnexploredError: some could
+    there must be: the others are of scripts that the target fails fault-free. UnexploredError: some could
     not be made, and may be tried again.
 
     Here each worker process makes one at a time, or, where they are few or may not be made side by side, all
@@ -103,7 +103,7 @@ def run_losses(
                 break
             config, depth = parts[position]
             part = Part(
-                spec=undisturbed_spec(campaign, run.target, config),
+                spec=fault_free_spec(campaign, run.target, config),
                 limits=loss_limits(campaign, depth),
                 scope=replace(loss_scope(campaign), jobs=jobs, canaries=position in heard),
                 first=position * STATES_MAX,
@@ -150,7 +150,7 @@ class _Losses:
         self._clock = time.monotonic()
 
     def begin(self, part: Part) -> None:
-        """Hands it out, and stores those before it that have ended, or while there is enough to do without
+        """Executor it out, and stores those before it that have ended, or while there is enough to do without
         the first."""
         self._waiting.append(self._begun(part))
         while self._waiting and (self._waiting[0].done() or self._enough()):
@@ -339,21 +339,21 @@ def give_up(store: Store, run: int, out: Path) -> None:
 
 def _keep(store: Store, run: Run, explored: Explored, kept: KeptImages) -> None:
     """Stores what an exploration came to, at last that it is done."""
-    store.put_census(run.id, explored.census)
+    store.put_golden_run(run.id, explored.golden_run)
     for one in explored.broken:
         store.start_trial(run.id, one.spec, one.site, one.state)
         store.finish_trial(run.id, kept.only_new(one.site, one.result))
     if explored.summary is not None:
-        store.put_exploration(run.id, explored.census.config, explored.summary)
+        store.put_exploration(run.id, explored.golden_run.config, explored.summary)
 
 
 def check_parts(campaign: Campaign, target: str, paths: Paths, scratch: Path) -> None:
-    """Raises ConfigError if there is no such model of crash states, CensusError or ConfigError if the first
-    run of the campaign cannot even be recorded."""
+    """Raises ConfigError if there is no such model of crash states, GoldenRunError or ConfigError if the
+    first run of the campaign cannot even be recorded."""
     _check_models(campaign, paths)
     config, _depth = loss_parts(campaign)[0]
     with contextlib.suppress(FailedRunError):  # a verdict, which is found again
-        spec = undisturbed_spec(campaign, target, config)
+        spec = fault_free_spec(campaign, target, config)
         with recorded_run(spec, make_target(target, paths.build), scratch):
             pass
 

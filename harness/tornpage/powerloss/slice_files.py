@@ -1,8 +1,8 @@
 """Slices that have come back, in a folder: a run that goes on hands out only those that are missing.
 
-A file is the hash of what follows, in hexadecimal, a line with the census of the recorded run as JSON, and
-what the slice told. It has its name only when it is durable. One that is damaged is not there: it is removed,
-and its slice is handed out again.
+A file is the hash of what follows, in hexadecimal, a line with the golden run of the recorded run as JSON,
+and what the slice told. It has its name only when it is durable. One that is damaged is not there: it is
+removed, and its slice is handed out again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import xxhash
 
 from tornpage.faults.image import remove_image
-from tornpage.store.rows import CensusRow
+from tornpage.store.rows import GoldenRunRow
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError
 
@@ -26,7 +26,7 @@ class Sliced:
     """What a slice came to. told: for merge_slices(), compressed; None: the target fails the run, which is no
     slice and is not kept."""
 
-    census: CensusRow
+    golden_run: GoldenRunRow
     told: bytes | None
 
 
@@ -51,10 +51,10 @@ class SliceFiles:
             file.unlink(missing_ok=True)
             return None
 
-    def put(self, number: int, census: CensusRow, told: bytes) -> None:
+    def put(self, number: int, golden_run: GoldenRunRow, told: bytes) -> None:
         """Durable on return, whole or not at all."""
-        text = _packed(census, told)
-        assert _unpacked(text) == Sliced(census, told), "it would be handed out again for ever"
+        text = _packed(golden_run, told)
+        assert _unpacked(text) == Sliced(golden_run, told), "it would be handed out again for ever"
         _make(self._folder)
         early = self._folder / "new"
         with early.open("wb") as file:
@@ -72,8 +72,8 @@ class SliceFiles:
         return self._folder / f"{number}-of-{self._of}"
 
 
-def _packed(census: CensusRow, told: bytes) -> bytes:
-    body = to_json(census).encode() + b"\n" + told
+def _packed(golden_run: GoldenRunRow, told: bytes) -> bytes:
+    body = to_json(golden_run).encode() + b"\n" + told
     return _hash(body) + b"\n" + body
 
 
@@ -82,8 +82,8 @@ def _unpacked(text: bytes) -> Sliced:
     found, body = text.split(b"\n", 1)
     if found != _hash(body):
         raise ValueError("another hash")
-    census, told = body.split(b"\n", 1)
-    return Sliced(from_json(CensusRow, census), told)
+    golden_run, told = body.split(b"\n", 1)
+    return Sliced(from_json(GoldenRunRow, golden_run), told)
 
 
 def _hash(body: bytes) -> bytes:

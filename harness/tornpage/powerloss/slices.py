@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tornpage.evidence.images import KeptImages, without_image
-from tornpage.live.census import census_key
+from tornpage.live.fault_free import failed_run
+from tornpage.live.golden_run import golden_run_key
 from tornpage.live.recording import Recording, recorded_run
-from tornpage.live.undisturbed import failed_run
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.evidence import keep_loss_evidence
 from tornpage.powerloss.explorer import Exploration, Scope, explore_slice, merge_slices
@@ -29,10 +29,10 @@ from tornpage.powerloss.parts import (
     Part,
     found_states,
     play_found,
-    recorded_census,
+    recorded_golden_run,
 )
 from tornpage.powerloss.slice_files import Sliced, SliceFiles
-from tornpage.store.rows import CensusRow
+from tornpage.store.rows import GoldenRunRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import FailedRunError, MachineError, UnexploredError
@@ -129,7 +129,7 @@ def run_slice(task: Slice) -> Sliced:
         except FailedRunError as error:
             return Sliced(failed_run(spec.config, True, error), None)
         told = explore_slice(spec, target, recording, task.limits, task.scope, task.number, task.of)
-        return Sliced(recorded_census(spec, recording), zlib.compress(told, 1))
+        return Sliced(recorded_golden_run(spec, recording), zlib.compress(told, 1))
 
 
 def play_again(task: Again) -> Broken:
@@ -163,7 +163,7 @@ class SlicedPart:
         self._part, self._target, self._executor, self._wait = part, target, executor, wait
         self._files = SliceFiles(folder, self._of)
         self._failures: dict[int, Exception] = {}
-        self._failed_runs: dict[int, CensusRow] = {}
+        self._failed_runs: dict[int, GoldenRunRow] = {}
         missing = self._files.missing()
         self._handed = {number: self._hand(run_slice, self._slice(number)) for number in missing}
 
@@ -193,9 +193,9 @@ class SlicedPart:
             return Explored(self._failed_runs[min(self._failed_runs)], None, (), True)
         self._check_complete(slices)
         self._check_alike(slices)
-        census, found = slices[1].census, self._merge(slices)
-        any_broken = bool(found.broken or census.violations)
-        return Explored(census, found.summary, self._play_again(found), any_broken)
+        golden_run, found = slices[1].golden_run, self._merge(slices)
+        any_broken = bool(found.broken or golden_run.violations)
+        return Explored(golden_run, found.summary, self._play_again(found), any_broken)
 
     def forget(self) -> None:
         """The slices that are kept go: what they came to is stored."""
@@ -205,9 +205,9 @@ class SlicedPart:
         if isinstance(answer, Failed):
             self._failures[number] = answer.of(self._name(number))
         elif answer.told is None:
-            self._failed_runs[number] = answer.census
+            self._failed_runs[number] = answer.golden_run
         else:
-            self._files.put(number, answer.census, answer.told)
+            self._files.put(number, answer.golden_run, answer.told)
 
     def _check_failures(self) -> None:
         """Raises the first; one that another try may mend only if there is no other."""
@@ -233,7 +233,7 @@ class SlicedPart:
     def _check_alike(self, slices: Mapping[int, Sliced]) -> None:
         """If they are not, nobody knows which are right: all go."""
         for number, one in slices.items():
-            difference = _difference(slices[1].census, one.census)
+            difference = _difference(slices[1].golden_run, one.golden_run)
             if difference:
                 self._files.clear()
                 raise UnexploredError(
@@ -242,7 +242,7 @@ class SlicedPart:
                 )
 
     def _merge(self, slices: Mapping[int, Sliced]) -> Exploration:
-        file = self._part.scratch / f"slices-{census_key(self._part.spec)}"
+        file = self._part.scratch / f"slices-{golden_run_key(self._part.spec)}"
         with file.open("wb") as all_slices:
             for number in sorted(slices):
                 all_slices.write(zlib.decompress(slices[number].told or b""))
@@ -278,9 +278,9 @@ class SlicedPart:
         return self._executor.submit(work, task, Failed)
 
 
-def _difference(one: CensusRow, other: CensusRow) -> str:
+def _difference(one: GoldenRunRow, other: GoldenRunRow) -> str:
     """What two rows do not agree in."""
-    names = [field.name for field in fields(CensusRow) if field.compare]
+    names = [field.name for field in fields(GoldenRunRow) if field.compare]
     return ", ".join(
         _differing(name, getattr(one, name), getattr(other, name))
         for name in names
@@ -316,4 +316,4 @@ def _recording(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
         stack = ExitStack()
         return stack, stack.enter_context(recorded_run(spec, target, scratch))
 
-    return _RECORDINGS.get((scratch, census_key(spec)), record)[1]
+    return _RECORDINGS.get((scratch, golden_run_key(spec)), record)[1]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tornpage.store.rows import CensusRow, TrialRow
+from tornpage.store.rows import GoldenRunRow, TrialRow
 from tornpage.vocabulary.model import Outcome, Source, TrialResult, Violation
 
 __all__ = ["CellCount", "Shown"]
@@ -14,7 +14,7 @@ __all__ = ["CellCount", "Shown"]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A bug as one trial, or undisturbed run, shows it."""
+    """A bug as one trial, or fault-free run, shows it."""
 
     what: str
     source: Source
@@ -48,10 +48,10 @@ class CellCount:
             text = f"trial {row.run}.{row.number}: {result.reason}"
             self.reasons.setdefault(result.outcome, text)
 
-    def add_run(self, census: CensusRow, replay: str) -> None:
-        """One undisturbed run of the configuration."""
-        self.outcomes[Outcome.VIOLATION if census.violations else Outcome.CLEAN] += 1
-        self._show(census.violations, census.bugs, replay)
+    def add_run(self, golden_run: GoldenRunRow, replay: str) -> None:
+        """One fault-free run of the configuration."""
+        self.outcomes[Outcome.VIOLATION if golden_run.violations else Outcome.CLEAN] += 1
+        self._show(golden_run.violations, golden_run.bugs, replay)
 
     def _show(
         self, violations: Sequence[Violation], bugs: Sequence[int | None], replay: str

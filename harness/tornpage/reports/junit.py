@@ -1,4 +1,4 @@
-"""Runs as JUnit XML: a suite per run, in it a case per configuration of the undisturbed runs, per cell of a
+"""Runs as JUnit XML: a suite per run, in it a case per configuration of the fault-free runs, per cell of a
 kill campaign, per configuration of a power-loss one, and per claim.
 
 A bug is a failure of every case that shows it, with its fingerprint and the line that replays it; what the
@@ -88,7 +88,7 @@ def _cases(summary: Summary) -> Iterator[_Case]:
     yield _Case(group, "all verdicts", errors=[summary.missing] if summary.missing else [])
     bugs = {seen.bug.id: seen for seen in summary.bugs}
     for cell in summary.run_cells:
-        yield _of_cell(f"{group}.{cell.config}", "undisturbed runs", cell, bugs)
+        yield _of_cell(f"{group}.{cell.config}", "fault-free runs", cell, bugs)
     if summary.explored:
         yield from _explorations(summary, bugs)
     else:
@@ -99,7 +99,7 @@ def _cases(summary: Summary) -> Iterator[_Case]:
         yield _Case(group, f"site {site}", skipped="no trial hit it")
     yield from _claims(summary, "claims", summary.claims_missed, "no recovery took this path")
     missed = summary.run_claims_missed
-    yield from _claims(summary, "run_claims", missed, "no undisturbed run came to it")
+    yield from _claims(summary, "run_claims", missed, "no fault-free run came to it")
 
 
 def _of_cell(group: str, name: str, cell: CellCount, bugs: dict[int, BugSeen]) -> _Case:

@@ -30,7 +30,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NightBug:
-    """A bug in a night. count: trials, states and undisturbed runs that showed it; note: of the play of its
+    """A bug in a night. count: trials, states and fault-free runs that showed it; note: of the play of its
     reproducer; replay: the line that shows it, "" if there is none."""
 
     bug: Bug

@@ -16,7 +16,7 @@ from tornpage.oracle.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
 from tornpage.reports.cells import CellCount
 from tornpage.reports.torn_matrix import TornMatrix, torn_matrix
 from tornpage.store.bugs import Bug, BugStatus, Novelty, Sighting
-from tornpage.store.rows import CensusRow, Run, TrialRow
+from tornpage.store.rows import GoldenRunRow, Run, TrialRow
 from tornpage.vocabulary.model import (
     Outcome,
     Source,
@@ -32,7 +32,7 @@ __all__ = ["BugSeen", "Claims", "Finding", "Summary", "summarise"]
 @dataclass(frozen=True, slots=True)
 class Claims:
     """What a campaign says that it does. paths: counters of recoveries, run_paths: status counters of
-    undisturbed runs, which both must be above zero; sites: those it hits, by the names of the rows."""
+    fault-free runs, which both must be above zero; sites: those it hits, by the names of the rows."""
 
     paths: Sequence[str] = ()
     run_paths: Sequence[str] = ()
@@ -43,7 +43,7 @@ class Claims:
 class Finding:
     """Violations of one fingerprint (invariant, site, path) in one configuration.
 
-    bug: that it tells of; source: who says so; trial: the first one, as "RUN.NUMBER", or the undisturbed run,
+    bug: that it tells of; source: who says so; trial: the first one, as "RUN.NUMBER", or the fault-free run,
     as "RUN.sNUMBER"; of_trial: which of the two; count: trials that share the fingerprint.
     """
 
@@ -65,7 +65,7 @@ class Finding:
 class BugSeen:
     """A bug as this run saw it: one row of the report. findings: what told of it, first those whose image was
     kept, the most frequent first; its trial and replay line are of this run, those of the bug itself may be
-    smaller. always_with: bugs that every trial with this one shows too, or the undisturbed run of its
+    smaller. always_with: bugs that every trial with this one shows too, or the fault-free run of its
     script: perhaps its cause."""
 
     bug: Bug
@@ -115,22 +115,22 @@ class BugSeen:
 class Summary:
     """A run in numbers. broken: trials or states with a violation. by_invariant counts such, by_site
     counts trials; counters are summed over trials, and exercised_by counts the trials in which a
-    counter was above zero. scripts: that were crashed; undisturbed: those that only ran; run_counters:
-    in how many undisturbed runs, of both, a status counter was above zero. run_cells: these runs, by
+    counter was above zero. scripts: that were crashed; fault-free: those that only ran; run_counters:
+    in how many fault-free runs, of both, a status counter was above zero. run_cells: these runs, by
     configuration; their site is RUN_SITE. explored: per script what the power-loss explorer said; a
     state counts as a trial there. torn_pages: what these states tore."""
 
     run: Run
     finished: int = 0
     broken: int = 0
-    census_violations: int = 0
+    golden_run_violations: int = 0
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     by_invariant: Counter[int] = field(default_factory=Counter)
     by_site: Counter[str] = field(default_factory=Counter)
     counters: Counter[str] = field(default_factory=Counter)
     exercised_by: Counter[str] = field(default_factory=Counter)
     scripts: int = 0
-    undisturbed: int = 0
+    fault_free: int = 0
     run_counters: Counter[str] = field(default_factory=Counter)
     cells: list[CellCount] = field(default_factory=list)
     run_cells: list[CellCount] = field(default_factory=list)
@@ -156,8 +156,8 @@ class Summary:
 
     @property
     def violations(self) -> int:
-        """Trials, or power-loss states, with a broken invariant, and censuses with one."""
-        return self.broken + self.census_violations
+        """Trials, or power-loss states, with a broken invariant, and golden runs with one."""
+        return self.broken + self.golden_run_violations
 
     @property
     def complete(self) -> bool:
@@ -239,7 +239,7 @@ class Summary:
             "unstable": self.outcomes[Outcome.UNSTABLE],
             "harness_errors": self.outcomes[Outcome.HARNESS_ERROR],
             "scripts": self.scripts,
-            "undisturbed": self.undisturbed,
+            "fault_free": self.fault_free,
             "counters": {name: self.counters[name] for name in sorted(self.counters)},
             "run_counters": {name: self.run_counters[name] for name in sorted(self.run_counters)},
             "claims_missed": self.claims_missed,
@@ -261,7 +261,7 @@ class Summary:
 
 def summarise(
     run: Run,
-    censuses: Mapping[int, CensusRow],
+    golden_runs: Mapping[int, GoldenRunRow],
     trials: Iterable[TrialRow],
     explored: dict[str, dict[str, Any]],
     claims: Claims,
@@ -269,30 +269,30 @@ def summarise(
     command: Callable[[str], str] = lambda line: line,
     complete: Callable[[Finding], Finding] = lambda finding: finding,
 ) -> Summary:
-    """Folds the rows of a run, trials in order of number. censuses: undisturbed runs by number of the
+    """Folds the rows of a run, trials in order of number. golden runs: fault-free runs by number of the
     script; bugs: those that it saw, by id; command: turns a line that replays into one for anywhere;
     complete: adds to a finding what these rows do not have."""
     summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
     digest = xxhash.xxh3_64()
     findings: dict[tuple[Fingerprint, str, int], Finding] = {}
-    known: dict[str, CensusRow] = {}
-    company = _Company()
+    known: dict[str, GoldenRunRow] = {}
+    together = _SeenTogether()
     run_cells: dict[str, CellCount] = {}
-    for number, census in censuses.items():
-        known[census.config] = census
-        company.meet(census.bugs)
-        config = config_of(census.config)
+    for number, golden_run in golden_runs.items():
+        known[golden_run.config] = golden_run
+        together.meet(golden_run.bugs)
+        config = config_of(golden_run.config)
         script = f"{run.id}.s{number}"
         cell = run_cells.setdefault(config, CellCount(config, RUN_SITE, ""))
-        cell.add_run(census, command(_replay_line(script)))
-        digest.update(f"{census.config} {census.hash}\n".encode())
-        summary.scripts += census.crashed
-        summary.undisturbed += not census.crashed
-        summary.run_counters.update(name for name, value in census.counters.items() if value)
-        summary.census_violations += bool(census.violations)
-        for violation, bug in zip(census.violations, census.bugs, strict=True):
+        cell.add_run(golden_run, command(_replay_line(script)))
+        digest.update(f"{golden_run.config} {golden_run.hash}\n".encode())
+        summary.scripts += golden_run.crashed
+        summary.fault_free += not golden_run.crashed
+        summary.run_counters.update(name for name, value in golden_run.counters.items() if value)
+        summary.golden_run_violations += bool(golden_run.violations)
+        for violation, bug in zip(golden_run.violations, golden_run.bugs, strict=True):
             summary.by_invariant[violation.invariant] += 1
-            _add_finding(findings, script, RUN_SITE, census.config, violation, bug, None)
+            _add_finding(findings, script, RUN_SITE, golden_run.config, violation, bug, None)
     for config, part in sorted(explored.items()):
         digest.update(f"{config} {part['states']} {part['distinct']}\n".encode())
         summary.counters.update(part.get("paths", {}))
@@ -308,7 +308,7 @@ def summarise(
         cell = cells.setdefault(key, CellCount(*key))
         cell.add(row, row.result, command(_replay_line(trial)))
         shown = known.get(row.spec.config)
-        company.meet(row.bugs, shown.bugs if shown else ())
+        together.meet(row.bugs, shown.bugs if shown else ())
         for violation, its_bug in zip(row.result.violations, row.bugs, strict=True):
             if its_bug is None:  # the trial is unstable
                 continue
@@ -320,7 +320,7 @@ def summarise(
         complete(replace(finding, replay=command(finding.replay)))
         for finding in sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
     ]
-    summary.bugs = _bugs_seen(bugs, summary.findings, company)
+    summary.bugs = _bugs_seen(bugs, summary.findings, together)
     summary.trace_hash = digest.hexdigest()
     summary.claims_missed = [name for name in claims.paths if not summary.counters[name]]
     summary.run_claims_missed = [n for n in claims.run_paths if not summary.run_counters[n]]
@@ -328,14 +328,14 @@ def summarise(
     return summary
 
 
-class _Company:
+class _SeenTogether:
     """Which bugs are never seen without which others."""
 
     def __init__(self) -> None:
         self._always: dict[int, set[int]] = {}
 
     def meet(self, bugs: Sequence[int | None], beside: Sequence[int] = ()) -> None:
-        """A trial or undisturbed run shows these bugs; beside: those of the undisturbed run of its script."""
+        """A trial or fault-free run shows these bugs; beside: those of the fault-free run of its script."""
         together = {bug for bug in (*bugs, *beside) if bug is not None}
         for bug in {bug for bug in bugs if bug is not None}:
             self._always[bug] = self._always.get(bug, together) & (together - {bug})
@@ -347,13 +347,13 @@ class _Company:
 
 
 def _bugs_seen(
-    bugs: Mapping[int, tuple[Bug, Sighting]], findings: Sequence[Finding], company: _Company
+    bugs: Mapping[int, tuple[Bug, Sighting]], findings: Sequence[Finding], together: _SeenTogether
 ) -> list[BugSeen]:
     """The news first, then those that come alone, then the most frequent."""
     rows: dict[int, list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: (finding.image is None, -finding.count)):
         rows.setdefault(finding.bug, []).append(finding)
-    seen = [BugSeen(*bugs[bug], tuple(found), company.of(bug)) for bug, found in rows.items()]
+    seen = [BugSeen(*bugs[bug], tuple(found), together.of(bug)) for bug, found in rows.items()]
     return sorted(
         seen,
         key=lambda one: (
@@ -404,11 +404,11 @@ def _add_finding(
     bug: int,
     result: TrialResult | None,
 ) -> None:
-    """trial: id; result: its result, None of an undisturbed run."""
+    """trial: id; result: its result, None of a fault-free run."""
     key = (fingerprint_of(violation, site), config_of(config), bug)
     known = findings.get(key)
     alike = result.alike if result else 1
-    # An undisturbed run shows it too, but a trial can also be shrunk.
+    # A fault-free run shows it too, but a trial can also be shrunk.
     if known is not None and not known.of_trial and result is not None:
         known = replace(known, trial=trial, of_trial=True, count=0)
     name = known.trial if known else trial

@@ -75,7 +75,7 @@ class Word(StrEnum):
 class LookedAt:
     """What a run is a statement about. build: hash of the target's own programs, "" where they have none; fs:
     file-system profile of power losses, "" for live crashes; models: of crash states that were judged;
-    crashes: trials or states judged; undisturbed: runs without a crash; not_exercised: in words;
+    crashes: trials or states judged; fault-free: runs without a crash; not_exercised: in words;
     no_canary: of power losses, in no configuration was there an occasion to try the judge by these; examined:
     what came before the run of a target file."""
 
@@ -86,7 +86,7 @@ class LookedAt:
     models: tuple[str, ...]
     crashes: int
     depth: int
-    undisturbed: int
+    fault_free: int
     not_exercised: tuple[str, ...]
     no_canary: tuple[str, ...] = ()
     examined: Examined | None = None
@@ -126,7 +126,7 @@ class LookedAt:
             "models": list(self.models),
             "crashes": self.crashes,
             "depth": self.depth,
-            "undisturbed": self.undisturbed,
+            "fault_free": self.fault_free,
             "not_exercised": list(self.not_exercised),
             "no_canary": list(self.no_canary),
         }
@@ -188,7 +188,7 @@ def looked_at(summary: Summary) -> LookedAt:
         models=tuple(sorted(models)),
         crashes=summary.exercised,
         depth=depth,
-        undisturbed=summary.scripts + summary.undisturbed,
+        fault_free=summary.scripts + summary.fault_free,
         not_exercised=tuple(_not_exercised(summary, crash_model, depth)),
         no_canary=tuple(_no_canary(part.get(_CANARIES, ()) for part in parts)),
         examined=summary.run.origin.examined,

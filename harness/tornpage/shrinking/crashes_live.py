@@ -1,6 +1,6 @@
-"""Looks for a live fault with a given fingerprint: takes a new census of the script and hits the operations
-of the same site in turn, the nearest to the last crash first, then some of the others. A script counts as
-harmless if none of these shows the finding.
+"""Looks for a live fault with a given fingerprint: takes a new golden run of the script and hits the
+operations of the same site in turn, the nearest to the last crash first, then some of the others. A script
+counts as harmless if none of these shows the finding.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import FilePaths, Op, Trace
-from tornpage.live.census import Baseline, take_baseline
+from tornpage.live.golden_run import Baseline, take_baseline
 from tornpage.live.journal import Journal
 from tornpage.live.trial import run_trial
 from tornpage.oracle.fingerprint import RUN_SITE, fingerprint_of
@@ -81,7 +81,7 @@ class KillSearch:
         self._plan = spec.plan
         base = take_baseline(inline_spec(spec, script, spec.plan), target, scratch)
         self._names = base.names
-        self._known = {violation.invariant for violation in base.census.violations}
+        self._known = {violation.invariant for violation in base.golden_run.violations}
         result = self._run(base, script, spec.plan)
         violation = choose_violation(result.violations, wanted, spec)
         of_run = any(finding.violation == violation for finding in base.findings)
@@ -103,7 +103,7 @@ class KillSearch:
         return self._near.origin
 
     def find(self, script: Script, origins: Sequence[int]) -> Crash | None:
-        """Takes a census and hits the candidates."""
+        """Takes a golden run and hits the candidates."""
         try:
             base = self._baseline(script, self._plan)
         except MachineError:
@@ -111,7 +111,7 @@ class KillSearch:
         except TornpageError:
             return None  # the script does not run to its end: not the finding that is followed
         try:
-            if {violation.invariant for violation in base.census.violations} - self._known:
+            if {violation.invariant for violation in base.golden_run.violations} - self._known:
                 return None
             for plan in self._plans(base, origins):
                 result = self._matches(base, script, plan)
@@ -175,7 +175,7 @@ class KillSearch:
         return result if shows(result.violations, wanted, site) else None
 
     def _follow(self, base: Baseline, plan: FaultPlan, origins: Sequence[int]) -> None:
-        """Remembers where the last crash was: up to its fault the run is that of the census."""
+        """Remembers where the last crash was: up to its fault the run is that of the golden run."""
         for place, fault in _operations(base.trace, base.journal, plan.run[0], origins):
             if fault.nth == plan.run[0].nth:
                 self._near = place
@@ -196,13 +196,13 @@ class KillSearch:
         fault = self._plan.run[0]
         if self.fingerprint.site == RUN_SITE:
             return self._behind_finding(base, origins)
-        if fault.kind is FaultKind.WRITE and self._site in base.census.by_site():
+        if fault.kind is FaultKind.WRITE and self._site in base.golden_run.by_site():
             return [
                 (
                     _Place(_origin(origins, write.line), write.file, write.offset),
                     replace(fault, file=write.file, nth=write.nth, offset=None),
                 )
-                for write in base.census.writes
+                for write in base.golden_run.writes
                 if write.site is self._site
             ]
         return _operations(base.trace, base.journal, fault, origins)
@@ -215,7 +215,7 @@ class KillSearch:
             for found in base.findings
             if fingerprint_of(found.violation, RUN_SITE) == wanted
         ]
-        for write in base.census.writes if seqs else ():
+        for write in base.golden_run.writes if seqs else ():
             if write.seq > seqs[0]:
                 place = _Place(_origin(origins, write.line), write.file, write.offset)
                 return [(place, _kill_after(write))]

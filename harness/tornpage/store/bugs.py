@@ -64,7 +64,7 @@ class Novelty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reproducer:
-    """The smallest known way to see a bug: a trial, or the undisturbed run of a script (trial None)."""
+    """The smallest known way to see a bug: a trial, or the fault-free run of a script (trial None)."""
 
     run: int
     trial: int | None
@@ -72,14 +72,14 @@ class Reproducer:
 
     @property
     def name(self) -> str:
-        """As `tornpage replay` takes it, "" for an undisturbed run."""
+        """As `tornpage replay` takes it, "" for a fault-free run."""
         return f"{self.run}.{self.trial}" if self.trial is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
     """A bug in a run. started: of the run, ISO 8601; build: hash of the target's programs; count: trials,
-    power-loss states and undisturbed runs that show it."""
+    power-loss states and fault-free runs that show it."""
 
     bug: int
     run: int
@@ -110,7 +110,7 @@ class Bug:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where violations were found: a trial, or (trial None) an undisturbed run, of a run; alike: how many
+    """Where violations were found: a trial, or (trial None) a fault-free run, of a run; alike: how many
     crashes it stands for."""
 
     run: int
@@ -120,7 +120,7 @@ class Where:
 
 
 def assign_bugs(db: Connection, where: Where, violations: Sequence[Violation]) -> list[int]:
-    """The bug of each violation of one trial or undisturbed run, now recorded as seen there."""
+    """The bug of each violation of one trial or fault-free run, now recorded as seen there."""
     table = schema.run
     place, text = db.execute(
         select(table.c.target, table.c.origin).where(table.c.id == where.run)
@@ -242,7 +242,7 @@ def widen(db: Connection, bug: int, invariants: Iterable[int]) -> None:
 
 
 def _prefer_trial(db: Connection, bug: int, where: Where) -> None:
-    """To an undisturbed run, which has no id, as what reproduces the bug."""
+    """To a fault-free run, which has no id, as what reproduces the bug."""
     if where.trial is not None:
         best = Reproducer(where.run, where.trial, where.config)
         set_reproducer(db, bug, best, schema.bug.c.trial.is_(None))

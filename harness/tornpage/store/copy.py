@@ -125,8 +125,8 @@ class _RunCopy:
         return number
 
     def _first_finding(self, bug: int) -> dict[str, Any]:
-        """Of a bug in the run: a trial, or where none shows it an undisturbed run."""
-        broken, trials, quiet = schema.violation, schema.trial, schema.census_violation
+        """Of a bug in the run: a trial, or where none shows it a fault-free run."""
+        broken, trials, quiet = schema.violation, schema.trial, schema.golden_run_violation
         found = (
             select(trials.c.number.label("trial"), trials.c.config)
             .join(broken, (broken.c.run == trials.c.run) & (broken.c.trial == trials.c.number))
@@ -134,11 +134,11 @@ class _RunCopy:
             .order_by(trials.c.number)
             .limit(1)
         )
-        undisturbed = select(quiet.c.config).where(quiet.c.run == self._row.id, quiet.c.bug == bug)
+        fault_free = select(quiet.c.config).where(quiet.c.run == self._row.id, quiet.c.bug == bug)
         row = self._source.read(lambda db: db.execute(found).first())
         if row is not None:
             return dict(row._mapping)
-        config = self._source.read(lambda db: db.execute(undisturbed).scalars().first())
+        config = self._source.read(lambda db: db.execute(fault_free).scalars().first())
         return {"trial": None, "config": config or ""}
 
     def _pages(self, table: SqlTable) -> Iterator[list[dict[str, Any]]]:

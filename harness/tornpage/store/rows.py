@@ -9,7 +9,7 @@ from typing import Any
 from tornpage.store.origin import Origin
 from tornpage.vocabulary.model import TrialResult, TrialSpec, Violation
 
-__all__ = ["DETAILS", "CensusRow", "Run", "TrialRow"]
+__all__ = ["DETAILS", "GoldenRunRow", "Run", "TrialRow"]
 
 DETAILS = ("shrink", "replay")
 """Runs of these names are but details of others: what was shrunk, and findings played again."""
@@ -38,8 +38,8 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class CensusRow:
-    """A row of `census`: an undisturbed run. crashed: its script gets trials or is explored; bugs: of each
+class GoldenRunRow:
+    """A row of `golden_run`: a fault-free run. crashed: its script gets trials or is explored; bugs: of each
     violation, as the store has assigned them."""
 
     config: str

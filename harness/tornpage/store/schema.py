@@ -38,10 +38,10 @@ __all__ = [
     "TABLES",
     "VERSION",
     "bug",
-    "census",
-    "census_violation",
     "contents",
     "exploration",
+    "golden_run",
+    "golden_run_violation",
     "insert_into",
     "inserts_of",
     "night",
@@ -134,9 +134,9 @@ run = Table(
     _one_of("state", "running", "finished", "stopped", "failed"),
 )
 
-# One undisturbed run: what it writes, and its verdict.
-census = _clustered(
-    "census",
+# One fault-free run: what it writes, and its verdict.
+golden_run = _clustered(
+    "golden_run",
     _run_key(),
     _text("config", primary_key=True),
     _number("crashed"),  # 1: its script gets trials or is explored; 0: it is only run and judged
@@ -189,7 +189,7 @@ bug = Table(
     _text("status", server_default="new"),
     _text("reason", server_default=""),  # why it has this status
     _number("run"),  # its reproducer: a trial, the smallest that is known,
-    _number("trial", nullable=True),  # or null: the undisturbed run of config
+    _number("trial", nullable=True),  # or null: the fault-free run of config
     _text("config"),
     UniqueConstraint("target", "fingerprint"),
     _one_of("status", "new", "known", "fixed", "ignored"),
@@ -203,7 +203,7 @@ sighting = _clustered(
     _text("started"),  # of the run, ISO 8601
     _text("build"),  # hash of the target's programs
     _text("novelty"),  # never seen before; was fixed; neither
-    _number("count"),  # trials, power-loss states and undisturbed runs that show it
+    _number("count"),  # trials, power-loss states and fault-free runs that show it
     _one_of("novelty", "new", "back", "again"),
 )
 
@@ -230,15 +230,15 @@ violation = _clustered(
 )
 Index("violation_bug", violation.c.bug)
 
-# The broken invariants of an undisturbed run.
-census_violation = _clustered(
-    "census_violation",
+# The broken invariants of a fault-free run.
+golden_run_violation = _clustered(
+    "golden_run_violation",
     _run_key(),
     _text("config", primary_key=True),
     *_broken(),
     _number("bug", ForeignKey("bug.id")),
 )
-Index("census_violation_bug", census_violation.c.bug)
+Index("golden_run_violation_bug", golden_run_violation.c.bug)
 
 # What became of a bug's reproducer when a run played it again.
 replay = _clustered(
@@ -251,7 +251,7 @@ replay = _clustered(
 )
 
 
-OF_RUN = (census, exploration, trial, contents, violation, census_violation, replay)
+OF_RUN = (golden_run, exploration, trial, contents, violation, golden_run_violation, replay)
 """Tables with rows that go with their run."""
 
 

@@ -20,7 +20,7 @@ from tornpage.store.bugs import Where, assign_bugs, violation_rows
 from tornpage.store.memory import MemoryStore
 from tornpage.store.origin import Origin
 from tornpage.store.place import Place
-from tornpage.store.rows import DETAILS, CensusRow, Run, TrialRow
+from tornpage.store.rows import DETAILS, GoldenRunRow, Run, TrialRow
 from tornpage.store.sql import next_id
 from tornpage.store.trials import (
     HAS_VERDICT,
@@ -206,41 +206,41 @@ class Store(MemoryStore):
         """Gives the space of deleted rows back to the file system."""
         self._apart(self.place.compact)
 
-    # -- censuses and explorations --------------------------------------------------------------
+    # -- golden runs and explorations --------------------------------------------------------------
 
-    def put_census(self, run: int, census: CensusRow) -> None:
-        """Records an undisturbed run. The same again on resumption changes nothing; ConfigError for another
+    def put_golden_run(self, run: int, golden_run: GoldenRunRow) -> None:
+        """Records a fault-free run. The same again on resumption changes nothing; ConfigError for another
         one: the verdicts of the run belong to the first."""
-        rows = schema.census
-        key = {"run": run, "config": census.config}
+        rows = schema.golden_run
+        key = {"run": run, "config": golden_run.config}
 
         def put(db: Connection) -> str:
             insert = schema.insert_into(db, rows).values(
                 **key,
-                crashed=int(census.crashed),
-                hash=census.hash,
-                events=census.events,
-                writes=census.writes,
-                counters=to_json(census.counters),
+                crashed=int(golden_run.crashed),
+                hash=golden_run.hash,
+                events=golden_run.events,
+                writes=golden_run.writes,
+                counters=to_json(golden_run.counters),
             )
-            if db.execute(insert.on_conflict_do_nothing()).rowcount and census.violations:
+            if db.execute(insert.on_conflict_do_nothing()).rowcount and golden_run.violations:
                 self.place.exclude(db)
-                bugs = assign_bugs(db, Where(run, None, census.config), census.violations)
-                told = violation_rows(key, census.violations, bugs)
-                db.execute(schema.census_violation.insert(), told)
-            query = select(rows.c.hash).where(rows.c.run == run, rows.c.config == census.config)
+                bugs = assign_bugs(db, Where(run, None, golden_run.config), golden_run.violations)
+                told = violation_rows(key, golden_run.violations, bugs)
+                db.execute(schema.golden_run_violation.insert(), told)
+            query = select(rows.c.hash).where(rows.c.run == run, rows.c.config == golden_run.config)
             return str(db.execute(query).scalar_one())
 
         stored = self.write(put)
-        if stored != census.hash:
+        if stored != golden_run.hash:
             raise ConfigError(
-                f"run {run}: the undisturbed run of {census.config} has the trace hash {census.hash},"
+                f"run {run}: the fault-free run of {golden_run.config} has the trace hash {golden_run.hash},"
                 f" and had {stored} when the run began"
             )
 
-    def censuses(self, run: int) -> list[CensusRow]:
-        """The undisturbed runs of a run, in order of config."""
-        rows, violations = schema.census, schema.census_violation
+    def golden_runs(self, run: int) -> list[GoldenRunRow]:
+        """The fault-free runs of a run, in order of config."""
+        rows, violations = schema.golden_run, schema.golden_run_violation
         query = select(rows).where(rows.c.run == run)
         of = select(violations).where(violations.c.run == run).order_by(violations.c.position)
         found, told = self.read(
@@ -253,7 +253,7 @@ class Store(MemoryStore):
         for row in told:
             broken.setdefault(row.config, []).append(row)
         return [
-            CensusRow(
+            GoldenRunRow(
                 config=row.config,
                 crashed=bool(row.crashed),
                 hash=row.hash,

@@ -55,7 +55,7 @@ create view sightings as
 select sighting.bug, bug.title, sighting.run, run.campaign, sighting.started, sighting.build, sighting.novelty, sighting.count
 from sighting join bug on bug.id = sighting.bug left join run on run.id = sighting.run;
 
--- One row per broken invariant; trial is what `tornpage replay` takes, null for an undisturbed run.
+-- One row per broken invariant; trial is what `tornpage replay` takes, null for a fault-free run.
 create view findings as
 select
     violation.run,
@@ -76,9 +76,9 @@ join trial on trial.run = violation.run and trial.number = violation.trial
 left join bug on bug.id = violation.bug
 union all
 select
-    census_violation.run, null, census_violation.config, 'run', 'none', 1, census_violation.invariant,
-    census_violation.source, census_violation.what, census_violation.path, census_violation.bug, bug.title, bug.status
-from census_violation join bug on bug.id = census_violation.bug;
+    golden_run_violation.run, null, golden_run_violation.config, 'run', 'none', 1, golden_run_violation.invariant,
+    golden_run_violation.source, golden_run_violation.what, golden_run_violation.path, golden_run_violation.bug, bug.title, bug.status
+from golden_run_violation join bug on bug.id = golden_run_violation.bug;
 
 create view trials as
 select
@@ -129,7 +129,7 @@ from
     json_each(flush.value) as mask
 group by 1, 2, 3, 4, 5;
 
--- What recoveries did in all trials or states of a run, and what its undisturbed runs did.
+-- What recoveries did in all trials or states of a run, and what its fault-free runs did.
 create view counters as
 select trial.run, 'recovery' as during, counter.key as name, cast(sum(cast(counter.value as bigint)) as bigint) as total
 from trial, json_each(trial.result, '$.counters') as counter
@@ -140,8 +140,8 @@ select exploration.run, 'recovery', path.key, cast(sum(cast(path.value as bigint
 from exploration, json_each(exploration.summary, '$.paths') as path
 group by 1, 3
 union all
-select census.run, 'run', counter.key, cast(sum(cast(counter.value as bigint)) as bigint)
-from census, json_each(census.counters) as counter
+select golden_run.run, 'run', counter.key, cast(sum(cast(counter.value as bigint)) as bigint)
+from golden_run, json_each(golden_run.counters) as counter
 group by 1, 3;
 
 create view nights as

@@ -165,7 +165,7 @@ class Target(Protocol):
 
     def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Puts into an empty data directory what is to be there, and durable, before a run. Raises
-        CensusError."""
+        GoldenRunError."""
 
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """Runs the script on the data directory, which may be missing."""

@@ -8,7 +8,7 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
     │   └── WorkloadError    workload definition or script
     ├── TargetError          the target cannot be run at all: program or preload missing
     ├── TraceError           the trace file is not one, or overflowed
-    ├── CensusError          the run without a fault cannot be made, so that no trial can be judged
+    ├── GoldenRunError          the run without a fault cannot be made, so that no trial can be judged
     │   └── FailedRunError   it was made, and the target failed: a verdict on its configuration
     ├── ChildError           a child process could not be started or reaped
     ├── DeafError            a judge let a state pass that must be condemned: nothing it says counts
@@ -22,12 +22,12 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
 from __future__ import annotations
 
 __all__ = [
-    "CensusError",
     "ChildError",
     "ConfigError",
     "DamagedError",
     "DeafError",
     "FailedRunError",
+    "GoldenRunError",
     "Interrupted",
     "MachineError",
     "PlanError",
@@ -67,11 +67,11 @@ class TraceError(TornpageError):
     """A trace file is damaged, of another version, or overflowed."""
 
 
-class CensusError(TornpageError):
+class GoldenRunError(TornpageError):
     """The run without a fault did not go as it must; no trial can be judged."""
 
 
-class FailedRunError(CensusError):
+class FailedRunError(GoldenRunError):
     """The target failed although nothing was done to it. The campaign goes on without this configuration."""
 
 

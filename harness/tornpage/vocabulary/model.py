@@ -1,4 +1,4 @@
-"""The shared vocabulary: what a trial is, what it may find, and what a census of writes says.
+"""The shared vocabulary: what a trial is, what it may find, and what a golden run of writes says.
 
 Everything here is a frozen value with a JSON form (codec.to_json / codec.from_json), so that the store,
 the report and a replay in another process speak of the same things. No behaviour but that of names, no I/O.
@@ -15,10 +15,10 @@ from pydantic import ConfigDict, with_config
 
 __all__ = [
     "Action",
-    "Census",
     "Fault",
     "FaultKind",
     "FaultPlan",
+    "GoldenRun",
     "Outcome",
     "Site",
     "Source",
@@ -171,7 +171,7 @@ class Fault:
 class FaultPlan:
     """Faults of the run, and of each following recovery that is to be disturbed as well (nested).
 
-    recover[i] holds the faults of the i-th recovery; the one after the last is undisturbed. A single empty
+    recover[i] holds the faults of the i-th recovery; the one after the last is fault-free. A single empty
     one: it was to be disturbed, and has no write to hit.
     stale_log: plant a stale but valid log block behind the end of the log before recovery (I21).
     loss: instead of a live fault, the power-loss state of this id ("SEQ.MODEL.K", nested with "/").
@@ -217,7 +217,7 @@ class Violation:
     """One broken invariant.
 
     invariant: 1 ... 30 of docs/INVARIANTS.md; 0: the run itself went wrong, before any recovery (it hung,
-    died, or was not the same run as the census: a kind of its own).
+    died, or was not the same run as the golden run: a kind of its own).
     path: file inside the data directory, "" if it is not about one file.
     """
 
@@ -289,7 +289,7 @@ class TrialResult:
 @_JSON
 @dataclass(frozen=True, slots=True)
 class WriteEvent:
-    """One write of the census run.
+    """One write of the golden run run.
 
     nth: 1-based among the writes to `file` (its path at that time); seq: event number in the trace.
     next_fsync: the same number of the first fsync of the file after it, 0 if there is none.
@@ -312,8 +312,8 @@ class WriteEvent:
 
 @_JSON
 @dataclass(frozen=True, slots=True)
-class Census:
-    """What one undisturbed run writes, by site, with its verdicts.
+class GoldenRun:
+    """What one fault-free run writes, by site, with its verdicts.
 
     key: names the run (target, options, workload, seed). writes: those after the first statement was
     issued, so that the database exists. violations: of the trace invariants over the

@@ -9,7 +9,8 @@ says nothing.
     second_answer   I17      the second recovery tells the first state
     refusal         I30      the recovery refuses
     damaged_pages   I5       the files, where we know them: pages of a table damaged, and no copy left
-    write_ahead,    I4 ...   the census: copies of its stream, each damaged in one thing, of which the rule of
+    write_ahead,    I4 ...   the golden run: copies of its stream, each damaged in one thing, of which the
+    rule of
     dblwr_skip, ...          that name must speak (explorer/judge/trace_canary.h)
 
 Not tried here: the explorer (its own canaries: explorer/run/canary.h), crash masks.
@@ -22,8 +23,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tornpage.faults.image import copy_image, remove_image
-from tornpage.live.census import load_baseline
 from tornpage.live.crash import RunVerdict
+from tornpage.live.golden_run import load_baseline
 from tornpage.live.journal import read_journal
 from tornpage.live.killed import judge_by_own_run
 from tornpage.live.recovered import Recovered, recover_crash
@@ -51,7 +52,7 @@ class Canary:
 
 
 def play_canaries(job: Job) -> tuple[Canary, ...]:
-    """On a worker: runs the script of a census once more, to its end, and has the judge of trials look at
+    """On a worker: runs the script of a golden run once more, to its end, and has the judge of trials look at
     what must be condemned. Where the files recover to no state that may be there, there is nothing to make a
     canary of: the trials will say so."""
     with machine_errors():
@@ -77,7 +78,7 @@ def require_hearing(canaries: tuple[Canary, ...]) -> None:
 
 
 def _rule_canaries(stage: Stage) -> Iterator[Canary]:
-    """Of the census; none where the rules cannot decode what it writes."""
+    """Of the golden run; none where the rules cannot decode what it writes."""
     base = stage.base
     if stage.ruled:
         found = base.found if any(base.found.iterdir()) else None
@@ -102,7 +103,7 @@ def _play(stage: Stage) -> Iterator[Canary]:
 
 
 def _run(stage: Stage) -> Allowed:
-    """Undisturbed; what may be there at its end."""
+    """Fault-free; what may be there at its end."""
     stage.put_in_place(stage.base.found)
     child, trace = stage.play("run", stage.run_command(), bare=True)
     oracle = stage.base.oracle
@@ -113,7 +114,7 @@ def _run(stage: Stage) -> Allowed:
 
 
 def value_canaries(allowed: Allowed, found: Recovered) -> Iterator[Canary]:
-    """Of what recoveries of undisturbed files have said, which is right: those that the promise condemns."""
+    """Of what recoveries of fault-free files have said, which is right: those that the promise condemns."""
     last, again = found.last, found.again
     assert last is not None and again is not None, "both came to an end"
     first, promise = allowed.oracle.states[0], allowed.promise

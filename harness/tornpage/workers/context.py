@@ -56,7 +56,7 @@ class Executor(Protocol):
     def submit(
         self, work: Callable[[Any], T], task: Any, failed: Callable[[Exception], F] | None = None
     ) -> Pending[T | F]:
-        """Hands over a function of the harness and its task: a data class with `paths`, `scratch` and
+        """Executor over a function of the harness and its task: a data class with `paths`, `scratch` and
         `images`, which are those of the place where the work is done. failed: makes the answer of one that
         fails wherever it is tried, from what it raised there, a MachineError if it is the machine's or if the
         worker was lost; without it that is raised."""
@@ -117,7 +117,7 @@ class QuietProgress:
 class RunContext:
     """What a run is made with. jobs: worker processes; out: where crashed images are kept; origin: of the
     programs as they are now; night: that it is a part of; stop_at: on time.monotonic(), no crash or
-    undisturbed run begins after it; cluster: does the work in place of worker processes; examined: what
+    fault-free run begins after it; cluster: does the work in place of worker processes; examined: what
     has come before it already."""
 
     paths: Paths

@@ -24,15 +24,15 @@ from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import ENDING, undivided
 from tornpage.faults.trace import STARVED
-from tornpage.live.census import take_census
+from tornpage.live.fault_free import judge_fault_free
+from tornpage.live.golden_run import take_golden_run
 from tornpage.live.kept import is_of_recording
 from tornpage.live.trial import run_aimed, run_trial
-from tornpage.live.undisturbed import judge_undisturbed
-from tornpage.store.rows import CensusRow
+from tornpage.store.rows import GoldenRunRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import MachineError, TornpageError
-from tornpage.vocabulary.model import Census, Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.model import GoldenRun, Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths, require_floor
 from tornpage.workers.context import Executor, RunContext
 
@@ -46,8 +46,8 @@ __all__ = [
     "machine_errors",
     "not_confirmed",
     "play",
-    "play_census",
-    "play_undisturbed",
+    "play_fault_free",
+    "play_golden_run",
     "said",
     "submit",
     "worker_pool",
@@ -61,7 +61,7 @@ F = TypeVar("F")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a worker needs for a census or a trial. images: where a crashed image is kept; aim: the fault
+    """What a worker needs for a golden run or a trial. images: where a crashed image is kept; aim: the fault
     that is yet to be drawn."""
 
     spec: TrialSpec
@@ -133,25 +133,25 @@ def _kill_workers(pool: ProcessPoolExecutor) -> None:
 def submit(
     pool: ProcessPoolExecutor, work: Callable[P, T], *arguments: P.args, **named: P.kwargs
 ) -> Future[T]:
-    """Hands it to a worker, which may have to be started first: one that is cut off in that complains."""
+    """Executor it to a worker, which may have to be started first: one that is cut off in that complains."""
     with undivided():
         return pool.submit(work, *arguments, **named)
 
 
-def play_census(job: Job) -> Census:
-    """On a worker: the undisturbed run of a configuration; its stream stays in scratch for trials."""
+def play_golden_run(job: Job) -> GoldenRun:
+    """On a worker: the fault-free run of a configuration; its stream stays in scratch for trials."""
     with machine_errors():
         require_floor(job.scratch)
         target = make_target(job.spec.target, job.paths.build)
-        return take_census(job.spec, target, job.scratch)
+        return take_golden_run(job.spec, target, job.scratch)
 
 
-def play_undisturbed(job: Job) -> CensusRow:
+def play_fault_free(job: Job) -> GoldenRunRow:
     """On a worker: a run without a fault and its verdict; nothing of it stays."""
     with machine_errors():
         require_floor(job.scratch)
         target = make_target(job.spec.target, job.paths.build)
-        return judge_undisturbed(job.spec, target, job.scratch / f"undisturbed-{os.getpid()}")
+        return judge_fault_free(job.spec, target, job.scratch / f"fault-free-{os.getpid()}")
 
 
 def play(job: Job) -> Played:

@@ -1,8 +1,8 @@
 """On a worker of a cluster: does a task of a run in a scratch folder of its own, with its own programs, and
 sends back what came of it; crashed images only where there is a finding.
 
-A worker keeps its censuses for the whole run and takes each when it first needs it. Before its first task it
-compares its programs with the owner's.
+A worker keeps its golden runs for the whole run and takes each when it first needs it. Before its first task
+it compares its programs with the owner's.
 """
 
 from __future__ import annotations

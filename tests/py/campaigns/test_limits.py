@@ -18,7 +18,7 @@ from tornpage.cli import attempt as cli_attempt
 from tornpage.cli import main as cli_main
 from tornpage.cli import run as cli_run
 from tornpage.live.recording import Recording
-from tornpage.plans.campaign import Campaign, load_campaign, undisturbed_spec
+from tornpage.plans.campaign import Campaign, fault_free_spec, load_campaign
 from tornpage.plans.changes import change, change_all, command_words
 from tornpage.plans.limits import BOUNDS, Has, Limits
 from tornpage.powerloss.explorer import _arguments
@@ -55,7 +55,7 @@ VALUES: dict[str, Any] = {
     "seed": 7,
     "trials": 5,
     "scripts": 3,
-    "undisturbed": 2,
+    "fault_free": 2,
     "models": ("subset", "ordered"),
     "depth": 3,
     "states": 70,
@@ -94,7 +94,7 @@ def arguments_of(campaign: Campaign) -> list[str]:
     config, depth = loss_parts(campaign)[0]
     file = Path("file")
     return _arguments(
-        undisturbed_spec(campaign, "engine", config),
+        fault_free_spec(campaign, "engine", config),
         Recording(file, file, file, None, file, 0, "", 1, (), {}),
         loss_limits(campaign, depth),
         loss_scope(campaign),
@@ -107,8 +107,8 @@ def arrived(campaign: Campaign, name: str, seed: int) -> bool:
         scripts = loss_parts(campaign) if campaign.explore else campaign.scripted()
         depths = {depth for _, depth in loss_parts(campaign)} if campaign.explore else {1}
         return len(scripts) == VALUES[name] * len(depths)
-    if name == "undisturbed":
-        return len(campaign.only_undisturbed()) == VALUES[name]
+    if name == "fault_free":
+        return len(campaign.only_fault_free()) == VALUES[name]
     if name == "trials":
         return campaign.trials == VALUES[name]
     if campaign.explore is None:
@@ -293,7 +293,7 @@ def test_limits_are_options() -> None:
     words = command_words(limits, {"page_size": "8k"})
     assert shlex.join(words[:6]) == "--set page_size=8k --seed 7 --trials 5"
     assert words[6:] == shlex.split(
-        "--scripts 3 --undisturbed 2 --models subset,ordered --depth 3 --states 70 --budget 9s"
+        "--scripts 3 --fault-free 2 --models subset,ordered --depth 3 --states 70 --budget 9s"
     )
     assert command_words(Limits()) == []
     loss = load_campaign("powerloss", data_folder("workloads"))

@@ -106,7 +106,7 @@ def test_every_campaign_is_run(
 ) -> None:
     """Two of one name that differ in what they say, and one that is named twice once."""
     one = campaign(tmp_path / "a", "x")
-    other = campaign(tmp_path / "b", "x", "undisturbed = 3")
+    other = campaign(tmp_path / "b", "x", "fault_free = 3")
     third = campaign(tmp_path / "a", "y")
     summary = spend(one, other, one, third)
     assert [(name, target) for name, _, target in runs.made] == [
@@ -149,7 +149,7 @@ def test_each_night_has_seeds_of_its_own(
 def test_short_nights_take_turns(
     runs: Runs, spend: Callable[..., NightSummary], tmp_path: Path
 ) -> None:
-    """A campaign that takes more than its share, as one whose undisturbed runs alone are as long, takes no
+    """A campaign that takes more than its share, as one whose fault-free runs alone are as long, takes no
     turn of the next night: that begins with those that have waited longest. A new one is the first."""
     names = [campaign(tmp_path, name) for name in ("x", "y", "z")]
     runs.costs = 80.0

@@ -25,17 +25,17 @@ def test_a_line_at_the_end_of_each_phase() -> None:
     lines: list[str] = []
     clock = Clock()
     with LogProgress("with findings", lines.append, clock) as progress:
-        progress.phase("census", 2)
+        progress.phase("golden runs", 2)
         for _ in range(2):
             clock.now += 5
             progress.advance(False)
-        progress.phase("undisturbed", 0)
+        progress.phase("fault-free runs", 0)
         progress.phase("trials", 300)
         for number in range(300):
             clock.now += 0.5
             progress.advance(number % 100 == 0)
     assert lines == [
-        "0:00:10 census: 2 of 2, 12.0/min",
+        "0:00:10 golden runs: 2 of 2, 12.0/min",
         "0:02:40 trials: 300 of 300, 2.0/s, 3 with findings",
     ]
 

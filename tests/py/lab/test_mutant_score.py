@@ -19,7 +19,7 @@ from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import FaultPlan, Source, TrialSpec, Violation
 from tornpage.vocabulary.paths import data_folder
 
-BY_RULE = Catch(13, Source.RULE, "smoke", "census", 1, 0.5, 0.4, "what", "line")
+BY_RULE = Catch(13, Source.RULE, "smoke", "golden_run", 1, 0.5, 0.4, "what", "line")
 CAUGHT = MutantRow("a", by_rule=BY_RULE)
 MISSED = MutantRow("b", baseline=7)
 ROW = """# mutant: a
@@ -116,7 +116,7 @@ def test_the_score_and_its_exit_code() -> None:
     assert (data["by_state"], data["by_rule"], data["score_by_state"]) == (0, 1, 0)
     assert data["baseline_caught"] == 1
     assert [(row["name"], row["caught"]) for row in data["rows"]] == [("a", True), ("b", False)]
-    assert data["rows"][0]["by_rule"]["model"] == "census"
+    assert data["rows"][0]["by_rule"]["model"] == "golden_run"
     assert Score((CAUGHT, replace(MISSED, error="broken"))).exit_code() == 2
 
 
@@ -124,18 +124,18 @@ def test_a_catch_by_rule_is_noted_and_the_hunt_goes_on() -> None:
     """A rule must name an invariant of the row, a broken state need not; the first of each kind stays."""
     kept: list[str] = []
     catches = Catches(lambda _, violation: kept.append(violation.what) or "again", (13,))
-    assert not catches.add(tried("census", 1, Violation(22, "another", source=Source.RULE)))
+    assert not catches.add(tried("golden_run", 1, Violation(22, "another", source=Source.RULE)))
     assert catches.by_rule is None
-    assert not catches.add(tried("census", 1, Violation(13, "rule", source=Source.RULE)))
+    assert not catches.add(tried("golden_run", 1, Violation(13, "rule", source=Source.RULE)))
     assert not catches.add(tried("kill", 1, Violation(13, "late", source=Source.RUN)))
     assert catches.add(tried("kill", 1, Violation(5, "state")))
     assert catches.add(tried("kill", 1, Violation(4, "later")))
     by_rule, by_state = catches.by_rule, catches.by_state
     assert by_rule is not None and by_state is not None
-    assert (by_rule.invariant, by_rule.model, by_rule.tries) == (13, "census", 2)
+    assert (by_rule.invariant, by_rule.model, by_rule.tries) == (13, "golden_run", 2)
     assert (by_state.invariant, by_state.model, by_state.tries) == (5, "kill", 2)
     assert kept == ["rule", "state"] and by_state.replay == "again"
-    assert catches.tried == {"census": 2, "kill": 3} and catches.broken == {22, 13, 5, 4}
+    assert catches.tried == {"golden_run": 2, "kill": 3} and catches.broken == {22, 13, 5, 4}
 
 
 def test_as_shipped_every_seed_must_detect() -> None:

@@ -38,7 +38,7 @@ def child(code: int | None = 0, signal: int = 0, *, timed_out: bool = False) -> 
         (child(None, 9, timed_out=True), False, "the run hung"),
     ],
 )
-def test_a_run_whose_fault_did_not_fire_did_what_the_census_did(
+def test_a_run_whose_fault_did_not_fire_did_what_the_golden_run_did(
     ended: ChildResult, deterministic: bool, word: str
 ) -> None:
     """Nothing was done to it. One that dies all the same, or hangs, is a finding; a usage error is ours."""
@@ -53,15 +53,17 @@ def test_a_run_whose_fault_did_not_fire_did_what_the_census_did(
 def test_a_failure_behind_a_finding_does_not_hide_it(
     broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run differs from the census, and then its recovery cannot be played: the finding stands. Without
-    one there is no verdict."""
+    """The run differs from the golden run, and then its recovery cannot be played: the finding stands.
+    Without one there is no verdict."""
     recording = FakeTrace().kill("f", 0, b"\1\0", bytes(1024), b"x" * 1024).trace()
     (event,) = [one for one in recording.events() if one.length == 1024]
     crash = Crash(
         (child(None, 9),), recording, bare=False, differed=True, hit=Hit(event, None, None)
     )
     oracle = ObservedOracle({0: {}, 1: {"t": (1, 1, ())}}, [1])
-    differs = Violation(0, "the run differs from the census before the fault", source=Source.RUN)
+    differs = Violation(
+        0, "the run differs from the golden run before the fault", source=Source.RUN
+    )
     run = RunVerdict(
         (differs,) if broken else (), allowed_after(oracle, 0, 0, Promise()), before_first=False
     )

@@ -8,7 +8,7 @@ from fake_trace import FakeTrace
 from tornpage.live.killed import judge_by_own_run
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.state import State
-from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.errors import GoldenRunError
 
 
 def state(number: int) -> State:
@@ -21,7 +21,7 @@ def part(client: str, number: int) -> State:
     return {client: (1, number, ())}
 
 
-UNDISTURBED = ObservedOracle({n: state(n) for n in range(5)}, [1, 2, 3, 4])
+FAULT_FREE = ObservedOracle({n: state(n) for n in range(5)}, [1, 2, 3, 4])
 
 
 def trace(*marks: str) -> FakeTrace:
@@ -30,9 +30,9 @@ def trace(*marks: str) -> FakeTrace:
 
 
 def test_a_run_that_does_the_same() -> None:
-    """What it did not get to tell, as output that a kill has lost, is known from the undisturbed one."""
+    """What it did not get to tell, as output that a kill has lost, is known from the fault-free one."""
     fake = trace("issue n=1", "ack n=1", "issue n=2", "ack n=2", "issue n=3")
-    found = judge_by_own_run(fake.trace(), {0: state(0), 1: state(1)}, UNDISTURBED)
+    found = judge_by_own_run(fake.trace(), {0: state(0), 1: state(1)}, FAULT_FREE)
     assert (found.oracle.states, found.unknown) == ([state(n) for n in range(4)], "")
     assert (found.oracle.after(2), found.oracle.after(3)) == (2, 3)
 
@@ -41,18 +41,18 @@ def test_a_run_that_does_something_else() -> None:
     """Its own states are those that count; that of the statement under way is not known."""
     fake = trace("issue n=1", "ack n=1", "issue n=2")
     told = {0: state(0), 1: state(77)}
-    found = judge_by_own_run(fake.trace(), told, UNDISTURBED)
+    found = judge_by_own_run(fake.trace(), told, FAULT_FREE)
     assert found.oracle.states == [state(0), state(77)]
     assert "statement 2 was under way" in found.unknown
-    found = judge_by_own_run(fake.trace(), {**told, 2: state(78)}, UNDISTURBED)
+    found = judge_by_own_run(fake.trace(), {**told, 2: state(78)}, FAULT_FREE)
     assert (found.oracle.states, found.unknown) == ([state(0), state(77), state(78)], "")
 
 
 def test_nothing_was_under_way() -> None:
     """Between two statements all states are known; before the first there is one."""
     fake = trace("issue n=1", "ack n=1")
-    assert judge_by_own_run(fake.trace(), {0: state(0), 1: state(9)}, UNDISTURBED).unknown == ""
-    assert judge_by_own_run(trace().trace(), {0: state(9)}, UNDISTURBED).oracle.states == [state(9)]
+    assert judge_by_own_run(fake.trace(), {0: state(0), 1: state(9)}, FAULT_FREE).unknown == ""
+    assert judge_by_own_run(trace().trace(), {0: state(9)}, FAULT_FREE).oracle.states == [state(9)]
 
 
 def test_several_clients_are_under_way() -> None:
@@ -61,9 +61,9 @@ def test_several_clients_are_under_way() -> None:
         "issue n=1 client=a", "issue n=2 client=b", "ack n=2 client=b", "issue n=4 client=b"
     )
     told = {0: {**part("a", 0), **part("b", 0)}, 1: part("a", 1), 2: part("b", 2)}
-    found = judge_by_own_run(fake.trace(), told, UNDISTURBED)
+    found = judge_by_own_run(fake.trace(), told, FAULT_FREE)
     assert "statement 4 was under way" in found.unknown
-    found = judge_by_own_run(fake.trace(), {**told, 4: part("b", 4)}, UNDISTURBED)
+    found = judge_by_own_run(fake.trace(), {**told, 4: part("b", 4)}, FAULT_FREE)
     assert found.unknown == ""
     assert [client for client, _part in found.oracle.parts] == ["", "a", "b", "b", "a", "b"]
     assert found.oracle.after(1) == 3
@@ -74,5 +74,5 @@ def test_several_clients_are_under_way() -> None:
 )
 def test_what_cannot_be_judged(fake: FakeTrace) -> None:
     """It was not ready, or a state that was acknowledged is not known."""
-    with pytest.raises(CensusError):
-        judge_by_own_run(fake.trace(), {0: state(9)}, UNDISTURBED)
+    with pytest.raises(GoldenRunError):
+        judge_by_own_run(fake.trace(), {0: state(9)}, FAULT_FREE)

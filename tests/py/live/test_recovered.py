@@ -112,25 +112,25 @@ def test_one_that_nothing_disturbs_and_the_one_after_it(tmp_path: Path) -> None:
     found, target = play(tmp_path, [OK, OK])
     assert target.answers == []
     assert found.last is not None and found.again is not None
-    assert (found.disturbed, found.undisturbed, found.missed) == ((), None, False)
+    assert (found.disturbed, found.fault_free, found.missed) == ((), None, False)
 
 
-def test_a_disturbed_one_is_played_undisturbed_before(tmp_path: Path) -> None:
+def test_a_disturbed_one_is_played_fault_free_before(tmp_path: Path) -> None:
     """Then with its faults, then without, then once more."""
     found, target = play(tmp_path, [OK, KILLED, KILLED, OK, OK], (KILL,), (KILL,))
     assert target.answers == [] and found.failure is None
-    assert found.undisturbed is not None and found.undisturbed.answer is OK
+    assert found.fault_free is not None and found.fault_free.answer is OK
     assert [one.killed for one in found.disturbed] == [True, True]
     assert found.counters() == {"nested_kills": 2}
     assert (tmp_path / "recover-2.trace").exists()
 
 
 def test_a_crash_that_no_recovery_survives_is_disturbed_no_further(tmp_path: Path) -> None:
-    """What the undisturbed one came to is the last word, whatever one that is killed first would come to."""
+    """What the fault-free one came to is the last word, whatever one that is killed first would come to."""
     found, target = play(tmp_path, [DIED, KILLED, OK, OK], (KILL,))
     assert len(target.answers) == 3
     assert found.last is not None and found.last.answer is DIED
-    assert (found.undisturbed, found.disturbed, found.missed) == (None, (), False)
+    assert (found.fault_free, found.disturbed, found.missed) == (None, (), False)
 
 
 def test_one_that_ends_before_its_fault_is_the_last(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_one_that_ends_before_its_fault_is_the_last(tmp_path: Path) -> None:
 
 
 def test_nothing_to_hit_is_nothing_to_recover(tmp_path: Path) -> None:
-    """No write of such a site was found in the undisturbed recovery."""
+    """No write of such a site was found in the fault-free recovery."""
     found, target = play(tmp_path, [OK], aim=RecoveryAim(Site.REDO, "none", 7))
     assert target.answers == []
     assert (found.plan.recover, found.last) == (NOTHING_TO_HIT, None)

@@ -1,4 +1,4 @@
-"""An undisturbed run that fails, or breaks something, is run again before anything is said of the target."""
+"""A fault-free run that fails, or breaks something, is run again before anything is said of the target."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pytest
 from builders import make_spec
 from fake_trace import FakeTrace
 
-from tornpage.live import census, undisturbed
-from tornpage.live.undisturbed import UndisturbedRun, judge_undisturbed, run_undisturbed
+from tornpage.live import fault_free, golden_run
+from tornpage.live.fault_free import FaultFreeRun, judge_fault_free, run_fault_free
 from tornpage.targets.target import Capability, Target
-from tornpage.vocabulary.errors import CensusError, FailedRunError, MachineError
+from tornpage.vocabulary.errors import FailedRunError, GoldenRunError, MachineError
 from tornpage.vocabulary.model import Source, Violation
 
-HUNG = FailedRunError("undisturbed run of c failed: hung: killed after 60.0 s")
+HUNG = FailedRunError("fault-free run of c failed: hung: killed after 60.0 s")
 RULE = Violation(22, "dblwr: no fsync", source=Source.RULE)
 
 
-def run(*violations: Violation) -> UndisturbedRun:
+def run(*violations: Violation) -> FaultFreeRun:
     """One that came to its end."""
     nothing = cast(Any, None)
-    return UndisturbedRun(nothing, nothing, nothing, nothing, "h", nothing, (), violations)
+    return FaultFreeRun(nothing, nothing, nothing, nothing, "h", nothing, (), violations)
 
 
 def target(*capabilities: Capability) -> Target:
@@ -36,19 +36,19 @@ OTHER = target(Capability.OBSERVED)
 
 
 def play(
-    monkeypatch: pytest.MonkeyPatch, answers: list[UndisturbedRun | Exception], of: Target = SAME
-) -> UndisturbedRun:
+    monkeypatch: pytest.MonkeyPatch, answers: list[FaultFreeRun | Exception], of: Target = SAME
+) -> FaultFreeRun:
     """The run, whose plays end so; all of them are asked for."""
 
-    def once(*_arguments: object, **_named: object) -> UndisturbedRun:
+    def once(*_arguments: object, **_named: object) -> FaultFreeRun:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    monkeypatch.setattr(undisturbed, "_run_once", once)
+    monkeypatch.setattr(fault_free, "_run_once", once)
     try:
-        return run_undisturbed(make_spec(3), of, Path("/nowhere"))
+        return run_fault_free(make_spec(3), of, Path("/nowhere"))
     finally:
         assert answers == []
 
@@ -71,7 +71,7 @@ def test_what_comes_again_is_what_it_came_to(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_what_does_not_come_again_is_the_machines(
-    answers: list[UndisturbedRun | Exception], monkeypatch: pytest.MonkeyPatch
+    answers: list[FaultFreeRun | Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither a finding nor a pass: the run ends, and can go on. It tells what the first play came to."""
     with pytest.raises(MachineError, match=r"unstable: .*(hung|no fsync)"):
@@ -85,22 +85,22 @@ def test_a_recording_of_a_run_that_no_other_equals_stands(monkeypatch: pytest.Mo
 
 def test_a_set_up_that_is_wrong_is_not_played_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It says nothing of the target."""
-    with pytest.raises(CensusError, match="no such file"):
-        play(monkeypatch, [CensusError("no such file")])
+    with pytest.raises(GoldenRunError, match="no such file"):
+        play(monkeypatch, [GoldenRunError("no such file")])
 
 
 def test_a_row_tells_what_came_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A target that hangs each time is a violation of its undisturbed run."""
+    """A target that hangs each time is a violation of its fault-free run."""
 
-    def once(*_arguments: object, **_named: object) -> UndisturbedRun:
+    def once(*_arguments: object, **_named: object) -> FaultFreeRun:
         raise HUNG
 
-    monkeypatch.setattr(undisturbed, "_run_once", once)
-    row = judge_undisturbed(make_spec(3), SAME, tmp_path / "run")
+    monkeypatch.setattr(fault_free, "_run_once", once)
+    row = judge_fault_free(make_spec(3), SAME, tmp_path / "run")
     assert [(one.invariant, one.source) for one in row.violations] == [(0, Source.RUN)]
 
 
-def test_the_second_run_of_a_census_is_judged_too(
+def test_the_second_run_of_a_golden_run_is_judged_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """It is made for the names of files, of a target that need not do the same again; what is wrong with it
@@ -108,12 +108,12 @@ def test_the_second_run_of_a_census_is_judged_too(
     trace = FakeTrace().write("new", 0, 512).write("log", 0, 512).trace()
     other = FakeTrace().write("newer", 0, 512).write("log", 0, 512).trace()
     answers = [replace(run(), trace=trace), replace(run(RULE), trace=other)]
-    monkeypatch.setattr(census, "run_undisturbed", lambda *_: answers.pop())
+    monkeypatch.setattr(golden_run, "run_fault_free", lambda *_: answers.pop())
     work = tmp_path / "work"
     (work / "found").mkdir(parents=True)
-    names, violations = census._compare(make_spec(3), OTHER, answers[0], work)
+    names, violations = golden_run._compare(make_spec(3), OTHER, answers[0], work)
     assert (names.stable, violations, len(answers)) == ({"log"}, (RULE,), 1)
     for name in ("new", "log"):
         (work / "found" / name).touch()
-    names, violations = census._compare(make_spec(3), OTHER, answers[0], work)
+    names, violations = golden_run._compare(make_spec(3), OTHER, answers[0], work)
     assert (names.aim("new"), violations, len(answers)) == ("new", (), 1)

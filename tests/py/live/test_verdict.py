@@ -108,7 +108,7 @@ def test_whatever_speaks_is_heard() -> None:
         answer(2, SCAN),
         disturbed=(recovery(DIED, KILL, rules=(RULE,), killed=True),),
         exported=(True, (exported,)),
-        undisturbed=recovery(answer(2, SCAN)),
+        fault_free=recovery(answer(2, SCAN)),
     )
     assert found.last is not None
     found = replace(found, last=replace(found.last, rules=(RULE,)))
@@ -124,16 +124,16 @@ def test_what_was_shown_once_is_shown_ever_after() -> None:
     """I17: a state that the crash allowed, and that is not the one which an earlier recovery has shown: the
     one that nothing disturbed, one that went on after a failed write, or the first of two."""
     earlier = [
-        {"undisturbed": recovery(answer(3))},
+        {"fault_free": recovery(answer(3))},
         {"disturbed": (recovery(answer(3), ERROR, rules=(replace(RULE, invariant=23),)),)},
         {"again": recovery(answer(3))},
     ]
     for values in earlier:
         assert 17 in broken(judged(recovered(**values)))
-    assert broken(judged(recovered(undisturbed=recovery(answer(2))))) == []
+    assert broken(judged(recovered(fault_free=recovery(answer(2))))) == []
 
 
-@pytest.mark.parametrize("which", ["undisturbed", "again"])
+@pytest.mark.parametrize("which", ["fault_free", "again"])
 def test_backups_are_shown_too(which: str) -> None:
     """What one recovery made of them the other must."""
     backups: Mapping[str, FoundBackup] = {"b": FoundBackup(state(1))}
@@ -153,7 +153,7 @@ def test_where_no_state_is_promised_none_is_judged() -> None:
     """But recovery must succeed, find nothing itself, and come to the same when it is played again."""
     start = run(PROMISES["start"])
     assert broken(judged(recovered(answer(99)), start)) == []
-    assert broken(judged(recovered(undisturbed=recovery(answer(3))), start)) == []
+    assert broken(judged(recovered(fault_free=recovery(answer(3))), start)) == []
     assert broken(judged(recovered(answer(99, SCAN)), start)) == [11]
     assert broken(judged(recovered(again=recovery(answer(3))), start)) == [17]
     assert broken(judged(recovered(DIED), start)) == [30]

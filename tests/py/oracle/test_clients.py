@@ -11,7 +11,7 @@ from tornpage.oracle.clients import judge_clients
 from tornpage.oracle.observed import ObservedOracle, observed_state
 from tornpage.oracle.prefixes import prefixes_of
 from tornpage.oracle.state import State
-from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.errors import GoldenRunError
 
 A, B = "a", "b"
 
@@ -94,5 +94,5 @@ def test_the_explorer_is_told_whose_a_prefix_is() -> None:
 @pytest.mark.parametrize("acknowledged", [[3, 1], [2, 5], [9]])
 def test_numbers_grow_for_each_client(acknowledged: list[int]) -> None:
     """And each is of a client, as all are or none."""
-    with pytest.raises(CensusError):
+    with pytest.raises(GoldenRunError):
         ObservedOracle({**TOLD, 5: TOLD[1], 9: {}}, acknowledged, clients={**CLIENTS, 5: ""})

@@ -1,4 +1,4 @@
-"""Campaign files are checked, and trials are drawn from a census by seed and number alone."""
+"""Campaign files are checked, and trials are drawn from a golden run by seed and number alone."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import make_census, make_write
+from builders import make_golden_run, make_write
 
 from tornpage.faults.aim import RecoveryAim
-from tornpage.plans.campaign import Campaign, hit_of_place, load_campaign, undisturbed_spec
+from tornpage.plans.campaign import Campaign, fault_free_spec, hit_of_place, load_campaign
 from tornpage.plans.changes import change
 from tornpage.plans.drawing import cells_of, draw_trial
 from tornpage.plans.limits import Limits
@@ -41,11 +41,11 @@ def campaign(tmp_path: Path, text: str = TEXT) -> Campaign:
     return load_campaign("c", tmp_path)
 
 
-def census_for(chosen: Campaign) -> dict[str, object]:
+def golden_run_for(chosen: Campaign) -> dict[str, object]:
     """Ten page-0 writes and five redo writes in every configuration."""
     writes = [make_write(n, Site.PAGE0) for n in range(1, 11)]
     writes += [make_write(n, Site.REDO, "ib_logfile0", 1024) for n in range(1, 6)]
-    return {config.label: make_census(*writes) for config in chosen.configs()}
+    return {config.label: make_golden_run(*writes) for config in chosen.configs()}
 
 
 @pytest.mark.parametrize(
@@ -108,19 +108,19 @@ def test_set_replaces_a_crossed_option(tmp_path: Path) -> None:
 def test_drawing_depends_on_seed_and_number_only(tmp_path: Path) -> None:
     """The same number gives the same trial, another seed other ones."""
     chosen = campaign(tmp_path)
-    cells = cells_of(chosen, census_for(chosen))
+    cells = cells_of(chosen, golden_run_for(chosen))
     draws = [draw_trial(chosen, "engine", cells, number).spec for number in range(50)]
     again = [draw_trial(chosen, "engine", cells, number).spec for number in reversed(range(50))]
     assert draws == again[::-1]
     other = chosen.model_copy(update={"seed": 4})
-    cells = cells_of(other, census_for(other))
+    cells = cells_of(other, golden_run_for(other))
     assert draws != [draw_trial(other, "engine", cells, number).spec for number in range(50)]
 
 
 def test_every_cell_gets_its_share(tmp_path: Path) -> None:
     """Configuration x site x mask are visited evenly."""
     chosen = campaign(tmp_path)
-    cells = cells_of(chosen, census_for(chosen))
+    cells = cells_of(chosen, golden_run_for(chosen))
     assert len(cells) == 8
     seen: Counter[tuple[str, str, str]] = Counter()
     for number in range(80):
@@ -132,7 +132,7 @@ def test_every_cell_gets_its_share(tmp_path: Path) -> None:
 def test_masks_fit_the_write(tmp_path: Path) -> None:
     """A random mask has one digit per sector of the write that it hits."""
     chosen = campaign(tmp_path)
-    cells = cells_of(chosen, census_for(chosen))
+    cells = cells_of(chosen, golden_run_for(chosen))
     for number in range(80):
         draw = draw_trial(chosen, "engine", cells, number)
         fault = draw.spec.plan.run[0]
@@ -144,7 +144,9 @@ def test_masks_fit_the_write(tmp_path: Path) -> None:
 def test_no_matching_write_is_an_error(tmp_path: Path) -> None:
     """A campaign whose sites never occur is refused instead of passing with nothing."""
     chosen = campaign(tmp_path)
-    empty = {config.label: make_census(make_write(1, Site.OTHER)) for config in chosen.configs()}
+    empty = {
+        config.label: make_golden_run(make_write(1, Site.OTHER)) for config in chosen.configs()
+    }
     with pytest.raises(ConfigError, match="no write"):
         cells_of(chosen, empty)
 
@@ -155,7 +157,7 @@ def test_io_errors_hit_the_write_or_the_fsync_after_it(tmp_path: Path) -> None:
         '["prefix:1", "random"]', '["write:EIO", "fsync:ENOSPC"]'
     )
     chosen = campaign(tmp_path, text)
-    cells = cells_of(chosen, census_for(chosen))  # type: ignore[arg-type]
+    cells = cells_of(chosen, golden_run_for(chosen))  # type: ignore[arg-type]
     seen: Counter[tuple[str, str, str | None]] = Counter()
     for number in range(40):
         plan = draw_trial(chosen, "engine", cells, number).spec.plan
@@ -175,7 +177,7 @@ def test_hits_in_recovery_follow_a_kill_at_any_write(tmp_path: Path, model: str,
     text = TEXT.replace('"kill"', f'"{model}"').replace('"prefix:1", "random"', f'"{mask}"')
     text = text.replace('"page0", "redo"', '"undo_page"') + 'during = "recovery"\n'
     chosen = campaign(tmp_path, text)
-    cells = cells_of(chosen, census_for(chosen))  # type: ignore[arg-type]
+    cells = cells_of(chosen, golden_run_for(chosen))  # type: ignore[arg-type]
     assert [cell.place for cell in cells] == ["recovery:undo_page"] * 2
     assert chosen.hit[0].places() == ["recovery:undo_page"]
     files: Counter[str] = Counter()
@@ -192,7 +194,7 @@ def test_hits_in_recovery_follow_a_kill_at_any_write(tmp_path: Path, model: str,
 def test_a_fault_of_the_run_needs_no_aim(tmp_path: Path) -> None:
     """Its plan is whole when it is drawn."""
     chosen = campaign(tmp_path)
-    cells = cells_of(chosen, census_for(chosen))  # type: ignore[arg-type]
+    cells = cells_of(chosen, golden_run_for(chosen))  # type: ignore[arg-type]
     assert all(draw_trial(chosen, "engine", cells, n).aim is None for n in range(16))
 
 
@@ -201,8 +203,8 @@ def test_a_failed_fsync_needs_an_fsync(tmp_path: Path) -> None:
     text = TEXT.replace('"kill"', '"io_error"').replace('"prefix:1", "random"', '"fsync:EIO"')
     chosen = campaign(tmp_path, text)
     writes = [replace(make_write(n, Site.REDO), next_fsync=n % 2) for n in range(1, 9)]
-    census = {config.label: make_census(*writes) for config in chosen.configs()}
-    for cell in cells_of(chosen, census):
+    golden_run = {config.label: make_golden_run(*writes) for config in chosen.configs()}
+    for cell in cells_of(chosen, golden_run):
         ((_, hit),) = cell.runs
         assert [write.nth for write in hit] == [1, 3, 5, 7]
 
@@ -290,9 +292,9 @@ buffer_pool_pages = ["32", "48", "96", "1024"]
 
 def test_each_script_draws_its_options(tmp_path: Path) -> None:
     """By its seed alone; what belongs together is drawn together; the label says all of it; --set ends it."""
-    text = TEXT.replace("trials = 10", "trials = 10\nscripts = 20\nundisturbed = 30") + VARY
+    text = TEXT.replace("trials = 10", "trials = 10\nscripts = 20\nfault_free = 30") + VARY
     chosen = campaign(tmp_path, text)
-    scripts, others = chosen.scripted(), chosen.only_undisturbed()
+    scripts, others = chosen.scripted(), chosen.only_fault_free()
     assert len(scripts) == 40 and len(others) == 30
     seeds = {script.seed for script in [*scripts, *others]}
     assert len(seeds) == 70 and not {seed + 1 for seed in seeds} & seeds
@@ -315,12 +317,12 @@ def test_each_script_draws_its_options(tmp_path: Path) -> None:
 def test_trials_take_the_scripts_in_turn(tmp_path: Path) -> None:
     """Each round over the cells has the next script; a script without a write of the site is left out."""
     chosen = campaign(tmp_path, TEXT.replace("trials = 10", "trials = 10\nscripts = 3"))
-    censuses = {
-        script.label: make_census(*(make_write(n, site) for n in range(1, 4)))
+    golden_runs = {
+        script.label: make_golden_run(*(make_write(n, site) for n in range(1, 4)))
         for number, script in enumerate(chosen.scripted())
         for site in [Site.PAGE0 if number < 4 else Site.REDO]
     }
-    cells = cells_of(chosen, censuses)
+    cells = cells_of(chosen, golden_runs)
     assert len(cells) == 8
     for number in range(48):
         draw = draw_trial(chosen, "engine", cells, number)
@@ -338,7 +340,7 @@ def test_a_workload_is_told_the_options_that_it_asks_for(tmp_path: Path) -> None
     )
     for params, wanted in (("", {4096, 16384}), ("[params]\npage_size = 8192\n", {8192})):
         chosen = campaign(tmp_path, text + params)
-        specs = [undisturbed_spec(chosen, "engine", script) for script in chosen.scripted()]
+        specs = [fault_free_spec(chosen, "engine", script) for script in chosen.scripted()]
         assert {spec.params["page_size"] for spec in specs} == wanted
 
 

@@ -20,7 +20,7 @@ from tornpage.powerloss.parts import Explored, Part
 from tornpage.powerloss.slice_files import Sliced
 from tornpage.powerloss.slices import Slice
 from tornpage.store.origin import Origin
-from tornpage.store.rows import CensusRow, Run
+from tornpage.store.rows import GoldenRunRow, Run
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ChildError, Interrupted, MachineError, UnexploredError
 from tornpage.vocabulary.paths import find_paths
@@ -46,11 +46,11 @@ class Task:
         return self.task.spec.config.rpartition(",")[2] + number
 
     def finish(self) -> None:
-        census = CensusRow(self.task.spec.config, True, "abc", 9, 0, (), {})
+        golden_run = GoldenRunRow(self.task.spec.config, True, "abc", 9, 0, (), {})
         if isinstance(self.task, Slice):
-            self.answer = Sliced(census, zlib.compress(b"told"))
+            self.answer = Sliced(golden_run, zlib.compress(b"told"))
         else:
-            self.answer = Explored(census, SUMMARY, (), False)
+            self.answer = Explored(golden_run, SUMMARY, (), False)
 
     def fail(self, error: Exception) -> None:
         self.answer = self.failed(error)
@@ -123,7 +123,7 @@ class Owner:
         return sorted(path.name for path in (self.out / "slices").glob("*/*/*-of-*"))
 
     def stored(self) -> list[str]:
-        return sorted(row.config[-1] for row in self.store.censuses(self.run.id))
+        return sorted(row.config[-1] for row in self.store.golden_runs(self.run.id))
 
     def state(self) -> str:
         return self.store.run(self.run.id).state

@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 from builders import make_result, make_spec
 
-from tornpage.live.undisturbed import failed_run
+from tornpage.live.fault_free import failed_run
 from tornpage.plans.limits import Limits
 from tornpage.powerloss import slices
 from tornpage.powerloss.explorer import EVERYWHERE, Exploration
 from tornpage.powerloss.parts import Broken, Part
 from tornpage.powerloss.slice_files import Sliced, SliceFiles
 from tornpage.powerloss.slices import Again, Slice, SlicedPart, slice_count
-from tornpage.store.rows import CensusRow
+from tornpage.store.rows import GoldenRunRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError, FailedRunError, MachineError, UnexploredError
 from tornpage.vocabulary.model import Violation
 from tornpage.vocabulary.paths import find_paths
 
-CENSUS = CensusRow("a=1", True, "abc", 9, 0, (), {"commits": 3})
+GOLDEN_RUN = GoldenRunRow("a=1", True, "abc", 9, 0, (), {"commits": 3})
 FAILED_RUN = failed_run("a=1", True, FailedRunError("the run met a deadline"))
 
 
@@ -49,7 +49,7 @@ class Workers:
     size = 2
 
     def __init__(
-        self, failing: Mapping[int, Exception] | None = None, **runs: CensusRow | None
+        self, failing: Mapping[int, Exception] | None = None, **runs: GoldenRunRow | None
     ) -> None:
         self.failing = failing or {}
         self.runs = {int(name.removeprefix("slice_")): row for name, row in runs.items()}
@@ -65,10 +65,10 @@ class Workers:
         self.handed.append(task.number)
         if task.number in self.failing:
             return Answered(failed(self.failing[task.number]))
-        census = self.runs.get(task.number, CENSUS)
-        if census is None:
+        golden_run = self.runs.get(task.number, GOLDEN_RUN)
+        if golden_run is None:
             return Answered(Sliced(FAILED_RUN, None))
-        return Answered(Sliced(census, zlib.compress(b"slice %d\n" % task.number)))
+        return Answered(Sliced(golden_run, zlib.compress(b"slice %d\n" % task.number)))
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_one_fails_twice(owner: Owner, merged: list[bytes]) -> None:
     explored = again.result()
     assert executor.handed == [2]
     assert merged == [b"slice 1\nslice 2\nslice 3\n"]
-    assert explored.census == CENSUS and explored.any_broken
+    assert explored.golden_run == GOLDEN_RUN and explored.any_broken
     assert [one.state for one in explored.broken] == ["7.subset.1"]
     again.forget()
     assert not owner.folder.exists()
@@ -181,14 +181,14 @@ def test_a_run_that_failed_everywhere(owner: Owner) -> None:
     """It is a verdict on the target; not if a worker was lost, which might have recorded it."""
     runs = {"slice_1": None, "slice_2": None, "slice_3": None}
     explored = owner.begin(Workers(**runs)).result()
-    assert (explored.census, explored.summary, explored.any_broken) == (FAILED_RUN, None, True)
+    assert (explored.golden_run, explored.summary, explored.any_broken) == (FAILED_RUN, None, True)
     with pytest.raises(UnexploredError, match="slice 2 of 3 failed on two workers"):
         owner.begin(Workers({2: MachineError("lost")}, **runs)).result()
 
 
 def test_slices_of_different_runs(owner: Owner) -> None:
     """Nobody knows which of them are right: all go, and what differs is named."""
-    other = replace(CENSUS, events=8, counters={"commits": 3, "aborts": 1})
+    other = replace(GOLDEN_RUN, events=8, counters={"commits": 3, "aborts": 1})
     with pytest.raises(UnexploredError) as caught:
         owner.begin(Workers(slice_1=other)).result()
     assert "slice 2 of 3 is of another run than slice 1" in str(caught.value)
@@ -240,7 +240,7 @@ def test_a_kept_slice_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(os, "fsync", sync)
     monkeypatch.setattr(Path, "replace", rename)
     files = SliceFiles(tmp_path / "7" / "key", 2)
-    row = replace(CENSUS, violations=(Violation(5, "torn\n"),))
+    row = replace(GOLDEN_RUN, violations=(Violation(5, "torn\n"),))
     files.put(1, row, b"a\n\0b")
     assert done == [
         ("fsync", tmp_path.name),

@@ -18,7 +18,7 @@ from tornpage.reports.junit import render_junit
 from tornpage.reports.summary import Claims, Summary
 from tornpage.store.bugs import BugStatus, Novelty
 from tornpage.store.origin import Origin
-from tornpage.store.rows import CensusRow, Run, TrialRow
+from tornpage.store.rows import GoldenRunRow, Run, TrialRow
 from tornpage.vocabulary.model import Outcome, Source, TrialResult, Violation
 
 ON, OFF = "log_optimize_ddl=on", "log_optimize_ddl=off"
@@ -34,11 +34,11 @@ def row(result: TrialResult, mask: str = "none", config: str = ON) -> TrialRow:
 
 
 def summary_of(
-    rows: Iterable[TrialRow], censuses: Iterable[CensusRow] = (), state: str = "finished"
+    rows: Iterable[TrialRow], golden_runs: Iterable[GoldenRunRow] = (), state: str = "finished"
 ) -> Summary:
     """A run of these trials, its claims those of SETTINGS."""
     run = Run(1, "smoke", "engine", 7, 9, SETTINGS, state, 2.0, ORIGIN)
-    return make_summary(run, list(censuses), list(rows), CLAIMS)
+    return make_summary(run, list(golden_runs), list(rows), CLAIMS)
 
 
 def suite_of(summary: Summary) -> TestSuite:
@@ -143,19 +143,19 @@ def test_every_bug_of_a_trial_fails_its_case() -> None:
     assert len(failures) == len(bugs)
 
 
-def test_undisturbed_runs_are_cases_of_their_own() -> None:
+def test_fault_free_runs_are_cases_of_their_own() -> None:
     """One per configuration; it fails with what the run itself broke."""
     violation = Violation(23, "acknowledged after a failed write", source=Source.RUN)
     runs = [
-        CensusRow(f"{ON} seed=3", True, "h", 1, 1, (violation,), {}),
-        CensusRow(f"{ON} seed=4", False, "h", 1, 1, (), {}),
-        CensusRow(f"{OFF} seed=3", True, "h", 1, 1, (), {}),
+        GoldenRunRow(f"{ON} seed=3", True, "h", 1, 1, (violation,), {}),
+        GoldenRunRow(f"{ON} seed=4", False, "h", 1, 1, (), {}),
+        GoldenRunRow(f"{OFF} seed=3", True, "h", 1, 1, (), {}),
     ]
     cases = cases_of(summary_of([row(make_result(0))], runs))
-    (failure,) = cases[f"tornpage.smoke.{ON} undisturbed runs"].result
+    (failure,) = cases[f"tornpage.smoke.{ON} fault-free runs"].result
     assert isinstance(failure, Failure)
     assert failure.text.endswith("replay: tornpage replay 1.s0")
-    assert cases[f"tornpage.smoke.{OFF} undisturbed runs"].result == []
+    assert cases[f"tornpage.smoke.{OFF} fault-free runs"].result == []
 
 
 def test_a_power_loss_campaign_has_a_case_per_configuration() -> None:

@@ -11,13 +11,13 @@ from builders import make_result, make_spec, make_summary
 from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import Claims, Summary
 from tornpage.store.bugs import BugStatus, Novelty
-from tornpage.store.rows import CensusRow, Run, TrialRow
+from tornpage.store.rows import GoldenRunRow, Run, TrialRow
 from tornpage.vocabulary.model import Outcome, Site, Source, TornWrite, TrialResult, Violation
 
 
-def census_row(config: str, crashed: bool = True, *violations: Violation) -> CensusRow:
-    """An undisturbed run in which one page split."""
-    return CensusRow(config, crashed, "h", 1, 1, violations, {"btr_splits": 3, "btr_merges": 0})
+def golden_run_row(config: str, crashed: bool = True, *violations: Violation) -> GoldenRunRow:
+    """A fault-free run in which one page split."""
+    return GoldenRunRow(config, crashed, "h", 1, 1, violations, {"btr_splits": 3, "btr_merges": 0})
 
 
 def summary_of(
@@ -26,8 +26,11 @@ def summary_of(
     """The summary of a run of these results."""
     rows = [TrialRow(1, r.number, make_spec(r.number), "page0", "prefix:1", r) for r in results]
     run = Run(1, "smoke", "engine", 1, len(rows), {}, "finished", 2.0)
-    censuses = [census_row("log_optimize_ddl=on"), census_row("log_optimize_ddl=on seed=7", False)]
-    return make_summary(run, censuses, rows, Claims(claims, run_claims, [Site.PAGE0]))
+    golden_runs = [
+        golden_run_row("log_optimize_ddl=on"),
+        golden_run_row("log_optimize_ddl=on seed=7", False),
+    ]
+    return make_summary(run, golden_runs, rows, Claims(claims, run_claims, [Site.PAGE0]))
 
 
 @pytest.mark.parametrize(
@@ -102,17 +105,17 @@ def test_claims_of_the_runs_are_not_those_of_recoveries() -> None:
         assert (summary.exit_code(), summary.run_claims_missed) == (3, [name])
 
 
-def test_undisturbed_runs_are_counted_and_judged() -> None:
+def test_fault_free_runs_are_counted_and_judged() -> None:
     """A violation of a run that nothing happened to has a line that repeats it; other scripts with the same
     are the same finding."""
     run = Run(7, "mix", "engine", 1, 0, {}, "finished", 2.0)
     broken = Violation(10, "an index lacks rows")
     rows = [
-        census_row("log=on seed=1"),
-        *(census_row(f"log=on seed={n},pool=32", False, broken) for n in (5, 6)),
+        golden_run_row("log=on seed=1"),
+        *(golden_run_row(f"log=on seed={n},pool=32", False, broken) for n in (5, 6)),
     ]
     summary = make_summary(run, rows, [], Claims())
-    assert (summary.scripts, summary.undisturbed, summary.exit_code()) == (1, 2, 1)
+    assert (summary.scripts, summary.fault_free, summary.exit_code()) == (1, 2, 1)
     assert (summary.violations, summary.verdict) == (2, "violations")
     (finding,) = summary.findings
     assert (finding.trial, finding.of_trial) == ("7.s1", False)
@@ -154,18 +157,18 @@ def test_violations_of_one_fingerprint_are_one_finding() -> None:
     assert summary.by_invariant == {5: 10}
 
 
-def test_what_the_census_shows_already_is_one_finding() -> None:
-    """A violation of the undisturbed run is in every trial behind it, whatever that one hits: one row, which
+def test_what_the_golden_run_shows_already_is_one_finding() -> None:
+    """A violation of the fault-free run is in every trial behind it, whatever that one hits: one row, which
     names a trial that can be replayed."""
     shown_by_run = Violation(22, "slot 1 is not fsynced", path="ib_dblwr")
     broken = replace(make_result(0, broken=5), violations=(shown_by_run,))
     rows = [TrialRow(1, n, make_spec(n), f"site{n}", "none", broken) for n in range(3)]
     run = Run(1, "smoke", "engine", 1, 3, {}, "finished", 2.0)
     config = make_spec(0).config
-    shown = [census_row(config, True, *broken.violations)]
+    shown = [golden_run_row(config, True, *broken.violations)]
     (finding,) = make_summary(run, shown, rows, Claims()).findings
     assert (finding.site, finding.trial) == ("run", "1.0")
-    assert len(make_summary(run, [census_row(config)], rows, Claims()).findings) == 3
+    assert len(make_summary(run, [golden_run_row(config)], rows, Claims()).findings) == 3
 
 
 def test_a_bug_that_never_comes_alone_says_so() -> None:
@@ -188,8 +191,8 @@ def test_a_bug_that_never_comes_alone_says_so() -> None:
         "state acknowledged commits missing": (),
         "state page torn": (1,),
     }
-    with_census = make_summary(run, [census_row(make_spec(0).config, True, rule)], rows)
-    assert [seen.always_with for seen in with_census.bugs] == [(), (1,), (1,)]
+    with_golden_run = make_summary(run, [golden_run_row(make_spec(0).config, True, rule)], rows)
+    assert [seen.always_with for seen in with_golden_run.bugs] == [(), (1,), (1,)]
 
 
 def test_sector_states_align_with_the_file() -> None:

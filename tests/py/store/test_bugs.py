@@ -13,7 +13,7 @@ from tornpage.campaigns.prune import prune_runs
 from tornpage.store.bugs import BugStatus, Novelty, Reproducer
 from tornpage.store.memory import Answer, Replayed
 from tornpage.store.origin import Origin
-from tornpage.store.rows import CensusRow
+from tornpage.store.rows import GoldenRunRow
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult, Violation
@@ -68,14 +68,14 @@ def test_another_root_or_target_is_another_bug(tmp_path: Path) -> None:
         assert [bug.id for bug in store.bugs(second)] == [3]
 
 
-def test_an_undisturbed_run_shows_bugs_until_a_trial_does(tmp_path: Path) -> None:
-    """A trial can be replayed and shrunk: it takes the place of the undisturbed run."""
+def test_an_fault_free_run_shows_bugs_until_a_trial_does(tmp_path: Path) -> None:
+    """A trial can be replayed and shrunk: it takes the place of the fault-free run."""
     with Store(tmp_path / "s.db") as store:
         run = begin(store)
-        census = CensusRow("a", True, "h", 10, 5, (TORN,), {})
+        golden_run = GoldenRunRow("a", True, "h", 10, 5, (TORN,), {})
         for _ in range(2):
-            store.put_census(run, census)
-        assert store.censuses(run)[0].bugs == (1,)
+            store.put_golden_run(run, golden_run)
+        assert store.golden_runs(run)[0].bugs == (1,)
         assert (store.bug(1).reproducer, store.bug(1).count) == (Reproducer(run, None, "a"), 1)
         add(store, run, broken(4, TORN))
         assert store.bug(1).reproducer == Reproducer(run, 4, make_spec(4).config)

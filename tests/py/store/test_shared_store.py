@@ -19,7 +19,7 @@ from private_postgresql import PrivateServer, private_server
 from tornpage.store.bugs import Novelty
 from tornpage.store.copy import copy_runs
 from tornpage.store.place import place_of
-from tornpage.store.rows import CensusRow
+from tornpage.store.rows import GoldenRunRow
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError, MachineError
 
@@ -53,7 +53,7 @@ def told(store: Store) -> list[object]:
     """All that a store answers."""
     found: list[object] = [store.overview(), store.bugs(), store.replays(), store.night(1)]
     for run in store.runs():
-        found += [run, store.censuses(run.id), store.explorations(run.id)]
+        found += [run, store.golden_runs(run.id), store.explorations(run.id)]
         found += [store.trial(run.id, row.number) for row in store.trials(run.id)]
         found += [(row.site, row.mask, row.bugs) for row in store.trials(run.id)]
         found.append(store.bugs_of(run.id))
@@ -110,7 +110,7 @@ def test_a_deleted_run_is_gone(url: str, tmp_path: Path) -> None:
             with pytest.raises(ConfigError, match="no run 1"):
                 store.own_run(1)
             assert ([run.id for run in store.runs()], list(store.trials(1))) == ([2], [])
-            assert store.censuses(1) == []
+            assert store.golden_runs(1) == []
             assert [bug.id for bug in store.bugs()] == [1, 2]
 
 
@@ -122,7 +122,7 @@ def test_owners_at_once_number_runs_and_bugs_once(url: str) -> None:
     def work() -> None:
         with Store(place_of(url)) as store:
             run = store.begin_run("smoke", "engine", 1, 9, {}, ORIGIN).id
-            store.put_census(run, CensusRow("a", True, "h", 9, 5, (RULE,), {}))
+            store.put_golden_run(run, GoldenRunRow("a", True, "h", 9, 5, (RULE,), {}))
             for number in range(20):
                 store.start_trial(run, make_spec(number), "page0", "none")
                 store.finish_trial(run, make_result(number, broken=5))

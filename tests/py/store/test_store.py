@@ -15,7 +15,7 @@ import pytest
 from builders import make_result, make_spec
 from sqlalchemy import event
 
-from tornpage.store.rows import CensusRow
+from tornpage.store.rows import GoldenRunRow
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
 from tornpage.vocabulary.model import Outcome, Violation
@@ -146,16 +146,16 @@ def test_a_link_is_another_name_and_no_other_store(tmp_path: Path) -> None:
         assert reader.run(run).id == run
 
 
-def test_another_census_is_refused(tmp_path: Path) -> None:
-    """The verdicts of a run belong to the censuses with which it began."""
-    census = CensusRow("a", True, "h1", 10, 5, (Violation(3, "x"),), {"reads": 1})
+def test_another_golden_run_is_refused(tmp_path: Path) -> None:
+    """The verdicts of a run belong to the golden runs with which it began."""
+    golden_run = GoldenRunRow("a", True, "h1", 10, 5, (Violation(3, "x"),), {"reads": 1})
     with Store(tmp_path / "s.db") as store:
         run = begin(store)
-        store.put_census(run, census)
-        store.put_census(run, census)
+        store.put_golden_run(run, golden_run)
+        store.put_golden_run(run, golden_run)
         with pytest.raises(ConfigError, match="trace hash h2, and had h1"):
-            store.put_census(run, replace(census, hash="h2"))
-        assert store.censuses(run) == [census]
+            store.put_golden_run(run, replace(golden_run, hash="h2"))
+        assert store.golden_runs(run) == [golden_run]
 
 
 def test_a_store_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ DAMAGE = {
         "insert into exploration values (1, 'a', '[')",
         lambda store: store.explorations(1),
     ),
-    "counters": ("update census set counters = '{,}'", lambda store: store.censuses(1)),
+    "counters": ("update golden_run set counters = '{,}'", lambda store: store.golden_runs(1)),
     "a bug": ("update bug set invariants = '[5'", lambda store: store.bugs()),
     "text": ("update run set campaign = cast(x'ff31' as text)", lambda store: store.runs()),
     "pages": ("", lambda store: list(store.trials(1))),
@@ -274,7 +274,9 @@ def test_damage_is_told_with_the_name_of_the_store(where: str, tmp_path: Path) -
     path = tmp_path / "s.db"
     with Store(path) as store:
         run = begin(store)
-        store.put_census(run, CensusRow("a", True, "h1", 10, 5, (Violation(3, "x"),), {"reads": 1}))
+        store.put_golden_run(
+            run, GoldenRunRow("a", True, "h1", 10, 5, (Violation(3, "x"),), {"reads": 1})
+        )
         store.start_trial(run, make_spec(0), "page0", "none")
         store.finish_trial(run, make_result(0, broken=5))
     sql, read = DAMAGE[where]

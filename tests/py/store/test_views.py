@@ -53,7 +53,7 @@ def test_runs_count_crashes_and_news(store: sqlite3.Connection) -> None:
     )
 
 
-def test_findings_are_of_trials_and_of_undisturbed_runs(store: sqlite3.Connection) -> None:
+def test_findings_are_of_trials_and_of_fault_free_runs(store: sqlite3.Connection) -> None:
     """Each with its bug; only a trial has a number that can be replayed."""
     found = store.execute("select run, trial, site, bug, alike from findings order by run, trial")
     assert [tuple(row) for row in found] == [

@@ -11,7 +11,7 @@ from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
-from tornpage.store.rows import CensusRow
+from tornpage.store.rows import GoldenRunRow
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import RecoveryAnswer, read_run
@@ -196,6 +196,6 @@ def test_a_status_is_numbers() -> None:
     """Also where the engine says true or false: a row that is written down is the same when it is read."""
     said = b'{"ok": true, "failed": [], "status": {"clean": false, "poisoned": true, "page_size": 7}}\n'
     answer = read_run(ChildResult(0, 0, False, 0.1, 0, 0, said, b""))
-    row = CensusRow("a=1", True, "abc", 9, 0, (), answer.status)
+    row = GoldenRunRow("a=1", True, "abc", 9, 0, (), answer.status)
     assert answer.status == {"clean": 0, "poisoned": 1, "page_size": 7}
-    assert from_json(CensusRow, to_json(row)) == row
+    assert from_json(GoldenRunRow, to_json(row)) == row

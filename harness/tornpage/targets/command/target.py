@@ -42,7 +42,7 @@ from tornpage.targets.target import (
     read_run,
     require_built,
 )
-from tornpage.vocabulary.errors import CensusError, ConfigError, TargetError, WorkloadError
+from tornpage.vocabulary.errors import ConfigError, GoldenRunError, TargetError, WorkloadError
 from tornpage.vocabulary.model import Site, Violation
 from tornpage.vocabulary.paths import (
     data_folder,
@@ -232,8 +232,8 @@ class CommandTarget:
         return (fs_option(self.explorer, self.file.file_systems()[0]), *own)
 
     def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
-        """Copies the template and runs prepare. Raises CensusError if it fails, ConfigError if the template
-        has what no image can have."""
+        """Copies the template and runs prepare. Raises GoldenRunError if it fails, ConfigError if the
+        template has what no image can have."""
         if self.file.template:
             for path, kind in odd_files(self._template()):
                 raise ConfigError(f"{self.path}: template: {path} is {kind}")
@@ -244,7 +244,7 @@ class CommandTarget:
         child = command.run({})
         if child.exit_code != 0:
             require_floor(data)
-            raise CensusError(f"prepare failed: {child.describe()}")
+            raise GoldenRunError(f"prepare failed: {child.describe()}")
 
     def run_command(
         self,

@@ -320,7 +320,7 @@ def _where(key: Mapping[str, Value]) -> tuple[str, list[int | str | None]]:
 
 
 def _seed_random_numbers() -> None:
-    """Without this the bytes written differ from run to run, and no trial equals its census."""
+    """Without this the bytes written differ from run to run, and no trial equals its golden run."""
     file = getattr(_sqlite3, "__file__", None)
     if file is None:
         raise TornpageError("this Python's _sqlite3 is no shared module: SQLite cannot be seeded")

@@ -1,4 +1,4 @@
-"""The census: one run without a fault, recorded, counted by site, and checked like any other.
+"""The golden run: one run without a fault, recorded, counted by site, and checked like any other.
 
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
@@ -17,8 +17,8 @@ import xxhash
 from tornpage.faults.image import files_below, remove_image
 from tornpage.faults.trace import Trace
 from tornpage.live.contents import KnownContents
+from tornpage.live.fault_free import FaultFreeRun, oracle_of, run_fault_free, script_of
 from tornpage.live.journal import Journal, read_journal
-from tornpage.live.undisturbed import UndisturbedRun, oracle_of, run_undisturbed, script_of
 from tornpage.live.writes import Names, list_writes, names_of, written_names
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
@@ -30,7 +30,7 @@ from tornpage.vocabulary.errors import (
     TargetError,
 )
 from tornpage.vocabulary.model import (
-    Census,
+    GoldenRun,
     TrialSpec,
     Violation,
     WriteEvent,
@@ -38,23 +38,23 @@ from tornpage.vocabulary.model import (
 
 __all__ = [
     "Baseline",
-    "census_key",
+    "golden_run_key",
     "load_baseline",
     "take_baseline",
-    "take_census",
+    "take_golden_run",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """All that a trial needs of the census.
+    """All that a trial needs of the golden run.
 
     by_seq: its writes by event number; contents: those of the trace, for runs that equal it; found: folder
     with what was there before the run; names: of a target whose runs may have
     other ones, None: they have not.
     """
 
-    census: Census
+    golden_run: GoldenRun
     script: Path
     found: Path
     oracle: Oracle | ObservedOracle
@@ -69,16 +69,16 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """facts.json: of a census, for the processes that load it."""
+    """facts.json: of a golden run, for the processes that load it."""
 
-    census: Census
+    golden_run: GoldenRun
     told: Mapping[int, State] | None
     findings: tuple[Finding, ...]
     names: Names | None
 
 
-def census_key(spec: TrialSpec) -> str:
-    """Names the undisturbed run that a trial belongs to: equal for trials of one configuration."""
+def golden_run_key(spec: TrialSpec) -> str:
+    """Names the fault-free run that a trial belongs to: equal for trials of one configuration."""
     parts = {
         "target": spec.target,
         "options": dict(sorted(spec.options.items())),
@@ -89,16 +89,16 @@ def census_key(spec: TrialSpec) -> str:
     return xxhash.xxh3_64_hexdigest(json.dumps(parts, sort_keys=True).encode())
 
 
-def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
-    """Runs the workload of `spec` undisturbed and keeps the record in scratch for trials.
+def take_golden_run(spec: TrialSpec, target: Target, scratch: Path) -> GoldenRun:
+    """Runs the workload of `spec` fault-free and keeps the record in scratch for trials.
 
-    Raises CensusError when the run fails, TargetError when the target cannot be judged this way.
+    Raises GoldenRunError when the run fails, TargetError when the target cannot be judged this way.
     """
-    census, run, work, names = _take(spec, target, scratch, None)
-    facts = _Facts(census, run.answer.told, run.findings, names)
+    golden_run, run, work, names = _take(spec, target, scratch, None)
+    facts = _Facts(golden_run, run.answer.told, run.findings, names)
     (work / "facts.json").write_text(to_json(facts), "utf-8")
     _put_in_place(work, _folder(spec, scratch))
-    return census
+    return golden_run
 
 
 def take_baseline(
@@ -106,15 +106,15 @@ def take_baseline(
 ) -> Baseline:
     """The same, with all that a trial needs of it, and for this process alone. names: of its files, if
     another script has shown which ones all runs have."""
-    census, run, work, names = _take(spec, target, scratch, names)
+    golden_run, run, work, names = _take(spec, target, scratch, names)
     folder = _folder(spec, scratch)
     _put_in_place(work, folder)
-    return _baseline(census, folder, run.oracle, run.trace, run.setting, run.findings, names)
+    return _baseline(golden_run, folder, run.oracle, run.trace, run.setting, run.findings, names)
 
 
 def _folder(spec: TrialSpec, scratch: Path) -> Path:
-    """Where a census and its record are kept."""
-    return scratch / f"census-{census_key(spec)}"
+    """Where a golden run and its record are kept."""
+    return scratch / f"golden run-{golden_run_key(spec)}"
 
 
 def _put_in_place(work: Path, folder: Path) -> None:
@@ -124,18 +124,18 @@ def _put_in_place(work: Path, folder: Path) -> None:
 
 def _take(
     spec: TrialSpec, target: Target, scratch: Path, names: Names | None
-) -> tuple[Census, UndisturbedRun, Path, Names | None]:
+) -> tuple[GoldenRun, FaultFreeRun, Path, Names | None]:
     """Also the folder that the record lies in, for this process alone until it is put in place."""
     _check_capable(target)
     work = _folder(spec, scratch).with_suffix(f".{os.getpid()}")
-    run = run_undisturbed(spec, target, work)
+    run = run_fault_free(spec, target, work)
     setting = run.setting
     violations = run.violations
     if names is None and Capability.DETERMINISTIC not in target.capabilities:
         names, others = _compare(spec, target, run, work)
         violations = violations or others
-    census = Census(
-        key=census_key(spec),
+    golden_run = GoldenRun(
+        key=golden_run_key(spec),
         writes=tuple(
             list_writes(
                 target, run.trace, setting.page_size, issued=True, unit=setting.unit, names=names
@@ -147,11 +147,11 @@ def _take(
         violations=violations,
         counters=run.answer.status,
     )
-    return census, run, work, names
+    return golden_run, run, work, names
 
 
 def _compare(
-    spec: TrialSpec, target: Target, run: UndisturbedRun, work: Path
+    spec: TrialSpec, target: Target, run: FaultFreeRun, work: Path
 ) -> tuple[Names, tuple[Violation, ...]]:
     """Which of the names that a run has written another one has too, and what is wrong with that one. There
     is none where all of them were there before."""
@@ -161,7 +161,7 @@ def _compare(
         return names_of(written, written, before), ()
     folder = work.with_name(f"{work.name}-again")
     try:
-        again = run_undisturbed(spec, target, folder)
+        again = run_fault_free(spec, target, folder)
         return names_of(written, written_names(again.trace), before), again.violations
     finally:
         remove_image(folder)
@@ -171,23 +171,23 @@ def _check_capable(target: Target) -> None:
     """A trial needs acknowledgements, and a run that comes to the same again, or tells its own states."""
     enough = {Capability.DETERMINISTIC, Capability.OBSERVED} & target.capabilities
     if Capability.ACKS not in target.capabilities or not enough:
-        raise TargetError(f"target {target.name} lacks acks or deterministic: no census of it")
+        raise TargetError(f"target {target.name} lacks acks or deterministic: no golden run of it")
 
 
 def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
-    """The census of this trial's configuration, taken now if scratch does not hold it."""
+    """The golden run of this trial's configuration, taken now if scratch does not hold it."""
     folder = _folder(spec, scratch)
     if not (folder / "facts.json").exists():
-        take_census(spec, target, scratch)
+        take_golden_run(spec, target, scratch)
     facts = from_json(_Facts, (folder / "facts.json").read_bytes())
     trace = Trace.load(folder / "trace", mapped=True)
     setting = target.judge_setting(spec.options)
     oracle = oracle_of(spec, script_of(spec), facts.told, trace)
-    return _baseline(facts.census, folder, oracle, trace, setting, facts.findings, facts.names)
+    return _baseline(facts.golden_run, folder, oracle, trace, setting, facts.findings, facts.names)
 
 
 def _baseline(
-    census: Census,
+    golden_run: GoldenRun,
     folder: Path,
     oracle: Oracle | ObservedOracle,
     trace: Trace,
@@ -196,7 +196,7 @@ def _baseline(
     names: Names | None,
 ) -> Baseline:
     return Baseline(
-        census=census,
+        golden_run=golden_run,
         script=folder / "script",
         found=folder / "found",
         oracle=oracle,
@@ -204,7 +204,7 @@ def _baseline(
         setting=setting,
         journal=read_journal(trace),
         findings=findings,
-        by_seq={write.seq: write for write in census.writes},
+        by_seq={write.seq: write for write in golden_run.writes},
         contents=KnownContents(trace),
         names=names,
     )

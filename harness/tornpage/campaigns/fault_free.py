@@ -8,40 +8,40 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from tornpage.live.undisturbed import judge_undisturbed
+from tornpage.live.fault_free import judge_fault_free
 from tornpage.oracle.fingerprint import RUN_SITE
-from tornpage.plans.campaign import Campaign, Config, undisturbed_spec
+from tornpage.plans.campaign import Campaign, Config, fault_free_spec
 from tornpage.powerloss.runner import loss_parts
 from tornpage.store.place import Place
-from tornpage.store.rows import CensusRow, Run, TrialRow
+from tornpage.store.rows import GoldenRunRow, Run, TrialRow
 from tornpage.store.store import Store
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 
-__all__ = ["censuses_by_script", "play_script", "row_named", "undisturbed_row"]
+__all__ = ["fault_free_row", "golden_runs_by_script", "play_script", "row_named"]
 
 
-def censuses_by_script(store: Store, run: Run) -> dict[int, CensusRow]:
-    """What the store has of the undisturbed runs of a run. ConfigError if one is of no script."""
+def golden_runs_by_script(store: Store, run: Run) -> dict[int, GoldenRunRow]:
+    """What the store has of the fault-free runs of a run. ConfigError if one is of no script."""
     scripts = _scripts(Campaign.model_validate(run.settings))
     numbers = {script.label: number for number, script in enumerate(scripts)}
-    rows = store.censuses(run.id)
+    rows = store.golden_runs(run.id)
     for row in rows:
         if row.config not in numbers:
             raise ConfigError(f"{store.name}: run {run.id} has no script {row.config}")
     return {numbers[row.config]: row for row in rows}
 
 
-def undisturbed_row(store: Store, run: int, number: int) -> TrialRow:
+def fault_free_row(store: Store, run: int, number: int) -> TrialRow:
     """One of them as a trial whose plan has no fault. ConfigError if the store has none of this script."""
     found = store.run(run)
     campaign = Campaign.model_validate(found.settings)
-    census = censuses_by_script(store, found).get(number)
-    if census is None:
-        raise ConfigError(f"{store.name}: no undisturbed run {run}.s{number}")
-    spec = undisturbed_spec(campaign, found.target, _scripts(campaign)[number])
-    result = _result(number, census)
+    golden_run = golden_runs_by_script(store, found).get(number)
+    if golden_run is None:
+        raise ConfigError(f"{store.name}: no fault-free run {run}.s{number}")
+    spec = fault_free_spec(campaign, found.target, _scripts(campaign)[number])
+    result = _result(number, golden_run)
     return TrialRow(run, number, replace(spec, number=number), RUN_SITE, "", result)
 
 
@@ -54,12 +54,12 @@ def row_named(trial: str, place: Place) -> TrialRow:
         )
     run, number = int(name[1]), int(name[3])
     with Store(place, write=False) as store:
-        return undisturbed_row(store, run, number) if name[2] else store.trial(run, number)
+        return fault_free_row(store, run, number) if name[2] else store.trial(run, number)
 
 
 def play_script(spec: TrialSpec, target: Target, scratch: Path) -> TrialResult:
     """Runs a script again without a fault, and judges the run."""
-    return _result(spec.number, judge_undisturbed(spec, target, scratch / "undisturbed"))
+    return _result(spec.number, judge_fault_free(spec, target, scratch / "fault_free"))
 
 
 def _scripts(campaign: Campaign) -> list[Config]:
@@ -68,16 +68,16 @@ def _scripts(campaign: Campaign) -> list[Config]:
         crashed = campaign.scripted()
     else:
         crashed = [script for script, _depth in loss_parts(campaign)]
-    return [*crashed, *campaign.only_undisturbed()]
+    return [*crashed, *campaign.only_fault_free()]
 
 
-def _result(number: int, census: CensusRow) -> TrialResult:
-    violations = census.violations
+def _result(number: int, golden_run: GoldenRunRow) -> TrialResult:
+    violations = golden_run.violations
     return TrialResult(
         number=number,
         outcome=Outcome.VIOLATION if violations else Outcome.CLEAN,
         reason=violations[0].what if violations else "",
         violations=violations,
-        events=census.events,
-        trace_hash=census.hash,
+        events=golden_run.events,
+        trace_hash=golden_run.hash,
     )

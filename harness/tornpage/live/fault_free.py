@@ -18,11 +18,11 @@ from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import Finding, Judged, Setting, ask_rules
 from tornpage.oracle.state import State
-from tornpage.store.rows import CensusRow
+from tornpage.store.rows import GoldenRunRow
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.errors import (
-    CensusError,
     FailedRunError,
+    GoldenRunError,
     MachineError,
     TraceError,
 )
@@ -37,12 +37,12 @@ from tornpage.workloads.workload import generate
 
 __all__ = [
     "NOT_THE_TARGETS",
-    "UndisturbedRun",
+    "FaultFreeRun",
     "failed_run",
+    "judge_fault_free",
     "judge_run",
-    "judge_undisturbed",
     "oracle_of",
-    "run_undisturbed",
+    "run_fault_free",
     "script_of",
 ]
 
@@ -54,7 +54,7 @@ NOT_THE_TARGETS = (EXIT_USAGE, EXIT_PRELOAD_REFUSED)
 
 
 @dataclass(frozen=True, slots=True)
-class UndisturbedRun:
+class FaultFreeRun:
     """A run without a fault, recorded and judged.
 
     hash: of its record, contents that only this run was asked for left out; not_audited: why it was not,
@@ -73,9 +73,9 @@ class UndisturbedRun:
     not_audited: str = ""
 
 
-def run_undisturbed(
+def run_fault_free(
     spec: TrialSpec, target: Target, work: Path, *, contents: bool = False, audit: bool = False
-) -> UndisturbedRun:
+) -> FaultFreeRun:
     """_run_once(), and once more if it fails, or breaks an invariant and always does the same: what comes
     again is what it came to. MachineError: it does not; nothing is said of the target then."""
     first: set[int]
@@ -93,16 +93,16 @@ def run_undisturbed(
     return again
 
 
-def _broken(run: UndisturbedRun) -> set[int]:
+def _broken(run: FaultFreeRun) -> set[int]:
     return {violation.invariant for violation in run.violations}
 
 
 def _run_once(
     spec: TrialSpec, target: Target, work: Path, *, contents: bool, audit: bool
-) -> UndisturbedRun:
+) -> FaultFreeRun:
     """Runs the workload of `spec` in the new folder `work`, where script and trace stay, and in `found`
     what was there before the run. contents: leave the contents of its writes in the trace; audit: account for
-    every system call that changes a file. Raises FailedRunError when the target failed, CensusError when
+    every system call that changes a file. Raises FailedRunError when the target failed, GoldenRunError when
     the run cannot be made or did what its stream does not show."""
     remove_image(work)
     data = work / "data"
@@ -122,14 +122,14 @@ def _run_once(
     child = command.run({**preload, **WHOLE})
     answer = target.parse_run(child)
     observed = Capability.OBSERVED in target.capabilities
-    what = f"{'audited' if audit else 'undisturbed'} run of {spec.config or spec.workload}"
+    what = f"{'audited' if audit else 'fault_free'} run of {spec.config or spec.workload}"
     if not answer.ok:
         _check_machine(work, what)
         refused = refusal(work / "trace")
         if refused:
-            raise CensusError(f"{what}: {refused}")
+            raise GoldenRunError(f"{what}: {refused}")
         ours = observed or child.exit_code in NOT_THE_TARGETS
-        raise (CensusError if ours else FailedRunError)(f"{what} failed: {answer.message}")
+        raise (GoldenRunError if ours else FailedRunError)(f"{what} failed: {answer.message}")
     trace = _load_recording(work, what)
     _check_stream(trace, target, what)
     not_audited = check_audit(trace, work, target.unrecorded, what) if audit else ""
@@ -154,7 +154,7 @@ def _run_once(
         ),
     )
     remove_image(data)
-    return UndisturbedRun(
+    return FaultFreeRun(
         script, answer, oracle, trace, usual.hash(), setting, findings, violations, not_audited
     )
 
@@ -165,9 +165,9 @@ def script_of(spec: TrialSpec) -> Script:
 
 
 def _load_recording(work: Path, what: str) -> Trace:
-    """CensusError if nothing was recorded."""
+    """GoldenRunError if nothing was recorded."""
     if not (work / "trace").exists():
-        raise CensusError(
+        raise GoldenRunError(
             f"{what}: nothing was recorded: is the program linked statically, or set-user-id?"
         )
     return Trace.load(work / "trace")
@@ -182,15 +182,15 @@ def oracle_of(
     return ObservedOracle(told, acknowledged_in(trace), clients=clients_in(trace))
 
 
-def judge_undisturbed(spec: TrialSpec, target: Target, work: Path) -> CensusRow:
+def judge_fault_free(spec: TrialSpec, target: Target, work: Path) -> GoldenRunRow:
     """A run without a fault and its verdict, a failure of the target too; nothing of it stays."""
     try:
-        run = run_undisturbed(spec, target, work)
+        run = run_fault_free(spec, target, work)
     except FailedRunError as error:
         return failed_run(spec.config, False, error)
     finally:
         remove_image(work)
-    return CensusRow(
+    return GoldenRunRow(
         config=spec.config,
         crashed=False,
         hash=run.hash,
@@ -201,10 +201,10 @@ def judge_undisturbed(spec: TrialSpec, target: Target, work: Path) -> CensusRow:
     )
 
 
-def failed_run(config: str, crashed: bool, error: FailedRunError) -> CensusRow:
-    """The row of an undisturbed run that the target failed: nothing was done to it."""
+def failed_run(config: str, crashed: bool, error: FailedRunError) -> GoldenRunRow:
+    """The row of a fault-free run that the target failed: nothing was done to it."""
     broken = Violation(RAN_WRONG, str(error), source=Source.RUN)
-    return CensusRow(config, crashed, "", 0, 0, (broken,), {})
+    return GoldenRunRow(config, crashed, "", 0, 0, (broken,), {})
 
 
 def _check_machine(work: Path, what: str) -> None:
@@ -217,34 +217,34 @@ def _check_machine(work: Path, what: str) -> None:
 
 
 def _check_stream(trace: Trace, target: Target, what: str) -> None:
-    """CensusError if the stream itself says that it is not all that happened to the files, MachineError if a
-    full machine took part."""
+    """GoldenRunError if the stream itself says that it is not all that happened to the files, MachineError if
+    a full machine took part."""
     if trace.starved():
         raise MachineError(f"{what}: an operation failed by {trace.starved()}")
     unseen = unseen_changes(trace, target.unrecorded)
     if unseen:
-        raise CensusError(
+        raise GoldenRunError(
             f"{what}: the preload cannot follow {unseen}: do without that call (docs/TARGETS.md, "
             "Limits), or name the file in `ignore` if no crash needs it"
         )
 
 
 def _check_kinds(folder: Path, target: Target, when: str) -> None:
-    """CensusError if something is there that no image can have."""
+    """GoldenRunError if something is there that no image can have."""
     for path, kind in odd_files(folder):
         if not is_ignored(path, target.unrecorded):
-            raise CensusError(
+            raise GoldenRunError(
                 f"{when}: {path} is {kind}, of which a crashed image has none: name it in `ignore` if no "
                 "crash needs it"
             )
 
 
 def _check_files(trace: Trace, target: Target, data: Path, found: Path, what: str) -> None:
-    """CensusError if the files are not what the stream gives."""
+    """GoldenRunError if the files are not what the stream gives."""
     _check_kinds(data, target, what)
     difference = stream_difference(trace, data, target.unrecorded, found)
     if difference:
-        raise CensusError(f"{what}: the recorded stream is not what happened: {difference}")
+        raise GoldenRunError(f"{what}: the recorded stream is not what happened: {difference}")
 
 
 def judge_run(target: Target, trace: Path, setting: Setting, found: Path, *, live: bool) -> Judged:
