@@ -5,14 +5,17 @@ Place: below models.c, which chooses; above persist.c.
     choose: each event lost, kept, or units of it  ->  settle: coherent  ->  apply, in order
 
 Rules
-1. A sector holds some beginning of the changes that touched it since it was durable: a page cache, a disk's cache and a
-   disk hold sectors, not writes. So what changes only a part of a sector is not there without the changes of it that came before.
-   What covers it whole may be: nobody sees what was below.
-2. What lies behind a truncation, or behind the size that a file had before it grew, is not there without that new size: the
-   blocks that it gave back are not used again before that is on the disk, and blocks that are added come later than it.
+1. A sector holds some beginning of the changes that touched it since it was durable: a page cache,
+   a disk's cache and a disk hold sectors, not writes. So what changes only a part of a sector is
+   not there without the changes of it that came before. What covers it whole may be: nobody sees
+   what was below.
+2. What lies behind a truncation, or behind the size that a file had before it grew, is not there
+   without that new size: the blocks that it gave back are not used again before that is on the
+   disk, and blocks that are added come later than it.
 3. Changes whose calls overlapped have no order in which they must be there.
 4. Changes of names: persist_needs(), and a beginning of them where they are a journal.
-5. A file that grows without its bytes (persist_growth()) has zeros up to the end of the sector in which it ended: that is written whole. */
+5. A file that grows without its bytes (persist_growth()) has zeros up to the end of the sector in
+   which it ended: that is written whole. */
 #include "disk/choice.h"
 
 #include <stdlib.h>
@@ -134,7 +137,8 @@ static bool has_range(const fs_event_t *event)
     return (event->kind == FS_WRITE || event->kind == FS_ZERO) && event->length > 0;
 }
 
-/** The newest change before the i-th that touches these bytes of the file; NOTHING: none, or it was cut off since. */
+/** The newest change before the i-th that touches these bytes of the file; NOTHING: none, or it was
+cut off since. */
 static uint32_t touched_before(const choice_t *choice, uint32_t i, uint64_t from, uint64_t to)
 {
     uint32_t inode = event_of(choice, i)->inode;
@@ -163,8 +167,8 @@ static uint32_t ordered_before(const choice_t *choice, uint32_t i, uint64_t from
     return at;
 }
 
-/** The units of the event that it covers only in part, as a truncation does the one in which the file then ends. @return how
-many: at most two */
+/** The units of the event that it covers only in part, as a truncation does the one in which the
+file then ends. @return how many: at most two */
 static uint32_t partial_units(const choice_t *choice, const fs_event_t *event, uint64_t units[2])
 {
     uint64_t unit = choice_unit(choice->config, event);
@@ -255,11 +259,11 @@ static bool misses_size(const choice_t *choice, uint32_t i)
 static void lose_with_earlier(choice_t *choice, uint32_t i)
 {
     const fs_event_t *event = event_of(choice, i);
-    uint64_t units[2];
     if (misses_size(choice, i)) {
         choice_lose(choice, i);
         return;
     }
+    uint64_t units[2];
     uint32_t n = partial_units(choice, event, units);
     uint64_t unit = choice_unit(choice->config, event);
     for (uint32_t at = 0; at < n; at++) {
@@ -280,12 +284,12 @@ static void lose_with_earlier(choice_t *choice, uint32_t i)
 static void keep_with_later(choice_t *choice, uint32_t i)
 {
     const fs_event_t *event = event_of(choice, i);
-    uint64_t units[2];
     for (uint32_t at = 0; at < choice->n_sizes && choice->sizes[at] < i; at++) {
         if (needs_size(choice, i, choice->sizes[at])) {
             choice_keep(choice, choice->sizes[at]);
         }
     }
+    uint64_t units[2];
     uint32_t n = partial_units(choice, event, units);
     uint64_t unit = choice_unit(choice->config, event);
     for (uint32_t at = 0; at < n; at++) {
@@ -386,7 +390,8 @@ static bool is_whole(const choice_t *choice, uint32_t i, uint64_t n)
     return at == n;
 }
 
-/** The file has the size that a write gave it: up to the end of its last sector there are zeros, behind that what is drawn. */
+/** The file has the size that a write gave it: up to the end of its last sector there are zeros,
+behind that what is drawn. */
 static void grow(const choice_t *choice, const fs_event_t *write)
 {
     image_t *image = choice->persist->image;

@@ -1,4 +1,5 @@
-/** What one crash keeps of what waits: chosen event by event, made coherent, applied. Private to models.c and choice.c. */
+/** What one crash keeps of what waits: chosen event by event, made coherent, applied. Private to
+models.c and choice.c. */
 #ifndef DISK_CHOICE_H
 #define DISK_CHOICE_H
 
@@ -25,7 +26,8 @@ typedef struct choice {
     uint64_t seed;
 } choice_t;
 
-/** How a choice that no disk leaves becomes one: of two writes to a sector the later one is chosen alone. */
+/** How a choice that no disk leaves becomes one: of two writes to a sector the later one is chosen
+alone. */
 typedef enum choice_rule {
     CHOICE_LOSS_WINS, /**< what was lost takes the later one along */
     CHOICE_KEEP_WINS  /**< what is kept brings the earlier one */
@@ -42,7 +44,8 @@ void choice_end(choice_t *choice);
 /** The i-th event that waits is kept. */
 void choice_keep(choice_t *choice, uint32_t i);
 void choice_lose(choice_t *choice, uint32_t i);
-/** Of the i-th event, a write, nothing is kept but the size that it gave the file. seed: of the garbage. */
+/** Of the i-th event, a write, nothing is kept but the size that it gave the file. seed: of the
+garbage. */
 void choice_grow(choice_t *choice, uint32_t i, bool garbage, uint64_t seed);
 /** Of the i-th event, a write, these units are kept as well. */
 void choice_keep_units(choice_t *choice, uint32_t i, uint64_t first, uint64_t end);

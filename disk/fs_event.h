@@ -18,7 +18,8 @@ typedef enum fs_kind {
     FS_RENAME,   /**< name, name2; inode is what moves */
     FS_UNLINK,   /**< name; inode is what it led to */
     FS_SYNC_DIR, /**< name of the directory */
-    FS_ZERO, /**< inode, offset, length: reads as zeros from now on; the size stays. A punched hole */
+    /** inode, offset, length: reads as zeros from now on; the size stays. A punched hole */
+    FS_ZERO,
     FS_MOVE_DIR, /**< name, name2 of a directory: all names below it move along */
     FS_MKDIR,    /**< name of the directory */
     FS_RMDIR     /**< name of the directory */

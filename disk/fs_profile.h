@@ -14,9 +14,10 @@ typedef enum fs_order {
 /** What does an fsync take along, besides the content of the file, or the names in the folder? */
 typedef enum fs_along {
     FS_NOTHING,
-    FS_OWN_NAMES,    /**< the changes of that file's name */
-    FS_EARLIER_NAMES /**< all names older than the newest waiting change of the file's size or name, or of the folder: where there
-                        is none, nothing is committed */
+    FS_OWN_NAMES, /**< the changes of that file's name */
+    /** all names older than the newest waiting change of the file's size or name, or of the folder:
+    where there is none, nothing is committed */
+    FS_EARLIER_NAMES
 } fs_along_t;
 
 /** May a file be as large as an append has made it, and its bytes not be there? */
@@ -35,8 +36,8 @@ typedef struct fs_profile {
     fs_order_t order;
     fs_along_t along;
     fs_growth_t growth;
-    bool
-        replace_flushes; /**< a rename over an existing file is not there without what was written to the file before */
+    /** a rename over an existing file is not there without what was written to the file before */
+    bool replace_flushes;
 } fs_profile_t;
 
 /** What is meant where no profile is named: the first one, `posix`. */

@@ -1,7 +1,7 @@
 /* A directory in memory: names, marks and their undo, the hash of all.
 
-Place: above fs_event.c and image_content.c, which has the bytes of the files; below image_dir.c; persist.c
-changes images, image_os.c lets the engine do it. */
+Place: above fs_event.c and image_content.c, which has the bytes of the files; below image_dir.c;
+persist.c changes images, image_os.c lets the engine do it. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -233,8 +233,8 @@ void image_set_hashing(image_t *image, bool on)
 
 uint64_t image_hash(image_t *image)
 {
-    uint64_t sum = 0;
     content_settle(image);
+    uint64_t sum = 0;
     for (uint32_t i = 0; i < image->n_names; i++) {
         const image_name_t *name = &image->names[i];
         if (name->inode != IMAGE_NONE) {

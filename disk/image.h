@@ -3,8 +3,8 @@ nothing to keep.
 
 An inode is a file's content; the directory maps names to inodes. Inodes that no name leads to exist
 on, as on a disk with an open descriptor. Marks nest: undo takes back everything since the newest
-mark, by a log of changes that tells at most once per mark where the old content of each 4096-byte chunk lies. A file
-takes the room of what was written to it.
+mark, by a log of changes that tells at most once per mark where the old content of each 4096-byte
+chunk lies. A file takes the room of what was written to it.
 */
 #ifndef DISK_IMAGE_H
 #define DISK_IMAGE_H
@@ -18,7 +18,8 @@ typedef struct image image_t;
 #define IMAGE_FILE_MAX ((uint64_t)1 << 40) /**< bytes; what would grow beyond fails */
 
 image_t *image_create(void);
-/** What is in an image, put into an empty one without marks: inodes and names keep their numbers. */
+/** What is in an image, put into an empty one without marks: inodes and names keep their
+numbers. */
 void image_copy(image_t *to, const image_t *from);
 void image_destroy(image_t *image);
 
@@ -39,7 +40,8 @@ bool image_write(image_t *image, uint32_t inode, uint64_t offset, const void *da
 what is written there until it is overwritten. chunks: of these whole ones, by image_keep(). */
 bool image_write_kept(image_t *image, uint32_t inode, uint64_t offset, const void *data,
                       uint64_t len, const fs_chunk_t *chunks);
-/** The payloads of this list outlive its use in the image: its writes need not be copied from now on, nor hashed again. */
+/** The payloads of this list outlive its use in the image: its writes need not be copied from now
+on, nor hashed again. */
 void image_keep(image_t *image, fs_list_t *list);
 bool image_truncate(image_t *image, uint32_t inode, uint64_t size_bytes);
 /** What of the range lies in the file reads as zeros from now on. */
@@ -47,20 +49,20 @@ void image_zero(image_t *image, uint32_t inode, uint64_t offset, uint64_t len);
 uint64_t image_size(const image_t *image, uint32_t inode);
 /** A part of the file, zeros behind its end. */
 void image_read(const image_t *image, uint32_t inode, uint64_t offset, void *to, uint64_t len);
-/** The same where it lies, or, if it lies in several chunks of 4096 bytes, copied to room. room: len bytes, or NULL if
-that cannot be. Valid until the next change. */
+/** The same where it lies, or, if it lies in several chunks of 4096 bytes, copied to room. room:
+len bytes, or NULL if that cannot be. Valid until the next change. */
 const byte *image_view(const image_t *image, uint32_t inode, uint64_t offset, uint64_t len,
                        byte *room);
-/** The whole file in one piece: who changes these bytes changes the file, but neither hash nor version. There is no mark. Valid
-until a write to it, or its new size. */
+/** The whole file in one piece: who changes these bytes changes the file, but neither hash nor
+version. There is no mark. Valid until a write to it, or its new size. */
 byte *image_bytes(image_t *image, uint32_t inode);
-/** The first bytes from *at on that take room: sets *at to where they are and *len to how many lie together. NULL: up to
-the end of the file there are none, all is zeros. */
+/** The first bytes from *at on that take room: sets *at to where they are and *len to how many lie
+together. NULL: up to the end of the file there are none, all is zeros. */
 const byte *image_data(const image_t *image, uint32_t inode, uint64_t *at, uint64_t *len);
 /** What of the range lies in the file is zeros. */
 bool image_is_zero(const image_t *image, uint32_t inode, uint64_t offset, uint64_t len);
-/** A number for the content of whole chunks of 4096 bytes within the file: others never get the same, in this image or after
-undo; what undo brings back has its old one. */
+/** A number for the content of whole chunks of 4096 bytes within the file: others never get the
+same, in this image or after undo; what undo brings back has its old one. */
 uint64_t image_version(const image_t *image, uint32_t inode, uint64_t offset, uint64_t len);
 /** name leads to inode from now on; IMAGE_NONE: to nothing. */
 void image_link(image_t *image, uint32_t name, uint32_t inode);
@@ -114,14 +116,16 @@ typedef struct image_watch {
 data, until set to NULL. watch: may be NULL. */
 os_t *image_os(image_t *image);
 void image_os_record(image_t *image, fs_list_t *record);
-/** What was issued before each event from now on, and what was acknowledged before the one after it, the last one
-included (issued_line and acked_line). */
+/** What was issued before each event from now on, and what was acknowledged before the one after
+it, the last one included (issued_line and acked_line). */
 void image_os_promise(image_t *image, uint32_t issued, uint32_t acked);
 void image_os_watch(image_t *image, const image_watch_t *watch);
 
-/** The same with an image of its own, whose hash is not kept: os_destroy() destroys it, when all files are closed. */
+/** The same with an image of its own, whose hash is not kept: os_destroy() destroys it, when all
+files are closed. */
 os_t *image_os_create(void);
-/** The same with what is in another one now, its lock left out: what a crash leaves that loses nothing. */
+/** The same with what is in another one now, its lock left out: what a crash leaves that loses
+nothing. */
 os_t *image_os_clone(os_t *os);
 /** A file of such a one, see image_bytes(). NULL: there is none. */
 byte *image_os_bytes(os_t *os, const char *path, uint64_t *size_bytes);

@@ -5,18 +5,20 @@ Place: below image.c, which undoes what the log of changes says.
     inode --leaves--> descriptions of LEAF_CHUNKS chunks each --bytes--> content of 4096 bytes
                                                               \--NULL--> zeros
 
-Content is changed where it lies only if the image made it under the newest mark; else it is made anew, and the
-description leads there. So an old description is all that undo needs, and content that somebody keeps, as that of a
-recorded write, is never copied. A file costs what was written to it, however large it is.
+Content is changed where it lies only if the image made it under the newest mark; else it is made
+anew, and the description leads there. So an old description is all that undo needs, and content
+that somebody keeps, as that of a recorded write, is never copied. A file costs what was written to
+it, however large it is.
 
 Invariants
-1. bytes beyond a file's size are zero, so that growing needs no work and equal files have equal chunks;
-2. a chunk's stamp equals the newest mark's if and only if its description at that mark is in the log of changes;
-   undo in reverse order gives every description back;
+1. bytes beyond a file's size are zero, so that growing needs no work and equal files have equal
+   chunks;
+2. a chunk's stamp equals the newest mark's if and only if its description at that mark is in the
+   log of changes; undo in reverse order gives every description back;
 3. content made under a mark goes with it: no description of before leads there;
 4. hashes are stale under the newest mark only;
-5. an inode's hash is the sum of its chunks' contributions; a chunk of zeros contributes nothing, so sparse and
-   written zeros are equal, as they are on a disk. */
+5. an inode's hash is the sum of its chunks' contributions; a chunk of zeros contributes nothing, so
+   sparse and written zeros are equal, as they are on a disk. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -158,7 +160,8 @@ void content_settle(image_t *image)
     }
 }
 
-/** Its bytes are others now. Under a mark, where the same chunk often changes again, its hash waits until it is asked for. */
+/** Its bytes are others now. Under a mark, where the same chunk often changes again, its hash waits
+until it is asked for. */
 static void chunk_changed(image_t *image, inode_t *inode, chunk_t *chunk, uint64_t index)
 {
     chunk->version = ++image->last_version;
@@ -259,8 +262,8 @@ static uint64_t whole_chunks(const fs_event_t *event)
 
 void image_keep(image_t *image, fs_list_t *list)
 {
-    uint64_t n = 0;
     CHECK(list->chunks == NULL);
+    uint64_t n = 0;
     for (uint32_t i = 0; i < list->n; i++) {
         n += whole_chunks(&list->events[i]);
     }

@@ -1,7 +1,8 @@
 /* Directories of an image: which are there, and what is below them.
 
-Place: above image.c. A path is one name; that a directory is missing is told by its own name alone, and the names below it
-may wait for it: what was written into a directory that was never durable (persist.c). image_settle() ends that. */
+Place: above image.c. A path is one name; that a directory is missing is told by its own name alone,
+and the names below it may wait for it: what was written into a directory that was never durable
+(persist.c). image_settle() ends that. */
 #include <stdlib.h>
 #include <string.h>
 

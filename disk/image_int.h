@@ -48,8 +48,9 @@ typedef struct change {
     uint32_t id;    /**< inode or name */
     chunk_t *chunk; /**< that was changed */
     chunk_t old;    /**< of a chunk all, of an inode hash and stamp */
-    uint64_t
-        old_value; /**< size of an inode, old inode of a name, old state of a directory, number of a chunk in its inode */
+    /** size of an inode, old inode of a name, old state of a directory, number of a chunk in its
+    inode */
+    uint64_t old_value;
 } change_t;
 
 typedef struct mark {

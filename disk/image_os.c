@@ -5,8 +5,8 @@ Place: above image.c; the engine calls it through the vtable and knows nothing o
 1. Everything written is there at once; what would survive a power loss is persist.c's business,
    from the recorded events.
 2. An event is recorded after the change, with the data as written.
-3. A file that an engine has open stays valid when its name goes, as on POSIX, and what happens to it is told with the name
-   that it has by then. */
+3. A file that an engine has open stays valid when its name goes, as on POSIX, and what happens to
+   it is told with the name that it has by then. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,7 +304,8 @@ static bool entry_of(const char *path, const char *dir, entry_t *out)
     return true;
 }
 
-/** Enters it where it belongs, once: paths come in order, and entries nearly do. @return how many there are */
+/** Enters it where it belongs, once: paths come in order, and entries nearly do. @return how many
+there are */
 static size_t entry_add(entry_t *entries, size_t n, const entry_t *entry)
 {
     size_t at = n;
@@ -339,7 +340,6 @@ static dberr_t io_list(os_t *os, const char *dir, os_list_fn fn, void *ctx)
     image_t *image = os_of(os)->image;
     const uint32_t *order = image_names_in_order(image);
     entry_t *entries = mem_grow(NULL, (image->n_names + 1U) * sizeof(*entries));
-    dberr_t err = DB_SUCCESS;
     size_t n = 0;
     for (uint32_t i = 0; i < image->n_names; i++) {
         const image_name_t *name = &image->names[order[i]];
@@ -348,6 +348,7 @@ static dberr_t io_list(os_t *os, const char *dir, os_list_fn fn, void *ctx)
             n = entry_add(entries, n, &entry);
         }
     }
+    dberr_t err = DB_SUCCESS;
     for (size_t i = 0; i < n && err == DB_SUCCESS; i++) {
         err = entry_tell(&entries[i], fn, ctx);
     }

@@ -3,10 +3,11 @@
 Place: above choice.c. What a model is stands in one row of MODELS.
 
 Rules
-1. A write is whole, dropped, or torn at units aligned in its file: sectors, or what the storage promises to write
-   whole; other changes are whole or dropped.
-2. Waiting events may be kept in any combination that choice.c calls coherent: the disk and the file system may write back
-   in any order. What is kept is applied in order: of two kept writes of a sector the later one is there.
+1. A write is whole, dropped, or torn at units aligned in its file: sectors, or what the storage
+   promises to write whole; other changes are whole or dropped.
+2. Waiting events may be kept in any combination that choice.c calls coherent: the disk and the file
+   system may write back in any order. What is kept is applied in order: of two kept writes of a
+   sector the later one is there.
 3. Bounded and fair: where a model singles out one event of many, it takes at most MODEL_PICKS_MAX
    of them, the newest always, one of each equal stretch of the others, chosen by the state's own
    stream. */
@@ -154,8 +155,8 @@ static uint32_t subsets(const choice_t *choice)
     return n == 0 ? 0 : n < FEW_EVENTS ? 1U << n : MODEL_SUBSETS;
 }
 
-/** The sectors at which the write of the log that happened last can be cut. A log is read up to its first gap,
-so each of them is another end of the log; there are few, and all are tried. */
+/** The sectors at which the write of the log that happened last can be cut. A log is read up to its
+first gap, so each of them is another end of the log; there are few, and all are tried. */
 static uint32_t each_cut(const choice_t *choice)
 {
     const fs_event_t *event = last_tearable(choice);
@@ -171,7 +172,8 @@ static uint32_t whole_and_cut(const choice_t *choice)
     return last_tearable(choice) != NULL ? 2 : 1;
 }
 
-/** Nothing new where only one file waits: ordered and all or nothing of it are models of their own. */
+/** Nothing new where only one file waits: ordered and all or nothing of it are models of their
+own. */
 static uint32_t draws_by_file(const choice_t *choice)
 {
     for (uint32_t i = 1; i < choice->persist->n_pending; i++) {
@@ -269,7 +271,8 @@ static void choose_one_torn(choice_t *choice, uint32_t k, stream_t *stream)
     keep_range(choice, at + 1, choice->persist->n_pending);
 }
 
-/** Even k: the picked event and all later ones are lost. Odd k: of the picked one a part is there. */
+/** Even k: the picked event and all later ones are lost. Odd k: of the picked one a part is
+there. */
 static void choose_ordered(choice_t *choice, uint32_t k, stream_t *stream)
 {
     uint32_t at = single_out(choice, is_any, k / 2, stream);
@@ -288,7 +291,8 @@ static void choose_log_cut(choice_t *choice, uint32_t k, stream_t *stream)
     choice_keep_units(choice, last, 0, k + 1U);
 }
 
-/** k = 1: a process was killed in the middle of its last write. @return units of it that were written */
+/** k = 1: a process was killed in the middle of its last write. @return units of it that were
+written */
 static uint64_t killed_units(const model_config_t *config, const fs_event_t *last, stream_t *stream)
 {
     return 1 + stream_below(stream, choice_units(config, last) - 1);
@@ -322,8 +326,8 @@ static void choose_subset(choice_t *choice, uint32_t k, stream_t *stream)
     }
 }
 
-/** Each file has a fate of its own, drawn by its number: all of its waiting events are kept, none, or those up to one
-of them. A disk may write back one file long before another. */
+/** Each file has a fate of its own, drawn by its number: all of its waiting events are kept, none,
+or those up to one of them. A disk may write back one file long before another. */
 static void choose_by_file(choice_t *choice, uint32_t k, stream_t *stream)
 {
     uint32_t n = choice->persist->n_pending;
@@ -361,8 +365,8 @@ static void choose_size_first(choice_t *choice, uint32_t k, stream_t *stream)
 
 /* ---- the models ---- */
 
-/** How what was chosen becomes a state that a disk can leave: who keeps little keeps what that needs; who loses little loses
-what cannot be there without it. */
+/** How what was chosen becomes a state that a disk can leave: who keeps little keeps what that
+needs; who loses little loses what cannot be there without it. */
 typedef enum model_leaning {
     LOSES_LITTLE,
     KEEPS_LITTLE,
@@ -374,7 +378,8 @@ typedef struct model_row {
     const char *what; /**< kept is of what was not fsynced, in the words of docs/FAULT_MODEL.md */
     /** How many states a crash point has. Of choice there are config and persist. */
     uint32_t (*count)(const choice_t *choice);
-    /** Which of what waits state k keeps, as far as it was drawn; not all of that a disk can leave. */
+    /** Which of what waits state k keeps, as far as it was drawn; not all of that a disk can
+       leave. */
     void (*choose)(choice_t *choice, uint32_t k, stream_t *stream);
     model_leaning_t leaning;
     uint32_t parts; /**< kinds of states that take turns by k; TEAR_PARTS: one write is torn */

@@ -44,16 +44,16 @@ static inline bool models_go_deeper(uint32_t enabled)
     return (enabled >> MODEL_KILL & 1U) != 0;
 }
 
-/** Few states that cost little and say much: each end of the run, and of its log. A kill has the image of all-persisted,
-and a crash below it can lose more. */
+/** Few states that cost little and say much: each end of the run, and of its log. A kill has the
+image of all-persisted, and a crash below it can lose more. */
 static inline bool model_is_basic(uint32_t enabled, model_t model)
 {
     model_t whole = models_go_deeper(enabled) ? MODEL_KILL : MODEL_ALL_PERSISTED;
     return model == whole || model == MODEL_LOG_CUT;
 }
 
-/** Hears which sectors of a waiting event a state keeps, [first, end) of it; of one that is no write, [0, 1). What it
-does not hear of is lost. */
+/** Hears which sectors of a waiting event a state keeps, [first, end) of it; of one that is no
+write, [0, 1). What it does not hear of is lost. */
 typedef struct model_watch {
     void (*kept)(void *ctx, uint32_t pending, uint64_t first, uint64_t end);
     void *ctx;
@@ -62,7 +62,8 @@ typedef struct model_watch {
 typedef struct model_config {
     uint32_t enabled; /**< bit per model */
     uint32_t sector;  /**< bytes that are persisted whole */
-    /** Bit per site: writes of these are of a log, which is read up to its first gap, so that each of their sectors may be its end. */
+    /** Bit per site: writes of these are of a log, which is read up to its first gap, so that each
+       of their sectors may be its end. */
     uint32_t log_sites;
     uint64_t seed;
     const model_watch_t *watch; /**< or NULL */
@@ -76,8 +77,8 @@ static inline uint64_t model_sectors(const model_config_t *config, const fs_even
     return last / config->sector - event->offset / config->sector + 1;
 }
 
-/** Is it the write that happened last that this state tears? It was under way when the power failed, and likelier torn than
-any other. */
+/** Is it the write that happened last that this state tears? It was under way when the power
+failed, and likelier torn than any other. */
 bool model_tears_newest(const model_config_t *config, model_t model, uint32_t k,
                         const persist_t *persist);
 
@@ -92,8 +93,9 @@ point. torn: the writes that were torn or dropped are added. */
 void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64_t point,
                  const persist_t *persist, torn_t *torn);
 
-/** What a process that was killed in state k of MODEL_KILL had written, and what nothing has made durable: appended
-to list, the last write cut as model_apply() cuts it. Payloads stay those of the waiting events. */
+/** What a process that was killed in state k of MODEL_KILL had written, and what nothing has made
+durable: appended to list, the last write cut as model_apply() cuts it. Payloads stay those of the
+waiting events. */
 void model_kill_waiting(const model_config_t *config, uint32_t k, uint64_t point,
                         const persist_t *persist, fs_list_t *list);
 

@@ -7,26 +7,33 @@ Rules
    name.
 2. fsync of a directory makes its earlier entries durable: creations, renames, removals. Not the
    content.
-3. A rename is one change: never both names gone, never both there by its doing. And a change of a name is not there without the
-   earlier ones of the same name or of the same file: journals, soft updates and copying file systems all keep that. So a file
-   is under two names by a link only, and under none only if it was removed.
+3. A rename is one change: never both names gone, never both there by its doing. And a change of a
+   name is not there without the earlier ones of the same name or of the same file: journals, soft
+   updates and copying file systems all keep that. So a file is under two names by a link only, and
+   under none only if it was removed.
 4. Nothing becomes durable by itself. What reached the disk early anyway is one of the crash states.
 5. Content that no durable or waiting name leads to can never be seen again, and is forgotten: files
    that are never synced and soon removed (sort runs) do not make the waiting set grow.
 6. An ignored fsync does nothing at all.
 7. A sync covers what had ended when it began. What overlapped it waits on: it may be there or not.
-8. A write that is durable by itself is there when it has ended, and with it what waited of the same sectors, or of the size. It
-   has ended when something else happens: at the crash point right behind it, it is under way.
-9. The move of a directory becomes durable with its parents' fsync, or with that of the directory itself at its new place, and takes
-   along what waited of the names below. Where it is lost, what came later of these names is lost too.
-   Likewise the removal of a directory takes along what waited in it, and becomes durable also with an fsync in a directory that was
-   made anew under its name; where it is lost, so is what came later of these names.
-10. The file system says what else an fsync takes along (fs_profile.h): nothing; the changes of its file's name; or, where names are one
-   journal, all that are older than the newest waiting change of the size or name of what is synced. Where nothing but bytes has
-   changed there, nothing is committed to the journal, and no name is durable by it. Of a journal a crash keeps a beginning (choice.c).
-   Where a rename over an existing file flushes, it is not there without what was written to the file before.
-11. A directory is made and removed as a name is. While its creation waits, what is in it, durable or not, waits with it: a crash that
-   loses the directory loses all of that (image_settle()). A rename into it that becomes durable takes its creation along; where the creation is lost, that rename is. */
+8. A write that is durable by itself is there when it has ended, and with it what waited of the same
+   sectors, or of the size. It has ended when something else happens: at the crash point right
+   behind it, it is under way.
+9. The move of a directory becomes durable with its parents' fsync, or with that of the directory
+   itself at its new place, and takes along what waited of the names below. Where it is lost, what
+   came later of these names is lost too. Likewise the removal of a directory takes along what
+   waited in it, and becomes durable also with an fsync in a directory that was made anew under its
+   name; where it is lost, so is what came later of these names.
+10. The file system says what else an fsync takes along (fs_profile.h): nothing; the changes of its
+    file's name; or, where names are one
+   journal, all that are older than the newest waiting change of the size or name of what is synced.
+   Where nothing but bytes has changed there, nothing is committed to the journal, and no name is
+   durable by it. Of a journal a crash keeps a beginning (choice.c). Where a rename over an existing
+   file flushes, it is not there without what was written to the file before.
+11. A directory is made and removed as a name is. While its creation waits, what is in it, durable
+    or not, waits with it: a crash that
+   loses the directory loses all of that (image_settle()). A rename into it that becomes durable
+   takes its creation along; where the creation is lost, that rename is. */
 #include "disk/persist.h"
 
 #include <stdlib.h>
@@ -270,7 +277,8 @@ bool persist_needs(const persist_t *persist, const fs_event_t *later, const fs_e
            || is_in_changed(persist, later, earlier) || leads_into(persist, later, earlier);
 }
 
-/** Rules 3, 9, 10 and 11: does a later change of a name that becomes durable take this one along? */
+/** Rules 3, 9, 10 and 11: does a later change of a name that becomes durable take this one
+along? */
 static bool takes_along(const persist_t *persist, const fs_event_t *later,
                         const fs_event_t *earlier)
 {
@@ -282,7 +290,8 @@ static bool takes_along(const persist_t *persist, const fs_event_t *later,
                || leads_into(persist, later, earlier));
 }
 
-/** Which of the pending events the sync makes durable. Later ones first: they decide over earlier ones. */
+/** Which of the pending events the sync makes durable. Later ones first: they decide over earlier
+ones. */
 static void find_covered(persist_t *persist, uint32_t index)
 {
     uint32_t n = persist->n_pending;
@@ -326,8 +335,8 @@ static bool sync_is_ignored(const persist_t *persist, const fs_event_t *sync)
 /** Event number `index` of the list is an fsync, or a durable write that has ended. */
 static void persist_sync(persist_t *persist, uint32_t index)
 {
-    uint32_t kept = 0;
     find_covered(persist, index);
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < persist->n_pending; i++) {
         if (persist->covered[i]) {
             persist_apply(persist->image, persist_pending(persist, i));

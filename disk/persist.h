@@ -46,22 +46,24 @@ void persist_advance(persist_t *persist, uint32_t to);
 /** The file system on the disk. */
 const fs_profile_t *persist_fs(const persist_t *persist);
 
-/** How far the file of a waiting write may reach by it although its bytes are lost: its size then, in bytes; 0: it does not grow
-without them. */
+/** How far the file of a waiting write may reach by it although its bytes are lost: its size then,
+in bytes; 0: it does not grow without them. */
 uint64_t persist_growth(const persist_t *persist, const fs_event_t *write);
 
 /** The i-th event that waits. */
 const fs_event_t *persist_pending(const persist_t *persist, uint32_t i);
 
-/** Has the i-th event that waits overlapped an fsync of its file, so that a program may take it for durable? */
+/** Has the i-th event that waits overlapped an fsync of its file, so that a program may take it for
+durable? */
 bool persist_is_overlapped(const persist_t *persist, uint32_t i);
 
-/** Is what happened last a write that is durable by itself? At this crash point it is still under way: it may be torn or
-lost, and whoever waits for it has not been told. */
+/** Is what happened last a write that is durable by itself? At this crash point it is still under
+way: it may be torn or lost, and whoever waits for it has not been told. */
 bool persist_is_under_way(const persist_t *persist);
 
-/** Can a change of a name not be there after a crash without this earlier change of a name or of content, since otherwise a file would be in
-two directories, in none, or in a directory of an earlier life? */
+/** Can a change of a name not be there after a crash without this earlier change of a name or of
+content, since otherwise a file would be in two directories, in none, or in a directory of an
+earlier life? */
 bool persist_needs(const persist_t *persist, const fs_event_t *later, const fs_event_t *earlier);
 
 /** Makes one event happen in an image. */

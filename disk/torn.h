@@ -11,8 +11,8 @@ const char *tear_name(tear_t tear);
 
 #define TORN_PLACES_MAX 16U /**< places of lost writes that are remembered */
 
-/** Writes by site, flush (0 first, 1 later) and tear: the torn-page matrix. And where the newest of them
-were: what a second crash had better tear again. */
+/** Writes by site, flush (0 first, 1 later) and tear: the torn-page matrix. And where the newest of
+them were: what a second crash had better tear again. */
 typedef struct torn {
     uint32_t n[FS_SITES_MAX][2][TEAR_KINDS];
     uint32_t n_places;

@@ -33,14 +33,12 @@ static void adopt_file(const char *how, int fd, int flags, const place_t *place)
     bool writes = (flags & O_ACCMODE) != O_RDONLY;
     bool known = share_file_find(layer_share(), &place->st) != 0;
     file_t *file = files_intern(place, &place->st, false);
-    record_op_t op;
-
     if (file == NULL || !files_bind(fd, file, (flags & O_DSYNC) != 0)) {
         layer_refuse("no memory to follow descriptor %d", fd);
     }
     file->may_append = file->may_append || (flags & O_APPEND) != 0;
     file->may_direct = file->may_direct || (flags & O_DIRECT) != 0;
-    op = layer_op(TP_OP_OPEN, file);
+    record_op_t op = layer_op(TP_OP_OPEN, file);
     op.offset = (uint64_t)(unsigned)flags & ~(uint64_t)(O_CREAT | O_TRUNC | O_EXCL);
     op.flags = file->directory ? TP_OPEN_DIRECTORY : 0;
     layer_record_path(&op, place->path);
@@ -54,22 +52,19 @@ static void adopt_file(const char *how, int fd, int flags, const place_t *place)
 void adopt_descriptor(const char *how, int fd)
 {
     char link[64];
-    char path[PATH_MAX];
-    place_t place;
-    struct stat st;
-    ssize_t len;
     int saved = errno;
-    int flags;
-
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    len = layer_is_on() && files_is_free(fd) ? readlink(link, path, sizeof(path) - 1) : -1;
+    char path[PATH_MAX];
+    ssize_t len = layer_is_on() && files_is_free(fd) ? readlink(link, path, sizeof(path) - 1) : -1;
+    struct stat st;
     if (len <= 0 || path[0] != '/' || fstat(fd, &st) != 0
         || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))) {
         errno = saved;
         return;
     }
     path[len] = '\0';
-    flags = real_get()->fcntl(fd, F_GETFL);
+    int flags = real_get()->fcntl(fd, F_GETFL);
+    place_t place;
     if (flags >= 0 && (flags & O_PATH) == 0 && files_find_place(AT_FDCWD, path, false, &place)
         && layer_enter_path()) {
         place.st = st;

@@ -1,18 +1,22 @@
-/** tornpage-audit: runs a program and accounts for every system call of it, and of all that it starts, that changes what lies below
-a folder.
+/** tornpage-audit: runs a program and accounts for every system call of it, and of all that it
+starts, that changes what lies below a folder.
 
     tornpage-audit FOLDER TRACE LOG PROGRAM [ARGUMENT]...
 
-FOLDER is absolute and without symbolic links, TRACE the recording that the preload writes of the same run, LOG a new file. The
-program's end is this program's end, exit code or signal.
+FOLDER is absolute and without symbolic links, TRACE the recording that the preload writes of the
+same run, LOG a new file. The program's end is this program's end, exit code or signal.
 
-Top of tornpage-audit; audit_calls says what is told of a call. faults/README.md has the form of LOG.
-1. Threads are stopped by a seccomp filter at the calls of interest only, at their begin and at their end. The filter and the tracing go
-   down to everything that is forked or executed, in whatever session or environment.
-2. Each call is told with the number of events that the recording had before it, and at the next call of its thread: a recorder
-   that saw it has recorded it in between.
-3. When the program has ended, what it has left behind is killed; when this one ends, the kernel kills them all.
-4. Where tracing is not permitted the program runs all the same, and LOG says why it was not audited. */
+Top of tornpage-audit; audit_calls says what is told of a call. faults/README.md has the form of
+LOG.
+1. Threads are stopped by a seccomp filter at the calls of interest only, at their begin and at
+   their end. The filter and the tracing go down to everything that is forked or executed, in
+   whatever session or environment.
+2. Each call is told with the number of events that the recording had before it, and at the next
+   call of its thread: a recorder that saw it has recorded it in between.
+3. When the program has ended, what it has left behind is killed; when this one ends, the kernel
+   kills them all.
+4. Where tracing is not permitted the program runs all the same, and LOG says why it was not
+   audited. */
 #include "faults/audit.h"
 
 #include <errno.h>
@@ -68,11 +72,10 @@ __attribute__((noreturn)) static void refuse(const char *what, const char *why)
 /* Number of events that the recording has; 0 before there is one. */
 static uint64_t events_now(void)
 {
-    uint64_t events = 0;
-
     if (audit.trace_fd < 0) {
         audit.trace_fd = open(audit.trace, O_RDONLY | O_CLOEXEC);
     }
+    uint64_t events = 0;
     if (audit.trace_fd < 0
         || pread(audit.trace_fd, &events, sizeof(events), EVENTS_AT) != sizeof(events)) {
         return 0;
@@ -117,7 +120,8 @@ static void put_place(const look_place_t *place)
     put_text(place->unknown ? "?" : place->below ? place->path : "");
 }
 
-/* killed: the thread has not come to another call, and what it had to record may be lost with it. */
+/* killed: the thread has not come to another call, and what it had to record may be lost with
+it. */
 static void tell(thread_t *thread, bool killed)
 {
     const audit_entry_t *entry = &thread->call.entry;
@@ -171,10 +175,8 @@ static bool call_info(pid_t tid, struct ptrace_syscall_info *info)
 static void at_begin(pid_t tid)
 {
     thread_t *thread = thread_of(tid);
-    struct ptrace_syscall_info info;
-    bool wanted;
-
     tell(thread, false);
+    struct ptrace_syscall_info info;
     if (!call_info(tid, &info) || info.op != PTRACE_SYSCALL_INFO_SECCOMP) {
         go_on(tid, PTRACE_CONT, 0);
         return;
@@ -193,7 +195,7 @@ static void at_begin(pid_t tid)
     for (size_t i = 0; i < 6; i++) {
         thread->call.words[i] = info.seccomp.args[i];
     }
-    wanted = calls_begin(tid, &thread->call);
+    bool wanted = calls_begin(tid, &thread->call);
     if (wanted) {
         know(thread);
         thread->began = events_now();
@@ -318,19 +320,18 @@ __attribute__((noreturn)) static void become(int gate, char **argv)
 /* Whether this kernel, and who runs this, lets us look. @return NULL or why not */
 static const char *attach(pid_t child)
 {
-    struct ptrace_syscall_info info;
-    int status;
-
     if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0) {
         return "the kernel has no seccomp";
     }
     if (ptrace(PTRACE_SEIZE, child, NULL, (void *)(intptr_t)OPTIONS) != 0) {
         return strerror(errno);
     }
+    int status;
     if (ptrace(PTRACE_INTERRUPT, child, NULL, NULL) != 0 || waitpid(child, &status, __WALL) != child
         || !WIFSTOPPED(status)) {
         return strerror(errno);
     }
+    struct ptrace_syscall_info info;
     if (!call_info(child, &info)) {
         (void)ptrace(PTRACE_DETACH, child, NULL, NULL);
         return "the kernel tells nothing of system calls (PTRACE_GET_SYSCALL_INFO, Linux 5.3)";
@@ -354,21 +355,17 @@ static int end_like(int status)
 
 int main(int argc, char **argv)
 {
-    int gate[2];
-    const char *failure;
-    pid_t child;
-    int status = 0;
-
     if (argc < 5) {
         refuse("usage", "tornpage-audit FOLDER TRACE LOG PROGRAM [ARGUMENT]...");
     }
     look_set_root(argv[1]);
     audit.trace = argv[2];
     audit.log = fopen(argv[3], "we");
+    int gate[2];
     if (audit.log == NULL || pipe2(gate, O_CLOEXEC) != 0) {
         refuse(argv[3], strerror(errno));
     }
-    child = fork();
+    pid_t child = fork();
     if (child == 0) {
         (void)close(gate[1]);
         become(gate[0], argv + 4);
@@ -377,7 +374,7 @@ int main(int argc, char **argv)
         refuse("fork", strerror(errno));
     }
     (void)close(gate[0]);
-    failure = attach(child);
+    const char *failure = attach(child);
     if (failure != NULL) {
         (void)fprintf(audit.log, "not audited");
         put_text(failure);
@@ -387,6 +384,7 @@ int main(int argc, char **argv)
         refuse("gate", strerror(errno));
     }
     (void)close(gate[1]);
+    int status = 0;
     if (failure == NULL) {
         status = follow(child);
     } else {

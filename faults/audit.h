@@ -1,7 +1,9 @@
-/** tornpage-audit: which system calls change what lies below a folder, looked at from outside of the program.
+/** tornpage-audit: which system calls change what lies below a folder, looked at from outside of
+the program.
 
-Place: a program of its own; nothing of the preload is in it. From the bottom to the top: audit_look (what a traced process
-has: memory, descriptors, paths, mappings), audit_calls (which calls, and what of them is told), audit (the processes). */
+Place: a program of its own; nothing of the preload is in it. From the bottom to the top: audit_look
+(what a traced process has: memory, descriptors, paths, mappings), audit_calls (which calls, and
+what of them is told), audit (the processes). */
 #ifndef FAULTS_AUDIT_H
 #define FAULTS_AUDIT_H
 
@@ -34,11 +36,13 @@ void look_set_root(const char *root);
 /** Bytes of a traced thread's memory. @return false if they cannot be read as a whole */
 bool look_memory(pid_t tid, uint64_t at, void *data, size_t bytes);
 
-/** The file behind a descriptor. A hard link of a file below the folder lies below it, whatever its own path is.
+/** The file behind a descriptor. A hard link of a file below the folder lies below it, whatever its
+own path is.
 @return false if it is neither a regular file nor a directory */
 bool look_descriptor(pid_t tid, int fd, look_file_t *file);
 
-/** Where a path argument at this address leads; follow: through a symbolic link as last component. */
+/** Where a path argument at this address leads; follow: through a symbolic link as last
+component. */
 void look_path(pid_t tid, int dirfd, uint64_t at, bool follow, look_place_t *place);
 
 /** Position of a descriptor in its file, and its open flags. */
@@ -71,13 +75,15 @@ typedef struct audit_call {
     audit_entry_t entry;
 } audit_call_t;
 
-/** The filter that stops a thread at the calls that calls_begin() knows. @return its length; statements stay */
+/** The filter that stops a thread at the calls that calls_begin() knows. @return its length;
+statements stay */
 const struct sock_filter *calls_filter(size_t *length);
 
 /** At the entry of a call, with number and words set. @return whether its end is of interest */
 bool calls_begin(pid_t tid, audit_call_t *call);
 
-/** At its end. @return whether it has changed something below the folder, or nobody can tell: entry says what */
+/** At its end. @return whether it has changed something below the folder, or nobody can tell: entry
+says what */
 bool calls_end(pid_t tid, audit_call_t *call, int64_t result);
 
 /** A call of another machine's kind, as of a 32-bit program. */

@@ -1,10 +1,13 @@
 /** Which system calls change files, and what of each is told.
 
-Middle of tornpage-audit. One table: where a call has its descriptor, its paths, its place. What is not in it changes no content and
-no name: attributes, times and permissions are no part of an image.
-1. A call is told where it has changed something below the folder, or where nobody can tell; never where it failed.
-2. Reading a name comes before the call, which may remove it; reading a place comes after it, which alone knows the end of a file.
-3. What cannot be followed at all (a mapping, a ring, libaio, a 32-bit call) is told as a kind that no recording has. */
+Middle of tornpage-audit. One table: where a call has its descriptor, its paths, its place. What is
+not in it changes no content and no name: attributes, times and permissions are no part of an image.
+1. A call is told where it has changed something below the folder, or where nobody can tell; never
+   where it failed.
+2. Reading a name comes before the call, which may remove it; reading a place comes after it, which
+   alone knows the end of a file.
+3. What cannot be followed at all (a mapping, a ring, libaio, a 32-bit call) is told as a kind that
+   no recording has. */
 #include "faults/audit.h"
 
 #include <fcntl.h>
@@ -162,7 +165,8 @@ static const call_rule_t *rule_of(long number)
 #define FOREIGN BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE | 1)
 #define PASS BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-/* A program is long before main what it is later: the many calls of a loader and an allocator must not stop it. */
+/* A program is long before main what it is later: the many calls of a loader and an allocator must
+not stop it. */
 static size_t filter_rule(struct sock_filter *at, const call_rule_t *rule)
 {
     const struct sock_filter open_flags[] = {IF(BPF_JEQ, rule->number, 0, 4),
@@ -343,15 +347,14 @@ static uint64_t open_flags_of(pid_t tid, const audit_call_t *call)
 
 static bool end_open(pid_t tid, audit_call_t *call, int64_t result)
 {
-    const char temporary[] = "/#tmpfile";
     uint64_t flags = open_flags_of(tid, call);
     look_place_t *place = &call->entry.place;
-    char *last;
-
     if ((flags & OPEN_CHANGES) == 0 || !look_descriptor(tid, (int)result, &call->file)) {
         return false;
     }
     *place = call->file.place;
+    const char temporary[] = "/#tmpfile";
+    char *last;
     if ((flags & O_TMPFILE) == O_TMPFILE && place->below) { /* as the preload names it */
         last = strrchr(place->path, '/');
         last = last == NULL ? place->path : last;
@@ -375,8 +378,6 @@ static bool end_of_write(pid_t tid, const call_rule_t *rule, const audit_call_t 
                    || (call->number == SYS_pwritev2 && (call->words[5] & RWF_APPEND) != 0);
     bool sequential = rule->place == AT_POSITION
                       || (call->number == SYS_pwritev2 && call->words[3] == UINT64_MAX);
-    look_file_t file;
-
     if (rule->place != AT_POSITION && (rule->place & AT_POINTER) != 0) {
         uint64_t at = call->words[rule->place & ~AT_POINTER];
 
@@ -392,6 +393,7 @@ static bool end_of_write(pid_t tid, const call_rule_t *rule, const audit_call_t 
     if (!appends || !known) {
         return false;
     }
+    look_file_t file;
     (void)look_descriptor(tid, fd, &file);
     *end = (uint64_t)file.st.st_size;
     return true;
@@ -400,9 +402,8 @@ static bool end_of_write(pid_t tid, const call_rule_t *rule, const audit_call_t 
 static bool end_write(pid_t tid, const call_rule_t *rule, audit_call_t *call, int64_t result)
 {
     audit_entry_t *entry = &call->entry;
-    uint64_t end = 0;
-
     entry->length = (uint64_t)result;
+    uint64_t end = 0;
     if (end_of_write(tid, rule, call, &end)) {
         entry->offset = end - (uint64_t)result;
     } else {

@@ -1,6 +1,7 @@
 /** What a traced process has, read from /proc and from its memory.
 
-Bottom of tornpage-audit. A thread that is looked at stands still; what it shares with others may change meanwhile. */
+Bottom of tornpage-audit. A thread that is looked at stands still; what it shares with others may
+change meanwhile. */
 #include "faults/audit.h"
 
 #include <errno.h>
@@ -102,10 +103,8 @@ static void place_of_link(const struct stat *st, look_place_t *place)
 
 bool look_descriptor(pid_t tid, int fd, look_file_t *file)
 {
-    char link[64];
-    char text[PATH_MAX];
-
     *file = (look_file_t){.place.unknown = true};
+    char link[64];
     (void)snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)tid, fd);
     if (stat(link, &file->st) != 0) {
         return true; /* nobody can tell; the call may fail as well */
@@ -113,6 +112,7 @@ bool look_descriptor(pid_t tid, int fd, look_file_t *file)
     if (!S_ISREG(file->st.st_mode) && !S_ISDIR(file->st.st_mode)) {
         return false;
     }
+    char text[PATH_MAX];
     if (!read_link(link, text)) {
         return true;
     }
@@ -137,14 +137,12 @@ static int open_in_root(pid_t tid, const char *path, int flags)
                            .resolve = RESOLVE_IN_ROOT};
     char text[64];
     int root;
-    int fd;
-
     (void)snprintf(text, sizeof(text), "/proc/%d/root", (int)tid);
     root = open(text, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root < 0) {
         return -1;
     }
-    fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+    int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
     (void)close(root);
     return fd;
 }
@@ -152,10 +150,8 @@ static int open_in_root(pid_t tid, const char *path, int flags)
 static bool path_of_open(int fd, char *text)
 {
     char link[64];
-    bool ok;
-
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ok = read_link(link, text);
+    bool ok = read_link(link, text);
     (void)close(fd);
     return ok;
 }
@@ -164,13 +160,11 @@ static bool path_of_open(int fd, char *text)
 static bool resolve_parent(pid_t tid, char *path, char *out)
 {
     char *last = strrchr(path, '/');
-    size_t len;
-    int fd;
-
     while (last != NULL && last > path && last[1] == '\0') { /* trailing slashes */
         *last = '\0';
         last = strrchr(path, '/');
     }
+    int fd;
     if (last == NULL || last[1] == '\0' || strcmp(last, "/.") == 0 || strcmp(last, "/..") == 0) {
         fd = open_in_root(tid, path, 0);
         return fd >= 0 && path_of_open(fd, out);
@@ -180,7 +174,7 @@ static bool resolve_parent(pid_t tid, char *path, char *out)
     if (fd < 0 || !path_of_open(fd, out)) {
         return false;
     }
-    len = strlen(out);
+    size_t len = strlen(out);
     len = len == 1 ? 0 : len;
     if (len + 1 + strlen(last + 1) >= PATH_MAX) {
         return false;
@@ -216,17 +210,15 @@ static bool make_absolute(pid_t tid, int dirfd, const char *path, char *out)
 
 void look_path(pid_t tid, int dirfd, uint64_t at, bool follow, look_place_t *place)
 {
+    *place = (look_place_t){.unknown = true};
     char text[PATH_MAX];
     char absolute[PATH_MAX];
-    char resolved[PATH_MAX];
-    struct stat st;
-    int fd;
-
-    *place = (look_place_t){.unknown = true};
     if (!look_text(tid, at, text) || !make_absolute(tid, dirfd, text, absolute)) {
         return;
     }
-    fd = follow ? open_in_root(tid, absolute, 0) : -1;
+    int fd = follow ? open_in_root(tid, absolute, 0) : -1;
+    char resolved[PATH_MAX];
+    struct stat st;
     if (fd >= 0 ? path_of_open(fd, resolved) : resolve_parent(tid, absolute, resolved)) {
         place->unknown = false;
         place->exists = lstat(resolved, &st) == 0;
@@ -238,15 +230,12 @@ void look_path(pid_t tid, int dirfd, uint64_t at, bool follow, look_place_t *pla
 bool look_position(pid_t tid, int fd, uint64_t *position, uint64_t *flags)
 {
     char name[64];
-    FILE *info;
-    bool ok;
-
     (void)snprintf(name, sizeof(name), "/proc/%d/fdinfo/%d", (int)tid, fd);
-    info = fopen(name, "re");
+    FILE *info = fopen(name, "re");
     if (info == NULL) {
         return false;
     }
-    ok = fscanf(info, "pos:\t%" SCNu64 "\nflags:\t%" SCNo64, position, flags) == 2;
+    bool ok = fscanf(info, "pos:\t%" SCNu64 "\nflags:\t%" SCNo64, position, flags) == 2;
     (void)fclose(info);
     return ok;
 }
@@ -287,10 +276,9 @@ static bool next_mapping(FILE *maps, mapping_t *map)
 bool look_shared_mapping(pid_t tid, uint64_t from, uint64_t bytes, look_place_t *place)
 {
     FILE *maps = open_maps(tid);
+    *place = (look_place_t){.unknown = maps == NULL};
     mapping_t map;
     bool found = false;
-
-    *place = (look_place_t){.unknown = maps == NULL};
     while (maps != NULL && !found && next_mapping(maps, &map)) {
         found = map.permissions[3] == 's' && map.from < from + bytes && from < map.end
                 && place_of(map.path, place);
@@ -335,10 +323,10 @@ static bool read_line(const char *name, const char *begin, char *line, int bytes
 pid_t look_process(pid_t tid, char *name)
 {
     char path[64];
-    char line[256];
     pid_t pid = tid;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+    char line[256];
     if (read_line(path, "Tgid:", line, sizeof(line))) {
         pid = (pid_t)strtol(line + sizeof("Tgid:") - 1, NULL, 10);
     }

@@ -1,8 +1,8 @@
-/** What a write costs: pwrite of blocks, with or without fsync, by one thread or several, each of which
-has a file of its own.
+/** What a write costs: pwrite of blocks, with or without fsync, by one thread or several, each of
+which has a file of its own.
 
-Usage: bench_preload FILE SIZE FSYNC THREADS, FSYNC 0 or 1. Run it with and without the preload on one
-file below the root, and compare. Prints one JSON object: nanoseconds that a thread waits for an
+Usage: bench_preload FILE SIZE FSYNC THREADS, FSYNC 0 or 1. Run it with and without the preload on
+one file below the root, and compare. Prints one JSON object: nanoseconds that a thread waits for an
 operation, and of processor time; medians of the rounds. Depends on libc only. */
 #include <fcntl.h>
 #include <pthread.h>
@@ -55,9 +55,8 @@ static void *bench_write(void *argument)
 {
     const writer_t *writer = argument;
     bench_t *bench = writer->bench;
-    off_t offset = 0;
-
     (void)pthread_barrier_wait(&bench->begin);
+    off_t offset = 0;
     for (int i = 0; i < bench->operations; i++) {
         if (pwrite(writer->fd, bench->block, bench->size, offset) != (ssize_t)bench->size
             || (bench->with_fsync && fsync(writer->fd) != 0)) {
@@ -97,10 +96,9 @@ static int bench_round(bench_t *bench, writer_t *writers, int n, double *wall_ns
 /** All rounds; the first pass allocates the files. */
 static int bench_rounds(bench_t *bench, writer_t *writers, int n)
 {
+    bench->operations = (int)(SPAN_BYTES / (off_t)bench->size);
     double wall_ns[ROUNDS];
     double cpu_ns[ROUNDS];
-
-    bench->operations = (int)(SPAN_BYTES / (off_t)bench->size);
     if (bench_round(bench, writers, n, &wall_ns[0], &cpu_ns[0]) != 0) {
         return 1;
     }

@@ -29,9 +29,9 @@ static unsigned kill_named(char *text, pid_t spared)
 void children_kill(pid_t spared)
 {
     char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
     char text[4096];
     ssize_t n;
-    (void)snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
     do {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;

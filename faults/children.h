@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
-/** Kills the children of this process and waits for each, until there is none but `spared` (0: none is). The children of one
-that was killed are children of this process then. */
+/** Kills the children of this process and waits for each, until there is none but `spared` (0: none
+is). The children of one that was killed are children of this process then. */
 void children_kill(pid_t spared);
 
 #endif

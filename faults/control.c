@@ -1,11 +1,11 @@
 /** Marks of other processes.
 
 Above record.c; started by layer.c with the first event of a process.
-1. The answer is sent after the mark is recorded: what the client does next comes later in the stream, and what the
-   server did for it before lies before.
+1. The answer is sent after the mark is recorded: what the client does next comes later in the
+   stream, and what the server did for it before lies before.
 2. The thread takes no signal of the program, and passes through the layer but for its marks.
-3. The socket is abstract: it leaves no file, and ends with the process. The next one that has had an event takes it over:
-   a robust mutex tells when. */
+3. The socket is abstract: it leaves no file, and ends with the process. The next one that has had
+   an event takes it over: a robust mutex tells when. */
 #include "faults/control.h"
 
 #include <errno.h>
@@ -41,11 +41,10 @@ static size_t read_line(int fd, char *line)
 
     while (used < LINE_MAX_BYTES) {
         ssize_t got = recv(fd, line + used, LINE_MAX_BYTES - used, 0);
-        char *end;
         if (got <= 0) {
             return 0;
         }
-        end = memchr(line + used, '\n', (size_t)got);
+        char *end = memchr(line + used, '\n', (size_t)got);
         used += (size_t)got;
         if (end != NULL) {
             return (size_t)(end - line);
@@ -128,16 +127,15 @@ static void *control_thread(void *argument)
 int control_start(const char *name, pthread_mutex_t *mutex)
 {
     control_t control = {.name = name, .mutex = mutex};
-    sigset_t all;
-    sigset_t before;
-    pthread_t thread;
-    pthread_attr_t detached;
-
     (void)sem_init(&control.ready, 0, 0);
+    sigset_t all;
     (void)sigfillset(&all);
+    sigset_t before;
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_t detached;
     (void)pthread_attr_init(&detached);
     (void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    pthread_t thread;
     control.failure = pthread_create(&thread, &detached, control_thread, &control);
     (void)pthread_attr_destroy(&detached);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -69,8 +69,6 @@ static uint8_t sector_state(const damage_t *damage, const damage_keep_t *keep, u
 bool damage_prepare(damage_t *damage, const io_call_t *call, const record_op_t *op, uint32_t sector,
                     const damage_keep_t *keep)
 {
-    uint8_t *at;
-
     *damage = (damage_t){.fd = call->fd,
                          .sector = sector,
                          .offset = op->offset,
@@ -81,7 +79,7 @@ bool damage_prepare(damage_t *damage, const io_call_t *call, const record_op_t *
         damage->sectors = (op->offset + op->length - 1) / sector - damage->first + 1;
     }
     damage->mapped_bytes = damage->length + damage->sectors + 1;
-    at = io_map_memory(damage->mapped_bytes);
+    uint8_t *at = io_map_memory(damage->mapped_bytes);
     if (at == NULL) {
         return false;
     }
@@ -114,17 +112,15 @@ void damage_flip(damage_t *damage)
 static bool old_read(const damage_t *damage, uint8_t *out)
 {
     char link[64];
-    uint64_t done = 0;
     int fd;
-    bool known;
-
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", damage->fd);
     fd = real_get()->open(link, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return false;
     }
     errno = 0;
-    known = io_read_at(fd, out, damage->length, damage->offset, &done) || errno == 0;
+    uint64_t done = 0;
+    bool known = io_read_at(fd, out, damage->length, damage->offset, &done) || errno == 0;
     (void)real_get()->close(fd);
     return known;
 }
@@ -134,15 +130,13 @@ void damage_describe(damage_t *damage, record_op_t *op, uint32_t action, int err
     struct iovec whole = {damage->data, damage->length};
     size_t prefix = op->kind == TP_OP_FAULT ? 8 : 0;
     uint32_t words[4] = {action, (uint32_t)error, damage->sector, (uint32_t)damage->sectors};
-    tp_trace_record_t *record;
-    uint8_t *at;
-
     op->hash = hash_buffers(&whole, 1, damage->length);
-    at = record_reserve(layer_log(), op, prefix + 8 + ROUND8(damage->sectors) + 2 * damage->length);
+    uint8_t *at =
+        record_reserve(layer_log(), op, prefix + 8 + ROUND8(damage->sectors) + 2 * damage->length);
     if (at == NULL) {
         return;
     }
-    record = (tp_trace_record_t *)(void *)(at - TP_TRACE_RECORD_SIZE);
+    tp_trace_record_t *record = (tp_trace_record_t *)(void *)(at - TP_TRACE_RECORD_SIZE);
     damage->result = &record->result;
     memcpy(at, (const uint8_t *)words + 8 - prefix, prefix + 8);
     at += prefix + 8;
@@ -179,11 +173,10 @@ int damage_apply(const damage_t *damage)
     int flags = real->fcntl(damage->fd, F_GETFL);
     int in_the_way = flags < 0 ? 0 : flags & (O_APPEND | O_DIRECT);
     range_t run = {0, 0};
-    int failure = 0;
-
     if (in_the_way != 0 && real->fcntl(damage->fd, F_SETFL, flags & ~in_the_way) != 0) {
         return errno;
     }
+    int failure = 0;
     for (uint64_t i = 0; i < damage->sectors && failure == 0; i++) {
         range_t range = kept_range(damage, i);
         if (range.from == range.to) {
@@ -207,11 +200,10 @@ int damage_apply(const damage_t *damage)
 
 void damage_commit(const damage_t *damage, int failure)
 {
-    int64_t bytes = 0;
-
     if (damage->result == NULL) {
         return;
     }
+    int64_t bytes = 0;
     for (uint64_t i = 0; i < damage->sectors; i++) {
         range_t range = kept_range(damage, i);
         bytes += (int64_t)(range.to - range.from);

@@ -23,17 +23,15 @@ bool environment_put(const char *name, const char *value)
 {
     size_t count = 0;
     size_t text_len = strlen(name) + strlen(value) + 2;
-    char **copy;
-    char *text;
-
     while (environ != NULL && environ[count] != NULL) {
         count++;
     }
+    char **copy;
     copy = io_map_memory((count + 2) * sizeof(*copy) + text_len);
     if (copy == NULL) {
         return false;
     }
-    text = (char *)(copy + count + 2);
+    char *text = (char *)(copy + count + 2);
     (void)snprintf(text, text_len, "%s=%s", name, value);
     copy[0] = text;
     if (count > 0) {

@@ -5,7 +5,8 @@ Above io.c and plan.c (a file remembers which rules are about it), below the lay
    a new one, two hard links share one. All processes of a recording give it the same.
 2. The descriptor table is read without a lock by every call of the program, so a slot is one atomic
    pointer and blocks of slots never move or go away. Slots change under the layer's lock.
-   While a call gives a number away (close, dup2), its slot is moving: nobody knows what it leads to, so who comes waits.
+   While a call gives a number away (close, dup2), its slot is moving: nobody knows what it leads
+   to, so who comes waits.
 3. No malloc: the program may be inside its own allocator. Memory comes from mmap and is kept. */
 #include "faults/files.h"
 
@@ -23,7 +24,8 @@ Above io.c and plan.c (a file remembers which rules are about it), below the lay
 #define CHAIN_COUNT 4096u
 #define ARENA_BYTES ((size_t)256 << 10)
 
-/* Address of the file, and in the lowest bits whether the descriptor's writes are durable, and whether it is moving. */
+/* Address of the file, and in the lowest bits whether the descriptor's writes are durable, and
+whether it is moving. */
 typedef _Atomic(uintptr_t) slot_t;
 #define SLOT_DURABLE ((uintptr_t)1)
 #define SLOT_MOVING ((uintptr_t)2)
@@ -44,8 +46,6 @@ static struct {
 
 static void *files_alloc(size_t bytes)
 {
-    char *at;
-
     bytes = (bytes + 15) / 16 * 16;
     if (bytes > files.arena_left) {
         files.arena = io_map_memory(ARENA_BYTES);
@@ -54,7 +54,7 @@ static void *files_alloc(size_t bytes)
             return NULL;
         }
     }
-    at = files.arena;
+    char *at = files.arena;
     files.arena += bytes;
     files.arena_left -= bytes;
     return at;
@@ -62,12 +62,11 @@ static void *files_alloc(size_t bytes)
 
 int files_set_root(const char *root, const plan_t *plan)
 {
-    struct stat st;
-
     files.plan = plan;
     if (root[0] != '/') {
         return EINVAL;
     }
+    struct stat st;
     if (realpath(root, files.root) == NULL || stat(files.root, &st) != 0) {
         return errno;
     }
@@ -88,11 +87,10 @@ dev_t files_device(void)
 static bool path_make_absolute(int dirfd, const char *path, char *out)
 {
     size_t len = strlen(path);
-    size_t base = 0;
-
     if (len == 0 || len >= PATH_MAX) {
         return false;
     }
+    size_t base = 0;
     if (path[0] != '/') {
         if (dirfd == AT_FDCWD) {
             if (getcwd(out, PATH_MAX) == NULL) {
@@ -101,9 +99,8 @@ static bool path_make_absolute(int dirfd, const char *path, char *out)
             base = strlen(out);
         } else {
             char link[64];
-            ssize_t got;
             (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd);
-            got = readlink(link, out, PATH_MAX - 1);
+            ssize_t got = readlink(link, out, PATH_MAX - 1);
             if (got <= 0 || out[0] != '/') {
                 return false;
             }
@@ -122,8 +119,6 @@ static bool path_make_absolute(int dirfd, const char *path, char *out)
 static bool path_resolve_parent(char *path, char *out)
 {
     char *last = strrchr(path, '/');
-    size_t len;
-
     while (last > path && last[1] == '\0') { /* trailing slashes */
         *last = '\0';
         last = strrchr(path, '/');
@@ -135,7 +130,7 @@ static bool path_resolve_parent(char *path, char *out)
     if (realpath(last == path ? "/" : path, out) == NULL) {
         return false;
     }
-    len = strlen(out);
+    size_t len = strlen(out);
     if (len + 1 + strlen(last + 1) >= PATH_MAX) {
         return false;
     }
@@ -149,12 +144,10 @@ static bool path_resolve_parent(char *path, char *out)
 bool files_find_place(int dirfd, const char *path, bool follow, place_t *place)
 {
     char absolute[PATH_MAX];
-    char resolved[PATH_MAX];
-    const char *rest;
-
     if (path == NULL || !path_make_absolute(dirfd, path, absolute)) {
         return false;
     }
+    char resolved[PATH_MAX];
     if (!(follow && realpath(absolute, resolved) != NULL)
         && !path_resolve_parent(absolute, resolved)) {
         return false;
@@ -162,7 +155,7 @@ bool files_find_place(int dirfd, const char *path, bool follow, place_t *place)
     if (strncmp(resolved, files.root, files.root_len) != 0) {
         return false;
     }
-    rest = resolved + files.root_len;
+    const char *rest = resolved + files.root_len;
     if (*rest != '/' && *rest != '\0') {
         return false;
     }
@@ -185,12 +178,10 @@ void files_look_again(place_t *place)
 static slot_t *slot_find(int fd)
 {
     unsigned block = (unsigned)fd / BLOCK_SLOTS;
-    slot_t *slots;
-
     if (fd < 0 || block >= BLOCK_COUNT) {
         return NULL;
     }
-    slots = atomic_load_explicit(&files.blocks[block], memory_order_acquire);
+    slot_t *slots = atomic_load_explicit(&files.blocks[block], memory_order_acquire);
     return slots == NULL ? NULL : &slots[(unsigned)fd % BLOCK_SLOTS];
 }
 
@@ -218,16 +209,15 @@ bool files_is_durable(int fd)
     return (slot_get(fd) & SLOT_DURABLE) != 0;
 }
 
-/* The slot of a descriptor; its block is made where there is none. NULL: no memory, or no such descriptor. */
+/* The slot of a descriptor; its block is made where there is none. NULL: no memory, or no such
+descriptor. */
 static slot_t *slot_make(int fd)
 {
     slot_t *slot = slot_find(fd);
-    void *block;
-
     if (slot != NULL || fd < 0 || (unsigned)fd / BLOCK_SLOTS >= BLOCK_COUNT) {
         return slot;
     }
-    block = io_map_memory(BLOCK_SLOTS * sizeof(slot_t));
+    void *block = io_map_memory(BLOCK_SLOTS * sizeof(slot_t));
     atomic_store_explicit(&files.blocks[(unsigned)fd / BLOCK_SLOTS], block, memory_order_release);
     return slot_find(fd);
 }

@@ -69,10 +69,12 @@ file_t *files_lookup(const struct stat *st);
 open made the file, so an equal inode number is a reused one. NULL if memory is exhausted. */
 file_t *files_intern(const place_t *place, const struct stat *st, bool created);
 
-/** Binds a descriptor to a file (NULL: unbinds it). durable: its writes are synced. False if memory is exhausted. */
+/** Binds a descriptor to a file (NULL: unbinds it). durable: its writes are synced. False if memory
+is exhausted. */
 bool files_bind(int fd, file_t *file, bool durable);
 
-/** The descriptor is moving from here on: who comes to it waits for the lock. False if memory is exhausted. */
+/** The descriptor is moving from here on: who comes to it waits for the lock. False if memory is
+exhausted. */
 bool files_hold(int fd);
 
 /** It has not moved: it leads to what it led to before. files_bind() ends a move too. */

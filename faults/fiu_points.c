@@ -29,8 +29,6 @@ static const char *const fiu_names[TP_OP_KINDS] = {
 static const char *fiu_run_command(const char *text, size_t len)
 {
     char command[512];
-    char *error = NULL;
-
     if (len >= sizeof(command)) {
         return "FIU_ENABLE: command too long";
     }
@@ -39,6 +37,7 @@ static const char *fiu_run_command(const char *text, size_t len)
     if (strspn(command, " \t") == len) {
         return NULL;
     }
+    char *error = NULL;
     if (fiu_rc_string(command, &error) != 0) {
         return error == NULL ? "FIU_ENABLE: bad command" : error;
     }
@@ -67,11 +66,9 @@ const char *fiu_points_setup(const char *commands, const char *fifo)
 int fiu_points_fail(uint16_t kind)
 {
     const char *name = fiu_names[kind];
-    uintptr_t info;
-
     if (name == NULL || fiu_fail(name) == 0) {
         return 0;
     }
-    info = (uintptr_t)fiu_failinfo();
+    uintptr_t info = (uintptr_t)fiu_failinfo();
     return info > 0 && info < 4096 ? (int)info : EIO;
 }

@@ -2,8 +2,9 @@
 
 Above layer.c, damage.c and io.c; below the interposed functions.
 1. Every rule counts for itself, and counts attempts, whether they then succeed or not.
-2. A kill happens under the lock, which is never given back: no thread, and no other process of the recording, gets another
-   operation on a tracked file recorded; the other processes end when they come to one. Nothing is synced on the way.
+2. A kill happens under the lock, which is never given back: no thread, and no other process of the
+   recording, gets another operation on a tracked file recorded; the other processes end when they
+   come to one. Nothing is synced on the way.
 3. The record of a kill or fault is committed after its effect on the file, the process is told or
    killed after that: a trace that says "fired" tells the truth.
 4. FAULT stands directly before the record of the operation that it changed. */
@@ -42,12 +43,12 @@ const plan_rule_t *inject_find(const record_op_t *op)
 {
     const plan_t *plan = layer_plan();
     const plan_rule_t *injected = layer_uses_fiu() ? fiu_find(op) : NULL;
-    const plan_rule_t *found = NULL;
     uint32_t kind = 1u << op->kind;
 
     if ((plan->kinds & kind) == 0) {
         return injected;
     }
+    const plan_rule_t *found = NULL;
     for (uint64_t left = op->matches; left != 0; left &= left - 1) {
         int number = __builtin_ctzll(left);
         const plan_rule_t *rule = &plan->rules[number];
@@ -70,14 +71,12 @@ const plan_rule_t *inject_find(const record_op_t *op)
 
 const plan_rule_t *inject_begin(record_op_t *op)
 {
-    const plan_rule_t *rule;
-
     if (!layer_uses_fiu() && (layer_plan()->kinds & 1u << op->kind) == 0) {
         return NULL;
     }
     layer_lock();
     op->thread = layer_thread();
-    rule = inject_find(op);
+    const plan_rule_t *rule = inject_find(op);
     if (rule == NULL) {
         layer_unlock();
     }
@@ -222,13 +221,10 @@ int64_t inject_write(const record_op_t *op, const plan_rule_t *rule, const io_ca
 {
     damage_keep_t keep = write_keep(op, rule);
     record_op_t fault = *op;
-    damage_t damage;
-    int64_t told;
-    int failure;
-
     fault.kind = rule->action == TP_ACTION_KILL ? TP_OP_KILL : TP_OP_FAULT;
     fault.flags = fault_flags(op, rule);
     fault.offset = rule->action == TP_ACTION_MISDIRECT ? write_place(op, rule) : op->offset;
+    damage_t damage;
     if (!damage_prepare(&damage, call, &fault, rule->sector, &keep)) {
         layer_refuse("no memory to apply a fault to a write of %" PRIu64 " bytes", op->length);
     }
@@ -237,14 +233,14 @@ int64_t inject_write(const record_op_t *op, const plan_rule_t *rule, const io_ca
     }
     damage_describe(&damage, &fault, rule->action,
                     rule->action == TP_ACTION_ERROR ? rule->error : 0);
-    failure = damage_apply(&damage);
+    int failure = damage_apply(&damage);
     record_set_flag(layer_log(), TP_TRACE_FIRED);
     damage_commit(&damage, failure);
     if (rule->action == TP_ACTION_KILL) {
         inject_die();
     }
     damage_release(&damage);
-    told = write_told(op, rule, &keep, failure);
+    int64_t told = write_told(op, rule, &keep, failure);
     if (told > 0 && io_is_sequential(call)) {
         (void)lseek(call->fd, (off_t)(op->offset + (uint64_t)told), SEEK_SET);
     }

@@ -1,4 +1,5 @@
-/** What the plan and libfiu do to operations. Every call but inject_begin() happens under the lock. */
+/** What the plan and libfiu do to operations. Every call but inject_begin() happens under the
+lock. */
 #ifndef FAULTS_INJECT_H
 #define FAULTS_INJECT_H
 
@@ -13,8 +14,8 @@
 With several, the first line of the plan wins. libfiu's points come before the plan. */
 const plan_rule_t *inject_find(const record_op_t *op);
 
-/** The same for an operation that layer_begin() has begun: takes the lock if there is anything to count, and keeps it
-if the operation is hit. */
+/** The same for an operation that layer_begin() has begun: takes the lock if there is anything to
+count, and keeps it if the operation is hit. */
 const plan_rule_t *inject_begin(record_op_t *op);
 
 /** Takes the lock if the operation was not hit, to record it. */

@@ -2,10 +2,10 @@
 
 Top of the preload.
 1. syscall() with a call that the C library has a function for is that function.
-2. Of the others a call that may change or sync a tracked file, or of which nobody can tell what it does, leaves a mark "unseen" and
-   then happens. Before it, so that no state behind it is trusted.
-3. liburing and libaio are those that the program was linked with; one that is loaded later is told that the kernel has no such
-   call. */
+2. Of the others a call that may change or sync a tracked file, or of which nobody can tell what it
+   does, leaves a mark "unseen" and then happens. Before it, so that no state behind it is trusted.
+3. liburing and libaio are those that the program was linked with; one that is loaded later is told
+   that the kernel has no such call. */
 #include <aio.h>
 #include <errno.h>
 #include <fcntl.h>

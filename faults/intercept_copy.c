@@ -1,7 +1,8 @@
 /** Interposed calls that copy into a file inside of the kernel: copy_file_range, sendfile, splice.
 
-Top of the preload. Into a file below the root they are made as reads and writes, which are followed; a reflink (FICLONE) is
-marked. What they return, and which positions they move, is what the kernel's would. */
+Top of the preload. Into a file below the root they are made as reads and writes, which are
+followed; a reflink (FICLONE) is marked. What they return, and which positions they move, is what
+the kernel's would. */
 #include <errno.h>
 #include <linux/fs.h>
 #include <poll.h>
@@ -39,7 +40,8 @@ static ssize_t copy_write(const copy_t *copy, const void *room, size_t bytes)
                                 : pwrite(copy->out, room, bytes, *copy->out_at);
 }
 
-/* One piece: what was read and not written stays to be read. -1: nothing was copied, errno says why. */
+/* One piece: what was read and not written stays to be read. -1: nothing was copied, errno says
+why. */
 static ssize_t copy_piece(const copy_t *copy, void *room, size_t bytes)
 {
     ssize_t got = copy_read(copy, room, bytes);
@@ -62,18 +64,16 @@ static ssize_t copy_piece(const copy_t *copy, void *room, size_t bytes)
 static ssize_t copy_all(const copy_t *copy, size_t bytes)
 {
     size_t size = bytes < COPY_BYTES ? bytes : COPY_BYTES;
-    size_t done = 0;
-    ssize_t put = 1;
-    void *room;
-
     if (bytes == 0) {
         return 0;
     }
-    room = io_map_memory(size);
+    void *room = io_map_memory(size);
     if (room == NULL) {
         errno = ENOMEM;
         return -1;
     }
+    size_t done = 0;
+    ssize_t put = 1;
     while (done < bytes && put > 0) {
         put = copy_piece(copy, room, bytes - done < size ? bytes - done : size);
         done += put > 0 ? (size_t)put : 0;

@@ -3,7 +3,8 @@
 Top of the preload. Every exported function here stands before the C library's of the same name.
 1. A call on a descriptor that is not below the root costs one table lookup.
 2. The record of a write covers the bytes that the program was told are written.
-3. Calls run side by side; those of one file whose place only the kernel knows, one after the other. */
+3. Calls run side by side; those of one file whose place only the kernel knows, one after the
+   other. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -57,7 +58,8 @@ static uint64_t data_offset(const io_call_t *call, bool appends)
     return offset < 0 ? 0 : (uint64_t)offset;
 }
 
-/* Its place is the position of the open file, or the end of the file: one such call at a time, so that it is known. */
+/* Its place is the position of the open file, or the end of the file: one such call at a time, so
+that it is known. */
 static bool data_has_no_place(const io_call_t *call, bool appends)
 {
     return appends || io_is_sequential(call);
@@ -67,19 +69,16 @@ static ssize_t data_read(const io_call_t *call)
 {
     record_op_t op;
     const file_t *file = data_is_odd(call) ? NULL : layer_begin(call->fd, TP_OP_READ, &op);
-    const plan_rule_t *rule;
-    bool placeless;
-
     if (file == NULL) {
         return io_read_real(call);
     }
-    placeless = data_has_no_place(call, false);
+    bool placeless = data_has_no_place(call, false);
     if (placeless) {
         layer_hold_position(file);
     }
     op.offset = data_offset(call, false);
     op.length = io_length(call);
-    rule = inject_begin(&op);
+    const plan_rule_t *rule = inject_begin(&op);
     if (!inject_replaces(&op, rule)) {
         op.result = layer_result(io_read_real(call));
     }
@@ -127,8 +126,6 @@ static int64_t data_write_tracked(const io_call_t *call, const file_t *file, rec
 {
     bool appends = data_appends(call, file);
     bool placeless = data_has_no_place(call, appends);
-    const plan_rule_t *rule;
-
     if (placeless) {
         layer_hold_position(file);
     }
@@ -136,7 +133,7 @@ static int64_t data_write_tracked(const io_call_t *call, const file_t *file, rec
                            | (data_is_durable(call) ? TP_WRITE_DURABLE : 0));
     op->offset = data_offset(call, appends);
     op->length = io_length(call);
-    rule = data_write_placed(call, op);
+    const plan_rule_t *rule = data_write_placed(call, op);
     if (placeless) {
         layer_release_position(file);
     }
@@ -148,8 +145,9 @@ static int64_t data_write_tracked(const io_call_t *call, const file_t *file, rec
     return op->result;
 }
 
-/* The device reads the program's memory while the call lasts, and some programs change bytes meanwhile that do not
-matter: behind the end of a log, MariaDB does. What is recorded is what was written only where it is written from a copy. */
+/* The device reads the program's memory while the call lasts, and some programs change bytes
+meanwhile that do not matter: behind the end of a log, MariaDB does. What is recorded is what was
+written only where it is written from a copy. */
 static bool data_needs_copy(const io_call_t *call, const file_t *file)
 {
     return layer_log()->keep_data && file->may_direct
@@ -160,19 +158,17 @@ static ssize_t data_write(const io_call_t *call)
 {
     record_op_t op;
     const file_t *file = data_is_odd(call) ? NULL : layer_begin(call->fd, TP_OP_WRITE, &op);
-    io_copy_t copy;
-    int64_t result;
-
     if (file == NULL) {
         return io_write_real(call);
     }
     if (!data_needs_copy(call, file)) {
         return layer_leave(data_write_tracked(call, file, &op));
     }
+    io_copy_t copy;
     if (!io_copy_take(&copy, call)) {
         layer_refuse("no memory for a copy of a write of %" PRIu64 " bytes", io_length(call));
     }
-    result = data_write_tracked(&copy.call, file, &op);
+    int64_t result = data_write_tracked(&copy.call, file, &op);
     io_copy_release(&copy);
     return layer_leave(result);
 }

@@ -1,10 +1,12 @@
 /** Interposed calls on descriptors: life, sync, size.
 
 Top of the preload. Keeps the descriptor table true (files.c).
-1. A number that a call may give to something else is held before the call, and leads to nothing or to its new file when the lock
-   is free again: no thread's pipe is taken for the file that had its number. One that the kernel chooses (dup, F_DUPFD, open) is
-   known to nobody before the call returns.
-2. exec begins with an empty table, and posix_spawn's child does what it does in the C library, unseen. */
+1. A number that a call may give to something else is held before the call, and leads to nothing or
+   to its new file when the lock is free again: no thread's pipe is taken for the file that had its
+   number. One that the kernel chooses (dup, F_DUPFD, open) is known to nobody before the call
+   returns.
+2. exec begins with an empty table, and posix_spawn's child does what it does in the C library,
+   unseen. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -29,8 +31,8 @@ static void fd_record_close(int fd, file_t *file, int64_t result)
     layer_record(&op);
 }
 
-/* NULL: not ours, or a guest's, whose numbers are not those of the table. The number is held: before the call has returned
-   another thread may have it for something else. */
+/* NULL: not ours, or a guest's, whose numbers are not those of the table. The number is held:
+   before the call has returned another thread may have it for something else. */
 static file_t *fd_begin_close(int fd)
 {
     file_t *file = files_is_free(fd) || layer_is_guest() ? NULL : layer_enter(fd);
@@ -163,9 +165,6 @@ static int fd_call_dup3(int fd, int copy, int flags, bool plain)
 
 static int fd_dup_onto(int fd, int copy, int flags, bool plain)
 {
-    file_t *replaced;
-    int64_t result;
-
     if ((files_is_free(fd) && files_is_free(copy)) || fd == copy || layer_is_guest()
         || !layer_enter_path()) {
         return fd_call_dup3(fd, copy, flags, plain);
@@ -173,8 +172,8 @@ static int fd_dup_onto(int fd, int copy, int flags, bool plain)
     if (copy >= 0 && !files_hold(copy)) {
         layer_refuse("no memory to follow descriptor %d", copy);
     }
-    replaced = files_held(copy);
-    result = layer_result(fd_call_dup3(fd, copy, flags, plain));
+    file_t *replaced = files_held(copy);
+    int64_t result = layer_result(fd_call_dup3(fd, copy, flags, plain));
     if (result < 0) {
         files_let_go(copy);
     } else {
@@ -201,12 +200,10 @@ static int fd_control(int fd, int command, void *argument)
     bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
     bool ours = (copies && !files_is_free(fd) && !layer_is_guest()) || command == F_SETFL;
     file_t *file = ours ? layer_enter(fd) : NULL;
-    int64_t result;
-
     if (file == NULL) {
         return real_get()->fcntl(fd, command, argument);
     }
-    result = layer_result(real_get()->fcntl(fd, command, argument));
+    int64_t result = layer_result(real_get()->fcntl(fd, command, argument));
     if (copies) {
         fd_share(fd, result);
     } else {
@@ -259,13 +256,11 @@ static int fd_sync(int fd, uint16_t kind, int (*call)(int))
 {
     record_op_t op;
     const file_t *file = layer_begin(fd, kind, &op);
-    const plan_rule_t *rule;
-
     if (file == NULL) {
         return call(fd);
     }
     op.kind = file->directory ? TP_OP_SYNC_DIR : kind;
-    rule = inject_begin(&op);
+    const plan_rule_t *rule = inject_begin(&op);
     if (!inject_replaces(&op, rule)) {
         op.result = layer_result(call(fd));
     }
@@ -357,13 +352,11 @@ static int fd_truncate(int fd, off_t size)
 {
     record_op_t op;
     const file_t *file = layer_begin(fd, TP_OP_TRUNCATE, &op);
-    const plan_rule_t *rule;
-
     if (file == NULL) {
         return real_get()->ftruncate(fd, size);
     }
     op.offset = (uint64_t)size;
-    rule = inject_begin(&op);
+    const plan_rule_t *rule = inject_begin(&op);
     layer_resize_begins(&op);
     if (!inject_replaces(&op, rule)) {
         op.result = layer_result(real_get()->ftruncate(fd, size));
@@ -394,10 +387,7 @@ static int fd_allocate(int fd, int mode, off_t offset, off_t bytes, bool posix)
 {
     record_op_t op;
     const file_t *file = layer_begin(fd, TP_OP_FALLOCATE, &op);
-    const plan_rule_t *rule;
     int saved = errno;
-    int returned;
-
     if (file == NULL) {
         return posix ? real_get()->posix_fallocate(fd, offset, bytes)
                      : real_get()->fallocate(fd, mode, offset, bytes);
@@ -405,12 +395,12 @@ static int fd_allocate(int fd, int mode, off_t offset, off_t bytes, bool posix)
     op.flags = (uint16_t)mode;
     op.offset = (uint64_t)offset;
     op.length = (uint64_t)bytes;
-    rule = inject_begin(&op);
+    const plan_rule_t *rule = inject_begin(&op);
     layer_resize_begins(&op);
     if (!inject_replaces(&op, rule)) {
         op.result = fd_call_allocate(fd, mode, offset, bytes, posix);
     }
-    returned = fd_finish(fd, file, &op, rule);
+    int returned = fd_finish(fd, file, &op, rule);
     if (posix) {
         errno = saved;
         returned = (int)-op.result;

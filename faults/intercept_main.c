@@ -1,7 +1,7 @@
 /** The interposed begin of the program: where a fork server stands.
 
-Top of the preload. The C library has set itself up and the constructors of all libraries have run; the program's own, and its
-main, have not. */
+Top of the preload. The C library has set itself up and the constructors of all libraries have run;
+the program's own, and its main, have not. */
 #include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>

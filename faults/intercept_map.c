@@ -1,7 +1,7 @@
 /** Interposed mappings: what is written through a shared one is seen by nobody.
 
-Top of the preload. Each that may write leaves a mark: when it is made, or when mprotect lets it. Never refused: a program may map
-a scratch file whose content does not matter. */
+Top of the preload. Each that may write leaves a mark: when it is made, or when mprotect lets it.
+Never refused: a program may map a scratch file whose content does not matter. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,8 +23,8 @@ a scratch file whose content does not matter. */
 /* A file below the root is mapped to be shared: what mprotect is about may be it. */
 static atomic_bool map_is_shared;
 
-/* As a bare system call: allocators map memory before anything is resolved. Nothing changes through a mapping
-   that failed, nor before the call returns. */
+/* As a bare system call: allocators map memory before anything is resolved. Nothing changes through
+   a mapping that failed, nor before the call returns. */
 static void *map_call(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
 #ifdef RAW_CALLS
@@ -59,27 +59,26 @@ LAYER_EXPORT void *mmap64(void *at, size_t bytes, int protection, int flags, int
     return map_call(at, bytes, protection, flags, fd, offset);
 }
 
-/* One line of the process's maps: is it a shared mapping of a known file that overlaps the range? */
+/* One line of the process's maps: is it a shared mapping of a known file that overlaps the
+range? */
 static void map_see(const char *line, uintptr_t from, uintptr_t to)
 {
-    struct stat st = {0};
     uintptr_t begin;
     uintptr_t end;
     char rights[5];
     unsigned major_no;
     unsigned minor_no;
     uint64_t inode;
-    const file_t *file;
-
     if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %x:%x %" SCNu64, &begin, &end, rights,
                &major_no, &minor_no, &inode)
             != 6
         || begin >= to || end <= from || rights[3] != 's' || !layer_enter_path()) {
         return;
     }
+    struct stat st = {0};
     st.st_dev = makedev(major_no, minor_no);
     st.st_ino = inode;
-    file = files_lookup(&st);
+    const file_t *file = files_lookup(&st);
     if (file != NULL) {
         layer_mark_unseen("mprotect", file->path);
     }
@@ -94,10 +93,10 @@ static void map_see_all(uintptr_t from, uintptr_t to)
     int fd = real_get()->open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
     while (fd >= 0 && got > 0) {
-        char *end;
         got = real_get()->read(fd, text + used, sizeof(text) - 1 - used);
         used += got > 0 ? (size_t)got : 0;
         text[used] = '\0';
+        char *end;
         while ((end = memchr(text, '\n', used)) != NULL) {
             *end++ = '\0';
             map_see(text, from, to);

@@ -59,17 +59,17 @@ static void open_drop_stale(int fd)
     }
 }
 
-/* A file of the root under a name outside of it, a further link or a mount: nobody follows what is written through it. */
+/* A file of the root under a name outside of it, a further link or a mount: nobody follows what is
+written through it. */
 static void open_check_name(const open_call_t *call, int fd)
 {
-    const file_t *file;
     struct stat st;
 
     if ((call->flags & O_ACCMODE) == O_RDONLY || (call->flags & O_PATH) != 0 || fstat(fd, &st) != 0
         || st.st_dev != files_device() || !layer_knows(&st) || !layer_enter_path()) {
         return;
     }
-    file = files_lookup(&st);
+    const file_t *file = files_lookup(&st);
     layer_mark_unseen("open-by-another-name", file == NULL ? "." : file->path);
     (void)layer_leave(0);
 }
@@ -78,8 +78,6 @@ static void open_bind(const open_call_t *call, place_t *place, int fd, record_op
 {
     bool created = ((call->flags & O_CREAT) != 0 && !place->exists) || open_is_temporary(call);
     struct stat st;
-    file_t *file;
-
     if (fstat(fd, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))) {
         return;
     }
@@ -90,7 +88,7 @@ static void open_bind(const open_call_t *call, place_t *place, int fd, record_op
             memcpy(place->path + len, name, sizeof(name));
         }
     }
-    file = files_intern(place, &st, created);
+    file_t *file = files_intern(place, &st, created);
     if (file == NULL || (!call->guest && !files_bind(fd, file, (call->flags & O_DSYNC) != 0))) {
         layer_refuse("no memory to follow another file");
     }
@@ -107,14 +105,11 @@ static void open_bind(const open_call_t *call, place_t *place, int fd, record_op
 
 static int open_call(const open_call_t *asked)
 {
-    const plan_rule_t *rule;
     open_call_t guest = *asked;
     const open_call_t *call = &guest;
-    record_op_t op;
+    guest.guest = layer_is_guest();
     place_t place;
     int fd;
-
-    guest.guest = layer_is_guest();
     if (!open_is_ours(call, &place)) {
         fd = open_real(call);
         if (fd >= 0 && !call->guest && files_of_descriptor(fd) != NULL) {
@@ -128,9 +123,10 @@ static int open_call(const open_call_t *asked)
     if ((call->flags & O_CREAT) != 0) {
         files_look_again(&place); /* whether it is a new file is decided under the lock */
     }
-    op = layer_op_at(TP_OP_OPEN, &place);
+    record_op_t op = layer_op_at(TP_OP_OPEN, &place);
     op.offset = (uint64_t)(unsigned)call->flags;
     fd = -1;
+    const plan_rule_t *rule;
     if (!inject_before(&op, &rule)) {
         fd = open_real(call);
         op.result = fd < 0 ? -errno : 0; /* not the number: it depends on what was inherited */

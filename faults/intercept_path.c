@@ -86,8 +86,6 @@ static void rename_follow(const rename_call_t *call, const place_t *from, const 
 
 static int rename_call(const rename_call_t *call)
 {
-    const plan_rule_t *rule;
-    record_op_t op;
     place_t from;
     place_t to;
     bool ours = false;
@@ -112,9 +110,10 @@ static int rename_call(const rename_call_t *call)
     if (path_has_no_data(&from) && !to.exists) {
         return (int)layer_leave(layer_result(rename_real(call)));
     }
-    op = layer_op_at(TP_OP_RENAME, &from);
+    record_op_t op = layer_op_at(TP_OP_RENAME, &from);
     op.matches |= plan_match_path(layer_plan(), to.path);
     op.flags = (uint16_t)call->flags;
+    const plan_rule_t *rule;
     if (!inject_before(&op, &rule)) {
         op.result = layer_result(rename_real(call));
         if (op.result == 0) {
@@ -159,8 +158,8 @@ static int link_real(const link_call_t *call)
                     : real_get()->link(call->from, call->to);
 }
 
-/* Under the lock. Which file gets a further name, and can it be told? One without any name (O_TMPFILE) cannot: what it holds was
-   forgotten with its last one. */
+/* Under the lock. Which file gets a further name, and can it be told? One without any name
+   (O_TMPFILE) cannot: what it holds was forgotten with its last one. */
 static bool link_is_followed(const place_t *from, const place_t *to)
 {
     return from->path[0] != '\0' && to->path[0] != '\0' && from->exists
@@ -179,8 +178,6 @@ static void link_follow(const place_t *from, const char *to)
 
 static int link_call(const link_call_t *call)
 {
-    const plan_rule_t *rule;
-    record_op_t op;
     place_t from = {.exists = false};
     place_t to = {.exists = false};
     bool ours = false;
@@ -198,8 +195,9 @@ static int link_call(const link_call_t *call)
     if (!ours || !layer_enter_path()) {
         return link_real(call);
     }
-    op = layer_op_at(TP_OP_LINK, &from);
+    record_op_t op = layer_op_at(TP_OP_LINK, &from);
     op.matches |= plan_match_path(layer_plan(), to.path);
+    const plan_rule_t *rule;
     if (!inject_before(&op, &rule)) {
         op.result = layer_result(link_real(call));
     }
@@ -243,8 +241,6 @@ static int unlink_real(int dirfd, const char *path, int flags, path_via_t via)
 
 static int unlink_call(int dirfd, const char *path, int flags, path_via_t via)
 {
-    const plan_rule_t *rule;
-    record_op_t op;
     place_t place;
 
     if (!path_is_ours(dirfd, path, false, &place)) {
@@ -253,10 +249,11 @@ static int unlink_call(int dirfd, const char *path, int flags, path_via_t via)
     if (path_has_no_data(&place)) {
         return (int)layer_leave(layer_result(unlink_real(dirfd, path, flags, via)));
     }
-    op = layer_op_at(TP_OP_UNLINK, &place);
+    record_op_t op = layer_op_at(TP_OP_UNLINK, &place);
     if (place.exists && S_ISDIR(place.st.st_mode)) {
         op.flags = TP_UNLINK_DIRECTORY;
     }
+    const plan_rule_t *rule;
     if (!inject_before(&op, &rule)) {
         op.result = layer_result(unlink_real(dirfd, path, flags, via));
         if (op.result == 0) {
@@ -293,15 +290,14 @@ static int mkdir_real(int dirfd, const char *path, mode_t mode, path_via_t via)
 
 static int mkdir_call(int dirfd, const char *path, mode_t mode, path_via_t via)
 {
-    const plan_rule_t *rule;
-    record_op_t op;
     place_t place;
 
     if (!path_is_ours(dirfd, path, false, &place)) {
         return mkdir_real(dirfd, path, mode, via);
     }
-    op = layer_op_at(TP_OP_MKDIR, &place);
+    record_op_t op = layer_op_at(TP_OP_MKDIR, &place);
     op.offset = mode;
+    const plan_rule_t *rule;
     if (!inject_before(&op, &rule)) {
         op.result = layer_result(mkdir_real(dirfd, path, mode, via));
     }
@@ -320,15 +316,14 @@ LAYER_EXPORT int mkdirat(int dirfd, const char *path, mode_t mode)
 
 static int truncate_call(const char *path, off_t size)
 {
-    const plan_rule_t *rule;
-    record_op_t op;
     place_t place;
 
     if (!path_is_ours(AT_FDCWD, path, true, &place)) {
         return real_get()->truncate(path, size);
     }
-    op = layer_op_at(TP_OP_TRUNCATE, &place);
+    record_op_t op = layer_op_at(TP_OP_TRUNCATE, &place);
     op.offset = (uint64_t)size;
+    const plan_rule_t *rule;
     if (!inject_before(&op, &rule)) {
         op.result = layer_result(real_get()->truncate(path, size));
     }

@@ -1,9 +1,12 @@
 /** Interposed stdio: what is written through a stream comes to write(), as any other.
 
-Top of the preload. The C library's own streams write where nobody can stand in front. A stream on a file below the root is
-therefore one whose reads and writes are functions of ours (fopencookie), with the file's descriptor for fileno().
-1. What the buffer holds is written when the C library says so, in pieces as large as it would write.
-2. Wide characters ("ccs=") and the standard streams stay the C library's, and are marked where they write. */
+Top of the preload. The C library's own streams write where nobody can stand in front. A stream on a
+file below the root is therefore one whose reads and writes are functions of ours (fopencookie),
+with the file's descriptor for fileno().
+1. What the buffer holds is written when the C library says so, in pieces as large as it would
+   write.
+2. Wide characters ("ccs=") and the standard streams stay the C library's, and are marked where they
+   write. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -48,12 +51,10 @@ static bool stream_read_mode(const char *text, stream_mode_t *mode)
     static const int FLAGS[] = {0, O_CREAT | O_TRUNC, O_CREAT | O_APPEND};
     const char *kinds = "rwa";
     const char *kind = text == NULL || *text == '\0' ? NULL : strchr(kinds, *text);
-    bool plus;
-
     if (kind == NULL || strchr(text, ',') != NULL) {
         return false;
     }
-    plus = strchr(text, '+') != NULL;
+    bool plus = strchr(text, '+') != NULL;
     mode->name = NAMES[(kind - kinds) * 2 + plus];
     mode->flags = FLAGS[kind - kinds] | (plus ? O_RDWR : *kind == 'r' ? O_RDONLY : O_WRONLY);
     mode->flags |= strchr(text, 'x') != NULL ? O_EXCL : 0;
@@ -109,7 +110,8 @@ static int stream_close(void *cookie)
     return close(fd);
 }
 
-/* What the C library puts behind a FILE: its functions, and, of one that fopencookie() has made, ours, scrambled. */
+/* What the C library puts behind a FILE: its functions, and, of one that fopencookie() has made,
+ours, scrambled. */
 typedef struct file_tail {
     uintptr_t table;
     uintptr_t cookie;
@@ -139,19 +141,17 @@ static FILE *stream_make(int fd, const stream_mode_t *mode)
 {
     const cookie_io_functions_t functions = {stream_read, stream_write, stream_seek, stream_close};
     size_t bytes = BUFSIZ;
-    stream_t *stream;
     struct stat st;
-    FILE *made;
-
     if (fstat(fd, &st) == 0 && st.st_blksize > 0 && (size_t)st.st_blksize <= STREAM_BYTES_MAX) {
         bytes = (size_t)st.st_blksize;
     }
+    stream_t *stream;
     stream = malloc(sizeof(*stream) + bytes);
     if (stream == NULL) {
         return NULL;
     }
     stream->fd = fd;
-    made = fopencookie(stream, mode->name, functions);
+    FILE *made = fopencookie(stream, mode->name, functions);
     if (made == NULL) {
         free(stream);
         return NULL;
@@ -168,14 +168,12 @@ static FILE *stream_make(int fd, const stream_mode_t *mode)
 
 static FILE *stream_open(const char *path, const char *text)
 {
-    stream_mode_t mode;
     place_t place;
-    FILE *stream;
-    int fd;
-
     if (!layer_is_on() || !files_find_place(AT_FDCWD, path, true, &place)) {
         return real_get()->fopen(path, text);
     }
+    stream_mode_t mode;
+    FILE *stream;
     if (!stream_read_mode(text, &mode)) {
         stream = real_get()->fopen(path, text);
         if (stream != NULL && stream_mode_writes(text)) {
@@ -183,7 +181,7 @@ static FILE *stream_open(const char *path, const char *text)
         }
         return stream;
     }
-    fd = open(path, mode.flags, 0666);
+    int fd = open(path, mode.flags, 0666);
     if (fd < 0) {
         return NULL;
     }
@@ -231,13 +229,12 @@ LAYER_EXPORT FILE *fdopen(int fd, const char *text)
 /* Ours on another file. The C library's own function knows only its own streams. */
 static FILE *stream_move(const char *path, const char *text, FILE *stream)
 {
-    char same[64];
     stream_mode_t mode;
     int number = fileno(stream);
     bool known = stream_read_mode(text, &mode);
-    int fd;
-
     (void)fflush(stream);
+    char same[64];
+    int fd;
     (void)snprintf(same, sizeof(same), "/proc/self/fd/%d", number);
     errno = EINVAL;
     fd = known ? open(path == NULL ? same : path, mode.flags, 0666) : -1;
@@ -283,12 +280,10 @@ LAYER_EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
 
 bool stream_flush(FILE *stream)
 {
-    int saved;
-
     if (fflush(stream) == 0) {
         return true;
     }
-    saved = errno;
+    int saved = errno;
     __fpurge(stream);
     errno = saved;
     return false;

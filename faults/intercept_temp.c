@@ -1,7 +1,8 @@
 /** Interposed makers of temporary names: mkstemp and its like, mkdtemp.
 
-Top of the preload. The C library opens such a file where nobody can stand in front; below the root they are made here, by open()
-and mkdir(). The names count up in each process instead of being drawn: a deterministic program stays one. */
+Top of the preload. The C library opens such a file where nobody can stand in front; below the root
+they are made here, by open() and mkdir(). The names count up in each process instead of being
+drawn: a deterministic program stays one. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -33,12 +34,10 @@ static void temp_name(char *letters)
 static char *temp_place(char *path, int suffix)
 {
     size_t len = strlen(path);
-    char *at;
-
     if (suffix < 0 || len < TEMP_LETTERS + (size_t)suffix) {
         return NULL;
     }
-    at = path + len - (size_t)suffix - TEMP_LETTERS;
+    char *at = path + len - (size_t)suffix - TEMP_LETTERS;
     return strncmp(at, "XXXXXX", TEMP_LETTERS) == 0 ? at : NULL;
 }
 
@@ -52,13 +51,12 @@ static bool temp_is_ours(const char *path)
 static int temp_open(char *path, int suffix, int flags)
 {
     char *letters = temp_place(path, suffix);
-    int fd = -1;
-
     if (letters == NULL || !temp_is_ours(path)) {
         return real_get()->mkostemps(path, suffix, flags);
     }
     flags = (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL;
     errno = EEXIST;
+    int fd = -1;
     for (unsigned i = 0; fd < 0 && errno == EEXIST && i < TEMP_TRIES; i++) {
         temp_name(letters);
         fd = open(path, flags, 0600);

@@ -1,8 +1,9 @@
 /** Marks of changes that the layer cannot follow, and what brings descriptors from elsewhere.
 
-Among the interposed functions, below the others that mark. Each leaves a mark "unseen CALL path=PATH" in the trace, unless it fails, so that
-whoever computes states from the trace knows that it is not the whole truth. Never refused: a program
-may map a scratch file whose content does not matter. */
+Among the interposed functions, below the others that mark. Each leaves a mark "unseen CALL
+path=PATH" in the trace, unless it fails, so that whoever computes states from the trace knows that
+it is not the whole truth. Never refused: a program may map a scratch file whose content does not
+matter. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>

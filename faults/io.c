@@ -15,10 +15,8 @@ static size_t page_offset(const struct iovec *part)
 bool io_copy_take(io_copy_t *copy, const io_call_t *call)
 {
     size_t head = io_whole_pages((size_t)call->count * sizeof(struct iovec));
-    struct iovec *parts;
-    uint8_t *at;
-
     copy->bytes = head;
+    struct iovec *parts;
     for (int i = 0; i < call->count; i++) {
         copy->bytes += io_whole_pages(page_offset(&call->parts[i]) + call->parts[i].iov_len);
     }
@@ -27,7 +25,7 @@ bool io_copy_take(io_copy_t *copy, const io_call_t *call)
         return false;
     }
     parts = copy->map;
-    at = (uint8_t *)copy->map + head;
+    uint8_t *at = (uint8_t *)copy->map + head;
     for (int i = 0; i < call->count; i++) {
         size_t before = page_offset(&call->parts[i]);
         size_t bytes = call->parts[i].iov_len;

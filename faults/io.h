@@ -39,7 +39,8 @@ typedef struct io_copy {
     size_t bytes;
 } io_copy_t;
 
-/** Copies what is to be written; each part lies as far behind the start of a page as the program's does. False: no memory. */
+/** Copies what is to be written; each part lies as far behind the start of a page as the program's
+does. False: no memory. */
 bool io_copy_take(io_copy_t *copy, const io_call_t *call);
 void io_copy_release(io_copy_t *copy);
 

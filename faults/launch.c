@@ -2,17 +2,19 @@
 
     tornpage-launch OWNER SECONDS PROGRAM [ARGUMENT]...
 
-OWNER is the process that must be the parent, SECONDS the time after which SIGALRM ends all. The end of this process is the program's:
-the same exit code, or the same signal.
+OWNER is the process that must be the parent, SECONDS the time after which SIGALRM ends all. The end
+of this process is the program's: the same exit code, or the same signal.
 
-1. When the owner dies the kernel sends SIGTERM, which ends all. The owner may have died before that was arranged: then there is another
-   parent by now, and it ends here. The owner ends a program by the same signal.
-2. Orphans among the descendants become children of this process, in whatever session they are. When the program has ended, or
-   has to, all that are left are killed and waited for: nothing that was started here is left, and nothing else is touched.
+1. When the owner dies the kernel sends SIGTERM, which ends all. The owner may have died before that
+   was arranged: then there is another parent by now, and it ends here. The owner ends a program by
+   the same signal.
+2. Orphans among the descendants become children of this process, in whatever session they are. When
+   the program has ended, or has to, all that are left are killed and waited for: nothing that was
+   started here is left, and nothing else is touched.
 3. It leads a process group of its own: a terminal's Ctrl-C goes to the owner alone, who decides.
 4. The time limit is no deadline, which the owner watches, but what is left of one when nobody does.
-5. If this process is killed, the kernel kills the program. What that had started in sessions of their own is then left: who ends
-   a program sends SIGTERM. */
+5. If this process is killed, the kernel kills the program. What that had started in sessions of
+   their own is then left: who ends a program sends SIGTERM. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -36,13 +38,14 @@ static int refuse(const char *what, const char *why)
 
 static long number(const char *text)
 {
-    char *end = NULL;
     errno = 0;
+    char *end = NULL;
     long n = strtol(text, &end, 10);
     return errno == 0 && *text != '\0' && *end == '\0' && n > 0 && n <= 0x7fffffff ? n : -1;
 }
 
-/** The signals that this process waits for, blocked: whatever was inherited for them, none is lost. */
+/** The signals that this process waits for, blocked: whatever was inherited for them, none is
+lost. */
 static sigset_t take_signals(sigset_t *before)
 {
     sigset_t awaited;
@@ -83,8 +86,8 @@ static bool reap(pid_t program, int *status)
     return over;
 }
 
-/** To the end of the program, or to a signal that ends all. @return whether the program has ended, with its status, else with the
-signal's */
+/** To the end of the program, or to a signal that ends all. @return whether the program has ended,
+with its status, else with the signal's */
 static int supervise(pid_t program, const sigset_t *awaited)
 {
     int status = 0;
@@ -104,9 +107,9 @@ static int end_like(int status)
 {
     if (WIFSIGNALED(status)) {
         const struct rlimit none = {0, 0};
-        sigset_t all;
         (void)setrlimit(RLIMIT_CORE, &none);
         (void)signal(WTERMSIG(status), SIG_DFL);
+        sigset_t all;
         (void)sigfillset(&all);
         (void)raise(WTERMSIG(status));
         (void)sigprocmask(SIG_UNBLOCK, &all, NULL);
@@ -116,10 +119,10 @@ static int end_like(int status)
 
 int main(int argc, char **argv)
 {
-    sigset_t before;
     if (argc < 4 || number(argv[1]) < 0 || number(argv[2]) < 0) {
         return refuse("usage", "tornpage-launch OWNER SECONDS PROGRAM [ARGUMENT]...");
     }
+    sigset_t before;
     const sigset_t awaited = take_signals(&before);
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
         return refuse("prctl", strerror(errno));

@@ -1,19 +1,21 @@
 /** Set-up from the environment, begin and end of an operation, the lock.
 
-Above files.c, record.c and plan.c; below inject.c and the interposed functions. A preload library has no
-handle that its caller could pass, so that the state here, in files.c and in real.c is static: the
-one place of the project where that is unavoidable.
+Above files.c, record.c and plan.c; below inject.c and the interposed functions. A preload library
+has no handle that its caller could pass, so that the state here, in files.c and in real.c is
+static: the one place of the project where that is unavoidable.
 
-1. Reads, writes, syncs and changes of size run side by side, as without the layer. Each takes a ticket when it begins,
-   and is recorded when it has ended: the stream has the order of the ends.
-2. What changes descriptors or paths is made under the lock, and so is what a plan hits: the tables are true, and a thread
-   that dies inside ends all others that come to a tracked file.
-3. The lock is one of all processes of the recording: those that TORNPAGE_TRACE reached, forked or executed.
+1. Reads, writes, syncs and changes of size run side by side, as without the layer. Each takes a
+   ticket when it begins, and is recorded when it has ended: the stream has the order of the ends.
+2. What changes descriptors or paths is made under the lock, and so is what a plan hits: the tables
+   are true, and a thread that dies inside ends all others that come to a tracked file.
+3. The lock is one of all processes of the recording: those that TORNPAGE_TRACE reached, forked or
+   executed.
 4. The layer is not re-entrant: what a signal handler or a library does while its thread is inside
    passes through.
-5. A thread inside cannot be cancelled: it would take the lock, or a write that nobody recorded, with it.
-6. The tables are those of the process whose memory they lie in. A child of vfork, or another that shares it, has descriptors of
-   its own, and changes none of them. */
+5. A thread inside cannot be cancelled: it would take the lock, or a write that nobody recorded,
+   with it.
+6. The tables are those of the process whose memory they lie in. A child of vfork, or another that
+   shares it, has descriptors of its own, and changes none of them. */
 #include "faults/layer_int.h"
 
 #include <errno.h>
@@ -118,12 +120,10 @@ void layer_refuse(const char *format, ...)
     char text[1024];
     va_list args;
     int used = snprintf(text, sizeof(text), "%s", BEGIN);
-    size_t len;
-
     va_start(args, format);
     (void)vsnprintf(text + used, sizeof(text) - (size_t)used - 1, format, args);
     va_end(args);
-    len = strlen(text);
+    size_t len = strlen(text);
     text[len] = '\n';
     if (real_get()->write(STDERR_FILENO, text, len + 1) < 0) {
         /* then the trace alone says it */
@@ -137,12 +137,10 @@ void layer_refuse(const char *format, ...)
 /* Once per process. */
 static void layer_start_control(void)
 {
-    int failure;
-
     if (layer.control[0] == '\0' || atomic_exchange(&layer.control_started, true)) {
         return;
     }
-    failure = control_start(layer.control, &layer.share->control);
+    int failure = control_start(layer.control, &layer.share->control);
     if (failure != 0) {
         layer_refuse("TORNPAGE_CONTROL=%s: %s", layer.control, strerror(failure));
     }
@@ -202,17 +200,17 @@ void layer_after_fork_child(void)
     atomic_store(&layer.control_started, false);
 }
 
-/* The descriptor's number is being given away, or was when we looked. Who comes meanwhile is no thread of the stream by that. */
+/* The descriptor's number is being given away, or was when we looked. Who comes meanwhile is no
+thread of the stream by that. */
 static bool layer_wait(const struct stat *st)
 {
     int saved = errno;
-    bool known;
     int state;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     layer_self.busy = true;
     layer_take_lock();
-    known = st != NULL && share_file_find(layer.share, st) != 0;
+    bool known = st != NULL && share_file_find(layer.share, st) != 0;
     layer_unlock();
     layer_self.busy = false;
     (void)pthread_setcancelstate(state, NULL);
@@ -228,12 +226,10 @@ bool layer_knows(const struct stat *st)
 bool layer_is_guest(void)
 {
     pid_t pid = getpid();
-    pid_t owner;
-
     if (!layer_is_on()) {
         return false;
     }
-    owner = atomic_load(&layer.identity->pid);
+    pid_t owner = atomic_load(&layer.identity->pid);
     if (owner == 0) {
         layer_after_fork_child();
         return false;
@@ -244,7 +240,8 @@ bool layer_is_guest(void)
     return owner != pid;
 }
 
-/* The file of a descriptor; NULL: not ours. Of a guest's numbers we know nothing as soon as they are not its host's. */
+/* The file of a descriptor; NULL: not ours. Of a guest's numbers we know nothing as soon as they
+are not its host's. */
 static file_t *layer_find(int fd)
 {
     file_t *file = files_of_descriptor(fd);

@@ -16,38 +16,43 @@
 /** Does what the environment asks; it must be done before main, once. */
 void layer_start(void);
 
-/** The environment asks for a fork server, TORNPAGE_SERVE: its children start the layer, it does not. */
+/** The environment asks for a fork server, TORNPAGE_SERVE: its children start the layer, it does
+not. */
 bool layer_is_server(void);
 
 /** There is something to record or to inject, and this thread is not inside the layer already. */
 bool layer_is_on(void);
 
-/** This process shares the memory of another one, as a child of vfork does until its exec, and has descriptors of its
-own: the table is not about them, and what it opens, closes and copies leaves the table as it is. The caller is
-about to do that. */
+/** This process shares the memory of another one, as a child of vfork does until its exec, and has
+descriptors of its own: the table is not about them, and what it opens, closes and copies leaves the
+table as it is. The caller is about to do that. */
 bool layer_is_guest(void);
 
-/** Begins an operation on a tracked descriptor, and fills in op with its ticket; the lock is free while it lasts. NULL: not
-ours, nothing was begun. */
+/** Begins an operation on a tracked descriptor, and fills in op with its ticket; the lock is free
+while it lasts. NULL: not ours, nothing was begun. */
 file_t *layer_begin(int fd, uint16_t kind, record_op_t *op);
 
-/** The same for what changes descriptors or paths: with the lock, so that no other such operation is under way. */
+/** The same for what changes descriptors or paths: with the lock, so that no other such operation
+is under way. */
 file_t *layer_enter(int fd);
 
 /** Begins an operation on no file, or on all. layer_is_on() */
 void layer_begin_path(record_op_t *op, uint16_t kind);
 
-/** The same as layer_enter() for an operation that concerns the root; false: not recorded in this process. */
+/** The same as layer_enter() for an operation that concerns the root; false: not recorded in this
+process. */
 bool layer_enter_path(void);
 
-/** Some process of the recording has met this inode below the root. No event, no thread of the stream. */
+/** Some process of the recording has met this inode below the root. No event, no thread of the
+stream. */
 bool layer_knows(const struct stat *st);
 
 /** Takes the lock within an operation that was begun: to count for the plan, and to record. */
 void layer_lock(void);
 void layer_unlock(void);
 
-/** Of one file at a time: a write whose place is the file's size or position, and what that is. Outside of the lock. */
+/** Of one file at a time: a write whose place is the file's size or position, and what that is.
+Outside of the lock. */
 void layer_hold_position(const file_t *file);
 void layer_release_position(const file_t *file);
 
@@ -85,14 +90,15 @@ uint32_t layer_thread(void);
 /** Leaves a mark "unseen CALL path=PATH". */
 void layer_mark_unseen(const char *call, const char *path);
 
-/** A call on this descriptor has ended, and is recorded. Where its number was given away meanwhile nobody knows which of
-both files it met: that is marked. */
+/** A call on this descriptor has ended, and is recorded. Where its number was given away meanwhile
+nobody knows which of both files it met: that is marked. */
 void layer_check_moved(int fd, const file_t *file);
 
 /** Appends the record without payload. */
 void layer_record(const record_op_t *op);
 
-/** Appends the record of a mark of op->length bytes, and stands still there if somebody wants to look (pause.h). */
+/** Appends the record of a mark of op->length bytes, and stands still there if somebody wants to
+look (pause.h). */
 void layer_record_mark(const record_op_t *op, const char *text);
 
 /** Appends the record with a path as payload. */

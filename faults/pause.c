@@ -32,13 +32,11 @@ static int pause_connect(const char *name)
 
 void pause_at_mark(const char *name, const char *text, size_t len)
 {
-    char byte;
-    int fd;
-
     if (name[0] == '\0' || len < sizeof(ACK) - 1 || memcmp(text, ACK, sizeof(ACK) - 1) != 0) {
         return;
     }
-    fd = pause_connect(name);
+    int fd = pause_connect(name);
+    char byte;
     if (fd >= 0) {
         while (recv(fd, &byte, 1, 0) < 0 && errno == EINTR) {
         }

@@ -108,12 +108,11 @@ static bool line_has(const line_t *line, unsigned key)
 
 static bool number_read(const char *text, uint64_t *value)
 {
-    char *end = NULL;
-
     if (!isdigit((unsigned char)text[0])) {
         return false;
     }
     errno = 0;
+    char *end = NULL;
     *value = strtoull(text, &end, 10);
     return errno == 0 && *end == '\0';
 }
@@ -136,10 +135,10 @@ static bool text_read(const line_t *line, const char *key, const char *text, cha
     while (*text != '\0') {
         char c = *text++;
         if (c == '%') {
-            char hex[3] = {0};
             if (!isxdigit((unsigned char)text[0]) || !isxdigit((unsigned char)text[1])) {
                 return line_refuse(line, "%s: '%%' needs two hexadecimal digits", key);
             }
+            char hex[3] = {0};
             memcpy(hex, text, 2);
             text += 2;
             c = (char)strtoul(hex, NULL, 16);
@@ -291,7 +290,8 @@ static bool value_read(const line_t *line, unsigned key, char *text)
     }
 }
 
-/* What each action may be given besides kind, file or text, nth, times, offset, follows and action. */
+/* What each action may be given besides kind, file or text, nth, times, offset, follows and
+action. */
 static uint32_t action_keys(uint32_t action)
 {
     switch (action) {
@@ -355,8 +355,6 @@ static bool line_check(const line_t *line)
                             | BIT(KEY_TIMES) | BIT(KEY_OFFSET) | BIT(KEY_ACTION) | BIT(KEY_FOLLOWS);
     const plan_rule_t *rule = line->rule;
     bool is_mark = rule->kinds == KINDS_MARK;
-    uint32_t extra;
-
     for (unsigned key = 0; key < KEY_COUNT; key++) {
         bool needed = key == KEY_KIND || key == KEY_ACTION || key == KEY_NTH
                       || key == (is_mark ? KEY_TEXT : KEY_FILE);
@@ -370,7 +368,7 @@ static bool line_check(const line_t *line)
     if (rule->ranged && (rule->kinds & ~KINDS_RANGED) != 0) {
         return line_refuse(line, "offset= needs a kind that has an offset");
     }
-    extra = line->given & ~common & ~action_keys(rule->action);
+    uint32_t extra = line->given & ~common & ~action_keys(rule->action);
     for (unsigned key = 0; key < KEY_COUNT; key++) {
         if ((extra & BIT(key)) != 0) {
             return line_refuse(line, "%s= has no meaning with this action", plan_keys[key]);
@@ -434,10 +432,9 @@ static bool line_read(plan_t *plan, char *text, uint32_t number, plan_error_t *e
 
 bool plan_parse(char *text, plan_t *plan, plan_error_t *error)
 {
-    uint32_t number = 1;
-
     plan->count = 0;
     plan->kinds = 0;
+    uint32_t number = 1;
     while (text != NULL) {
         char *next = strchr(text, '\n');
         if (next != NULL) {

@@ -1,4 +1,5 @@
-/** A system call without the C library: for what comes before its functions are found, and in place of its syscall(). */
+/** A system call without the C library: for what comes before its functions are found, and in place
+of its syscall(). */
 #ifndef FAULTS_RAW_H
 #define FAULTS_RAW_H
 

@@ -1,8 +1,8 @@
 /** Finds the functions that this library stands in front of.
 
 Lowest layer of the preload; depends on libdl only.
-1. Resolution happens once, before main or at the first call, whichever is earlier; it is repeatable,
-   so that two early callers cannot harm each other. */
+1. Resolution happens once, before main or at the first call, whichever is earlier; it is
+   repeatable, so that two early callers cannot harm each other. */
 #include "faults/real.h"
 
 #include <dlfcn.h>

@@ -5,11 +5,12 @@ Above share.c, whose lock serialises the appends of all threads and processes.
    process that dies at any instruction leaves a readable trace.
 2. Pages are populated ahead of use, so that the hot path takes no page fault and a full file system
    shows as an error here, not as SIGBUS.
-   A page of a tmpfs costs more than the copy that fills it. A recording that has outgrown half of a huge page, and so will be long,
-   asks for the next whole one, which costs less than its pages one by one; where there is none they come in small steps.
+   A page of a tmpfs costs more than the copy that fills it. A recording that has outgrown half of a
+   huge page, and so will be long, asks for the next whole one, which costs less than its pages one
+   by one; where there is none they come in small steps.
 3. A full trace stops recording and says so in its header; it never stops the program.
-4. The number of events in the header is stored after the length: it is the ticket that a call takes at its begin, and
-   what it counts is in the stream. */
+4. The number of events in the header is stored after the length: it is the ticket that a call takes
+   at its begin, and what it counts is in the stream. */
 #include "faults/record.h"
 
 #include <errno.h>
@@ -37,14 +38,12 @@ static uint8_t *record_map_file(int fd, uint64_t bytes)
     // cppcheck-suppress invalidFunctionArg ; -1 is what an anonymous mapping is given
     uint8_t *room = mmap(NULL, bytes + HUGE_BYTES, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    uint64_t before;
-    uint8_t *map;
-
     if (room == MAP_FAILED) {
         return MAP_FAILED;
     }
-    before = -(uintptr_t)room % HUGE_BYTES;
-    map = mmap(room + before, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+    uint64_t before = -(uintptr_t)room % HUGE_BYTES;
+    uint8_t *map =
+        mmap(room + before, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
     if (map == MAP_FAILED) {
         int failure = errno;
         (void)munmap(room, bytes + HUGE_BYTES);
@@ -66,12 +65,10 @@ static int record_map(record_log_t *log, int fd, size_t size_bytes, share_t **sh
     uint64_t share_bytes = io_whole_pages(sizeof(share_t));
     uint64_t file_bytes = io_whole_pages(size_bytes) + share_bytes;
     bool create = size_bytes > 0;
-    struct stat st;
-    uint8_t *map;
-
     if (create && real_get()->ftruncate(fd, (off_t)file_bytes) != 0) {
         return errno;
     }
+    struct stat st;
     if (fstat(fd, &st) != 0) {
         return errno;
     }
@@ -79,7 +76,7 @@ static int record_map(record_log_t *log, int fd, size_t size_bytes, share_t **sh
     if (file_bytes < TP_TRACE_HEADER_SIZE + share_bytes || file_bytes % IO_PAGE_BYTES != 0) {
         return EINVAL;
     }
-    map = record_map_file(fd, file_bytes);
+    uint8_t *map = record_map_file(fd, file_bytes);
     if (map == MAP_FAILED) {
         return errno;
     }
@@ -129,7 +126,8 @@ static bool record_populate(record_log_t *log, uint64_t need)
     return true;
 }
 
-/* Early enough that nobody is there yet. Only an extent of which something is there can be made one page. */
+/* Early enough that nobody is there yet. Only an extent of which something is there can be made one
+page. */
 static void record_make_huge(record_log_t *log, uint64_t used)
 {
     uint64_t at = (used / HUGE_BYTES + 1) * HUGE_BYTES;
@@ -149,15 +147,12 @@ static void record_make_huge(record_log_t *log, uint64_t used)
 
 void record_populate_ahead(record_log_t *log)
 {
-    uint64_t used;
-    uint64_t need;
-
     if (log->header == NULL) {
         return;
     }
-    used = record_used(log);
+    uint64_t used = record_used(log);
     record_make_huge(log, used);
-    need = used + POPULATE_BYTES / 2;
+    uint64_t need = used + POPULATE_BYTES / 2;
     /* Where there is no room for them, the record that needs them will say so. */
     (void)record_populate(log, need < log->size_bytes ? need : log->size_bytes);
 }
@@ -167,12 +162,10 @@ int record_open(record_log_t *log, const char *path, size_t size_bytes, bool att
 {
     int flags = O_RDWR | O_CLOEXEC | (attach ? 0 : O_CREAT | O_TRUNC);
     int fd = real_get()->open(path, flags, 0644);
-    int failure;
-
     if (fd < 0) {
         return errno;
     }
-    failure = record_map(log, fd, attach ? 0 : size_bytes, share);
+    int failure = record_map(log, fd, attach ? 0 : size_bytes, share);
     (void)real_get()->close(fd);
     if (failure != 0) {
         return failure;
@@ -208,11 +201,10 @@ uint64_t record_ticket(const record_log_t *log)
 /* It may have stored the length and not the number. */
 void record_recover(record_log_t *log)
 {
-    uint64_t events = 0;
-
     if (log->header == NULL) {
         return;
     }
+    uint64_t events = 0;
     for (uint64_t at = TP_TRACE_HEADER_SIZE; at < record_used(log); events++) {
         at += ((const tp_trace_record_t *)(const void *)((uint8_t *)log->header + at))->total;
     }
@@ -242,13 +234,10 @@ uint8_t *record_reserve(record_log_t *log, const record_op_t *op, size_t payload
 {
     size_t total = (TP_TRACE_RECORD_SIZE + payload_bytes + TP_TRACE_ALIGN - 1) / TP_TRACE_ALIGN
                    * TP_TRACE_ALIGN;
-    uint64_t used;
-    uint8_t *at;
-
     if (log->header == NULL || record_is_full(log)) {
         return NULL;
     }
-    used = record_used(log);
+    uint64_t used = record_used(log);
     if (total > UINT32_MAX || total > log->size_bytes - used
         || !record_populate(log, used + total)) {
         record_set_flag(log, TP_TRACE_OVERFLOW);
@@ -257,7 +246,7 @@ uint8_t *record_reserve(record_log_t *log, const record_op_t *op, size_t payload
     if (record_is_starved(op->result)) {
         record_set_flag(log, TP_TRACE_STARVED);
     }
-    at = (uint8_t *)log->header + used;
+    uint8_t *at = (uint8_t *)log->header + used;
     *(tp_trace_record_t *)(void *)at = (tp_trace_record_t){
         .total = (uint32_t)total,
         .kind = op->kind,

@@ -35,8 +35,8 @@ typedef struct record_op {
     uint64_t matches; /**< rules whose pattern fits; not recorded */
 } record_op_t;
 
-/** Creates the trace file, or with `attach` opens the one that a parent process created. *share is what its
-processes share. Returns 0 or an errno. */
+/** Creates the trace file, or with `attach` opens the one that a parent process created. *share is
+what its processes share. Returns 0 or an errno. */
 int record_open(record_log_t *log, const char *path, size_t size_bytes, bool attach,
                 share_t **share);
 
@@ -46,7 +46,8 @@ void record_claim(record_log_t *log);
 /** The number of the last event that has ended. Without the lock. */
 uint64_t record_ticket(const record_log_t *log);
 
-/** Sees to the pages that the next records will need, so that no thread does it under the lock. Without the lock. */
+/** Sees to the pages that the next records will need, so that no thread does it under the lock.
+Without the lock. */
 void record_populate_ahead(record_log_t *log);
 
 /** The process before this one died while it held the lock. */
@@ -59,7 +60,8 @@ or the file is full. Becomes part of the trace with record_commit, or never. */
 uint8_t *record_reserve(record_log_t *log, const record_op_t *op, size_t payload_bytes);
 void record_commit(record_log_t *log);
 
-/** Appends one record whose payload is the first `bytes` bytes of the parts, which hold that many. */
+/** Appends one record whose payload is the first `bytes` bytes of the parts, which hold that
+many. */
 void record_append(record_log_t *log, const record_op_t *op, const struct iovec *parts,
                    uint64_t bytes);
 

@@ -3,18 +3,20 @@
 Above layer.c. The owner speaks packets on standard input, a Unix socket:
 
     u32 what   1 start                                      2 reap
-    u32 limit  seconds after which SIGALRM ends the child   pid of a child that has ended, or is ending
+    u32 limit  seconds after which SIGALRM ends the child   pid of a child that has ended, or is
+                                                            ending
     u32 argc   number of arguments                          0
     u32 envc   number of settings of its environment        0
     argc + envc strings, each with its NUL
 
-With a start come two descriptors, its standard output and error. The answer is one i64: the pid, or the status of
-wait(); -errno where it failed.
+With a start come two descriptors, its standard output and error. The answer is one i64: the pid, or
+the status of wait(); -errno where it failed.
 
-1. A child is forked before the program's own constructors and main: what the C library and the preload did in the server
-   is what they would have done in it, and nothing of the program has run.
-2. What tornpage-launch promises of a program holds for a child too: it dies with its parent, which is the server, as that
-   dies with the owner; it leads a process group; SIGALRM ends it. Its standard input is empty.
+1. A child is forked before the program's own constructors and main: what the C library and the
+   preload did in the server is what they would have done in it, and nothing of the program has run.
+2. What tornpage-launch promises of a program holds for a child too: it dies with its parent, which
+   is the server, as that dies with the owner; it leads a process group; SIGALRM ends it. Its
+   standard input is empty.
 3. It is reaped when the owner asks, and not before: until then its pid names nothing else. */
 #include "faults/serve.h"
 
@@ -92,8 +94,8 @@ static bool receive(void)
     return true;
 }
 
-/* What main() gets: arguments, NULL, environment, NULL. The program's name is the server's own: of a script the kernel has put the
-   interpreter before it. */
+/* What main() gets: arguments, NULL, environment, NULL. The program's name is the server's own: of
+   a script the kernel has put the interpreter before it. */
 static serve_start_t read_start(int own_argc, char **own_argv)
 {
     const request_t *request = &serve.request;
@@ -135,12 +137,11 @@ static void take_place(int fd, int place)
 /* What tornpage-launch and the owner's spawn do for a program that is executed. */
 static void become_child(pid_t server)
 {
-    sigset_t alarms;
-
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != server) {
         _exit(LAYER_EXIT_REFUSED);
     }
     (void)setpgid(0, 0);
+    sigset_t alarms;
     (void)sigemptyset(&alarms);
     (void)sigaddset(&alarms, SIGALRM);
     if (signal(SIGALRM, SIG_DFL) == SIG_ERR || sigprocmask(SIG_UNBLOCK, &alarms, NULL) != 0) {

@@ -10,8 +10,9 @@ typedef struct serve_start {
     char **env;
 } serve_start_t;
 
-/** Forks a child per request of standard input, and tells how each ended. argc, argv: of the server. Returns in the children,
-single-threaded and with nothing of the program done yet; the server ends with its input. */
+/** Forks a child per request of standard input, and tells how each ended. argc, argv: of the
+server. Returns in the children, single-threaded and with nothing of the program done yet; the
+server ends with its input. */
 serve_start_t serve_run(int argc, char **argv);
 
 #endif

@@ -1,6 +1,7 @@
 /** Set-up from the environment: what the layer records, and where.
 
-Beside layer.c, whose state it fills in. What the environment or the plan asks and cannot be done ends the process before main. */
+Beside layer.c, whose state it fills in. What the environment or the plan asks and cannot be done
+ends the process before main. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,13 +22,11 @@ Beside layer.c, whose state it fills in. What the environment or the plan asks a
 static void layer_load_plan(const char *path)
 {
     int fd = real_get()->open(path, O_RDONLY | O_CLOEXEC);
-    size_t used = 0;
-    ssize_t got = 1;
-    plan_error_t error;
-
     if (fd < 0) {
         layer_refuse("plan %s: %s", path, strerror(errno));
     }
+    size_t used = 0;
+    ssize_t got = 1;
     while (got > 0 && used <= PLAN_BYTES_MAX) {
         got = real_get()->read(fd, layer_state()->plan_text + used, PLAN_BYTES_MAX + 1 - used);
         used += got > 0 ? (size_t)got : 0;
@@ -43,6 +42,7 @@ static void layer_load_plan(const char *path)
         layer_refuse("plan %s: not a text", path);
     }
     layer_state()->plan_text[used] = '\0';
+    plan_error_t error;
     if (!plan_parse(layer_state()->plan_text, &layer_state()->plan, &error)) {
         layer_refuse("plan %s: %s", path, error.text);
     }
@@ -55,10 +55,6 @@ static bool layer_load_trace(const char *path)
     const char *max = environment_get("TORNPAGE_TRACE_MAX");
     const char *parent = environment_get(ATTACH_NAME);
     bool attach = parent != NULL && strcmp(parent, path) == 0;
-    uint64_t bytes = TRACE_BYTES_DEFAULT;
-    char *end = NULL;
-    int failure;
-
     if (path[0] != '/') {
         layer_refuse("TORNPAGE_TRACE=%s: not an absolute path", path);
     }
@@ -66,6 +62,8 @@ static bool layer_load_trace(const char *path)
         layer_refuse("TORNPAGE_PAYLOAD=%s: wants full or hash", payload);
     }
     layer_state()->log.keep_data = payload != NULL && strcmp(payload, "full") == 0;
+    uint64_t bytes = TRACE_BYTES_DEFAULT;
+    char *end = NULL;
     if (max != NULL) {
         errno = 0;
         bytes = strtoull(max, &end, 10);
@@ -75,7 +73,7 @@ static bool layer_load_trace(const char *path)
                          TRACE_BYTES_MIN);
         }
     }
-    failure = record_open(&layer_state()->log, path, bytes, attach, &layer_state()->share);
+    int failure = record_open(&layer_state()->log, path, bytes, attach, &layer_state()->share);
     if (failure != 0 && !attach) {
         layer_refuse("trace %s: %s", path, strerror(failure));
     }
@@ -92,8 +90,6 @@ static void layer_load_fiu(void)
     const char *commands = environment_get("FIU_ENABLE");
     const char *fifo = environment_get("FIU_CTRL_FIFO");
     const char *preloads = environment_get("LD_PRELOAD");
-    const char *failed;
-
     if (commands == NULL && fifo == NULL) {
         return;
     }
@@ -101,13 +97,14 @@ static void layer_load_fiu(void)
     if (preloads != NULL && strstr(preloads, "fiu_run_preload") != NULL) {
         return; /* fiu-run's own library reads these variables */
     }
-    failed = fiu_points_setup(commands, fifo);
+    const char *failed = fiu_points_setup(commands, fifo);
     if (failed != NULL) {
         layer_refuse("libfiu: %s", failed);
     }
 }
 
-/* Copied: the program may overwrite its environment, as one that shows its state in its title does. */
+/* Copied: the program may overwrite its environment, as one that shows its state in its title
+does. */
 static void layer_take_name(const char *variable, char *to, size_t longest)
 {
     const char *name = environment_get(variable);
@@ -143,15 +140,13 @@ void layer_start(void)
     const char *root = environment_get("TORNPAGE_ROOT");
     const char *trace = environment_get("TORNPAGE_TRACE");
     const char *plan = environment_get("TORNPAGE_PLAN");
-    int failure;
-
     if (root == NULL) {
         if (trace != NULL || plan != NULL) {
             layer_refuse("TORNPAGE_ROOT is not set");
         }
         return;
     }
-    failure = files_set_root(root, &layer_state()->plan);
+    int failure = files_set_root(root, &layer_state()->plan);
     if (failure != 0) {
         layer_refuse("TORNPAGE_ROOT=%s: %s", root,
                      root[0] == '/' ? strerror(failure) : "not an absolute path");

@@ -1,8 +1,10 @@
 /** What the processes of one recording share.
 
 Above nothing but libc; below files.c, inject.c and layer.c.
-1. The locks are robust: a process that is killed while it holds one leaves it to the next, which learns of it.
-2. The table of files only grows: an inode that is forgotten keeps its place, for the next file with its number. */
+1. The locks are robust: a process that is killed while it holds one leaves it to the next, which
+   learns of it.
+2. The table of files only grows: an inode that is forgotten keeps its place, for the next file with
+   its number. */
 #include "faults/share.h"
 
 #include <errno.h>
@@ -11,8 +13,8 @@ Above nothing but libc; below files.c, inject.c and layer.c.
 
 #define PAGE_BYTES 4096u
 
-/* Pages are there before they are written: a full file system is an error here, and no SIGBUS. EINVAL: a kernel
-before 5.14 does not know of it. */
+/* Pages are there before they are written: a full file system is an error here, and no SIGBUS.
+EINVAL: a kernel before 5.14 does not know of it. */
 static bool share_populate(void *from, size_t bytes)
 {
     uintptr_t page = (uintptr_t)from & ~(uintptr_t)(PAGE_BYTES - 1);

@@ -1,4 +1,5 @@
-/** What the processes and threads of one recording have in common: the lock, ids, counters of the plan. */
+/** What the processes and threads of one recording have in common: the lock, ids, counters of the
+plan. */
 #ifndef FAULTS_SHARE_H
 #define FAULTS_SHARE_H
 
@@ -42,7 +43,8 @@ typedef struct share {
     share_file_t files[SHARE_FILES];
 } share_t;
 
-/** Prepares the locks. Once, before another process can see it. False: no room, or not possible here. */
+/** Prepares the locks. Once, before another process can see it. False: no room, or not possible
+here. */
 bool share_init(share_t *share);
 
 /** One without a trace file: for this process and what it forks. NULL: no memory. */

@@ -27,19 +27,19 @@ harness. Little-endian, records 8-byte aligned. faults/README.md tells the same 
      56     8    the ticket of the call's begin: number of the last event that had ended by then
      64          payload
 
-    call under way (64 bytes, TP_TRACE_CALLS of them): a write that has begun and that is not recorded yet. A thread has a
-    place of its own, as long as there are no more of them than places.
+    call under way (64 bytes, TP_TRACE_CALLS of them): a write that has begun and that is not
+    recorded yet. A thread has a place of its own, as long as there are no more of them than places.
       0     4    file id, 0 = none; stored last, and 0 again when the record is complete
       4     4    zero
       8     8    offset
      16     8    length; all ones: the whole file, its size too, may change
      24    40    zero
 
-What is killed in the middle of a write may have written it, or a part of it, and leaves no record: by these
-places the files can still be held against the stream.
+What is killed in the middle of a write may have written it, or a part of it, and leaves no record:
+by these places the files can still be held against the stream.
 
-Calls of several threads and processes overlap: B began after A had ended if and only if B's begin is
-not less than A's event number.
+Calls of several threads and processes overlap: B began after A had ended if and only if B's begin
+is not less than A's event number.
 
 No record holds a time, a pid, a descriptor number or an address: two runs of a deterministic
 program give the same bytes but for the pid in the header. */
@@ -171,8 +171,8 @@ static_assert(TP_OP_FAULT == 16 && TP_OP_KILL == 14 && TP_OP_SYNC_ALL == 18,
 static_assert(TP_FAULT_RULE_FIU << TP_FAULT_RULE_SHIFT <= UINT16_MAX, "rule fits the flags");
 
 /** Appends a MARK with this text, in order with the I/O of all threads. A program finds it with
-dlsym(RTLD_DEFAULT, "tp_trace_mark"), so that it needs no link to the library. May not return: a plan
-can kill the process at a mark. */
+dlsym(RTLD_DEFAULT, "tp_trace_mark"), so that it needs no link to the library. May not return: a
+plan can kill the process at a mark. */
 void tp_trace_mark(const char *text, size_t len);
 
 #endif

@@ -39,6 +39,7 @@ imports() {
 
 step "clang-format" format
 step "cppcheck" analyse
+step "form of C" .venv/bin/python tools/c_form.py
 step "layering" .venv/bin/python tools/layering.py
 step "imports" imports
 step "ruff" .venv/bin/python -m ruff check harness tests tools

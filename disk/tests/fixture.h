@@ -66,7 +66,8 @@ static inline void add_fill(fs_list_t *list, uint32_t inode, uint64_t offset, ui
     list->events[list->n - 1].data = fs_list_copy(list, buf, len);
 }
 
-/** From the size that the file has after the changes before it in the list; base: in front of all. */
+/** From the size that the file has after the changes before it in the list; base: in front of
+all. */
 static inline void add_resize(fs_list_t *list, uint32_t inode, uint64_t base, uint64_t size)
 {
     for (uint32_t i = 0; i < list->n; i++) {

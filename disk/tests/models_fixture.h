@@ -11,7 +11,8 @@
 static const model_config_t CONFIG = {
     .enabled = MODELS_ALL, .sector = 512, .log_sites = 1U << LOG_SITE, .seed = 7};
 
-/** Three waiting writes: 'a' one sector at 0, 'b' eight sectors at 4096, 'c' one sector at 0 again. */
+/** Three waiting writes: 'a' one sector at 0, 'b' eight sectors at 4096, 'c' one sector at 0
+again. */
 static inline int models_setup(void **state)
 {
     static persist_fixture_t f;

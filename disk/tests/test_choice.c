@@ -1,4 +1,5 @@
-/* What a crash leaves is what a disk can leave: sectors that hold some beginning of their changes, in every state of every model. */
+/* What a crash leaves is what a disk can leave: sectors that hold some beginning of their changes,
+in every state of every model. */
 #include "models_fixture.h"
 
 #include <stdio.h>
@@ -21,8 +22,8 @@ static void start(persist_fixture_t *f, uint64_t size)
 static uint32_t each_state(persist_fixture_t *f, uint64_t point,
                            void (*fn)(void *ctx, const image_t *image), void *ctx)
 {
-    uint32_t n = 0;
     persist_init(&f->persist, &f->list, f->image, &f->disk);
+    uint32_t n = 0;
     persist_advance(&f->persist, f->list.n);
     for (uint32_t m = 0; m < MODEL_KINDS; m++) {
         for (uint32_t k = 0; k < model_count(&CONFIG, (model_t)m, &f->persist); k++, n++) {
@@ -50,8 +51,9 @@ static void see_two(void *ctx, const image_t *image)
     two->seen[bytes[two->at[0]] == 'n'][bytes[two->at[1]] == 'n']++;
 }
 
-/** A store sets a flag in its header, forgets to sync it, and later writes a counter beside it, in the same sector: the
-counter is never there without the flag. In another sector it may be, and so it may where both calls overlapped. */
+/** A store sets a flag in its header, forgets to sync it, and later writes a counter beside it, in
+the same sector: the counter is never there without the flag. In another sector it may be, and so it
+may where both calls overlapped. */
 static void test_flag_and_counter(void **state)
 {
     static const struct {
@@ -114,14 +116,14 @@ static void add_random(persist_fixture_t *f, stream_t *stream, char fill, uint64
     }
 }
 
-/** Random writes, holes and sizes of a file, none aligned: in every state of every model each sector holds a beginning of
-its changes, and not all sectors the same. */
+/** Random writes, holes and sizes of a file, none aligned: in every state of every model each
+sector holds a beginning of its changes, and not all sectors the same. */
 static void test_sectors_hold_beginnings(void **state)
 {
     persist_fixture_t *f = *state;
     static beginnings_t all;
-    uint32_t mixed = 0;
     f->disk.fs = fs_profile_find("xfs"); /* no size comes before its bytes */
+    uint32_t mixed = 0;
     for (uint64_t seed = 0; seed < 150; seed++) {
         stream_t stream = {.state = seed};
         uint64_t size = stream_below(&stream, 3000);
@@ -145,7 +147,8 @@ static void test_sectors_hold_beginnings(void **state)
     assert_true(mixed > 1000);
 }
 
-/** A short file that is written anew after a truncation: never the new beginning with the old rest. */
+/** A short file that is written anew after a truncation: never the new beginning with the old
+rest. */
 static void test_rewritten_file(void **state)
 {
     persist_fixture_t *f = *state;
@@ -221,8 +224,8 @@ static void see_places(void *ctx, const image_t *image)
     places->twice |= (bits & (bits - 1)) != 0;
 }
 
-/** A file that is renamed from A to B to C is under one of the three names; the old log of a rotation, whose name a new
-one takes, is somewhere. */
+/** A file that is renamed from A to B to C is under one of the three names; the old log of a
+rotation, whose name a new one takes, is somewhere. */
 static void test_a_file_has_one_name(void **state)
 {
     persist_fixture_t *f = *state;
@@ -248,8 +251,8 @@ static void test_a_file_has_one_name(void **state)
     }
 }
 
-/** An append of 128 bytes to 300 durable ones, and one of four sectors behind a full block: on each file system, with the
-bytes lost and the size there. */
+/** An append of 128 bytes to 300 durable ones, and one of four sectors behind a full block: on each
+file system, with the bytes lost and the size there. */
 static void test_size_before_bytes(void **state)
 {
     static const struct {
@@ -283,12 +286,12 @@ static void test_size_before_bytes(void **state)
         assert_int_equal(n, CASES[i].states);
         for (uint32_t k = 0; k < n; k++) {
             torn_t torn = {.n = {{{0}}}};
-            uint32_t zeros = 0;
             image_mark(f->image);
             model_apply(&CONFIG, MODEL_SIZE_FIRST, k, 3, &f->persist, &torn);
             assert_int_equal(image_size(f->image, 0), CASES[i].size);
             const uint8_t *bytes = bytes_of(f->image, 0);
             assert_int_equal(bytes[size - 1], 'o');
+            uint32_t zeros = 0;
             for (uint64_t at = size; at < CASES[i].size; at++) {
                 assert_true(at % SECTOR == 0 || k == 1 || bytes[at] == 0);
                 zeros += bytes[at] == 0;
@@ -301,12 +304,12 @@ static void test_size_before_bytes(void **state)
     }
 }
 
-/** A file that takes another's name by a rename: on ext4 without delayed allocation it is not there without its bytes, elsewhere it may be. */
+/** A file that takes another's name by a rename: on ext4 without delayed allocation it is not there
+without its bytes, elsewhere it may be. */
 static void test_rename_over_flushes(void **state)
 {
     persist_fixture_t *f = *state;
     for (uint32_t at = 0; fs_profile_at(at) != NULL; at++) {
-        uint32_t empty = 0;
         start(f, 100);
         uint32_t next = image_inode_create(f->image);
         image_link(f->image, name_of(f->image, "cur"), 0);
@@ -317,6 +320,7 @@ static void test_rename_over_flushes(void **state)
         f->disk.fs = fs_profile_at(at);
         persist_init(&f->persist, &f->list, f->image, &f->disk);
         persist_advance(&f->persist, 2);
+        uint32_t empty = 0;
         for (uint32_t m = 0; m < MODEL_KINDS; m++) {
             for (uint32_t k = 0; k < model_count(&CONFIG, (model_t)m, &f->persist); k++) {
                 torn_t torn = {.n = {{{0}}}};

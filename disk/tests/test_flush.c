@@ -11,17 +11,17 @@ static void assert_first(const fs_list_t *list, const char *expected)
     assert_int_equal(list->n, strlen(expected));
 }
 
-/** A write is a first flush where nothing was: beyond the end, over zeros, behind a truncation. What the rules
-called one stays one, and the image comes back as it was. */
+/** A write is a first flush where nothing was: beyond the end, over zeros, behind a truncation.
+What the rules called one stays one, and the image comes back as it was. */
 static void test_empty_places(void **state)
 {
     image_t *image = image_create();
-    fs_list_t list = {.events = NULL};
     (void)state;
     (void)image_inode_create(image);
     (void)image_inode_create(image);
     assert_true(image_write(image, 0, 512, "there", 5));
     uint64_t hash = image_hash(image);
+    fs_list_t list = {.events = NULL};
     add_fill(&list, 0, 0, 512, 'a');    /* zeros before */
     add_fill(&list, 0, 512, 512, 'b');  /* something was there */
     add_fill(&list, 0, 1024, 512, 'c'); /* the end of the file */

@@ -24,7 +24,8 @@ static const char *const NAMES[FILES] = {"a", "b", "t1.ibd", "ibdata1", "tmp/x",
 
 #define KEPT 64U
 
-/** Writes whose bytes outlive the image: at any offset, so that some hold whole chunks and some do not. */
+/** Writes whose bytes outlive the image: at any offset, so that some hold whole chunks and some do
+not. */
 static void kept_writes(image_t *image, fs_list_t *list, stream_t *stream)
 {
     uint8_t data[16384];
@@ -155,18 +156,18 @@ static void test_undo(void **state)
     plain_t *plain = calloc(LEVELS + 1, sizeof(*plain));
     stream_t stream = {.state = 42};
     image_t *image = image_create();
-    fs_list_t kept = {.events = NULL};
     (void)state;
+    fs_list_t kept = {.events = NULL};
     kept_writes(image, &kept, &stream);
     assert_non_null(plain);
     memset(plain[0].link, 0xff, sizeof(plain[0].link));
     (void)image_inode_create(image);
     plain[0].n_inodes = 1;
     for (int round = 0; round < 60; round++) {
-        uint64_t hashes[LEVELS];
         for (int i = 0; i < 20; i++) {
             random_op(image, &plain[0], &kept, &stream);
         }
+        uint64_t hashes[LEVELS];
         for (uint32_t level = 0; level < LEVELS; level++) {
             hashes[level] = image_hash(image);
             assert_hash(image, &plain[level]);
@@ -191,19 +192,20 @@ static void test_undo(void **state)
     free(plain);
 }
 
-/** What was written at once is seen where it lies; with a chunk of another write amid it, it is copied. */
+/** What was written at once is seen where it lies; with a chunk of another write amid it, it is
+copied. */
 static void test_view_of_what_lies_together(void **state)
 {
     image_t *image = image_create();
-    fs_list_t list = {.events = NULL};
-    char page[16384 + 1];
-    byte room[16384];
     (void)state;
+    char page[16384 + 1];
     memset(page, 'p', sizeof(page) - 1);
     page[sizeof(page) - 1] = '\0';
+    fs_list_t list = {.events = NULL};
     add_write(&list, image_inode_create(image), 16384, page);
     image_keep(image, &list);
     persist_apply(image, &list.events[0]);
+    byte room[16384];
     assert_ptr_equal(image_view(image, 0, 16384, 16384, room), list.events[0].data);
     assert_ptr_equal(image_view(image, 0, 16384 + 100, 9000, room), list.events[0].data + 100);
     assert_true(image_write(image, 0, 16384 + 8192, "other", 5));
@@ -242,18 +244,19 @@ static void test_versions_are_never_given_again(void **state)
     image_destroy(image);
 }
 
-/** A page that a state keeps of a recorded write has one version in all states; written once more it has another. */
+/** A page that a state keeps of a recorded write has one version in all states; written once more
+it has another. */
 static void test_version_of_what_is_kept(void **state)
 {
     image_t *image = image_create();
-    fs_list_t list = {.events = NULL};
-    char page[4096 + 1];
-    uint64_t seen[2] = {0};
     (void)state;
+    char page[4096 + 1];
     memset(page, 'p', sizeof(page) - 1);
     page[sizeof(page) - 1] = '\0';
+    fs_list_t list = {.events = NULL};
     add_write(&list, image_inode_create(image), 4096, page);
     image_keep(image, &list);
+    uint64_t seen[2] = {0};
     for (int i = 0; i < 2; i++) {
         image_mark(image);
         persist_apply(image, &list.events[0]);
@@ -279,8 +282,6 @@ static void use_sparse_file(void)
 {
     const uint64_t size = (uint64_t)16 << 30;
     image_t *image = image_create();
-    uint64_t at = 0;
-    uint64_t len = 0;
     (void)image_inode_create(image);
     image_link(image, name_of(image, "f"), 0);
     assert_true(image_write(image, 0, (uint64_t)5 << 30, "middle", 6));
@@ -290,6 +291,8 @@ static void use_sparse_file(void)
     assert_true(image_write(image, 0, size - 3, "end", 3));
     image_zero(image, 0, (uint64_t)1 << 30, (uint64_t)8 << 30);
     assert_true(image_is_zero(image, 0, 0, size - 3));
+    uint64_t at = 0;
+    uint64_t len = 0;
     assert_non_null(image_data(image, 0, &at, &len));
     assert_int_equal(at + len, size);
     assert_true(image_truncate(image, 0, 0));
@@ -304,11 +307,10 @@ static void use_sparse_file(void)
     image_destroy(image);
 }
 
-/** A file of 16 GB costs what was written to it, whatever becomes of it. The bound is that of a process of its own: what
-other tests needed does not hide anything. */
+/** A file of 16 GB costs what was written to it, whatever becomes of it. The bound is that of a
+process of its own: what other tests needed does not hide anything. */
 static void test_sparse_file(void **state)
 {
-    int status = -1;
     (void)state;
     use_sparse_file();
     pid_t child = fork();
@@ -318,6 +320,7 @@ static void test_sparse_file(void **state)
         use_sparse_file();
         _exit(memory_peak_kb() - before < 32L << 10 ? 0 : 1);
     }
+    int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
 }
@@ -327,8 +330,8 @@ static void test_hash(void **state)
 {
     image_t *a = image_create();
     image_t *b = image_create();
-    char page[8192];
     (void)state;
+    char page[8192];
     memset(page, 'x', sizeof(page));
     (void)image_inode_create(a);
     (void)image_inode_create(b);
@@ -361,13 +364,10 @@ static void test_os(void **state)
 {
     image_t *image = image_create();
     os_t *os = image_os(image);
-    fs_list_t record = {.events = NULL};
-    os_file_t *file = NULL;
-    size_t n = 0;
-    char buf[8];
-    bool exists = true;
     (void)state;
+    fs_list_t record = {.events = NULL};
     image_os_record(image, &record);
+    os_file_t *file = NULL;
     assert_int_equal(os->vt->open(os, "f", OS_OPEN, &file), DB_NOT_FOUND);
     assert_int_equal(os->vt->open(os, "f", OS_CREATE_NEW, &file), DB_SUCCESS);
     memcpy(file->path, "f", 2);
@@ -377,8 +377,11 @@ static void test_os(void **state)
     assert_int_equal(os->vt->rename(os, "f", "g"), DB_SUCCESS);
     assert_int_equal(os->vt->write(file, 0, "xy", 2), DB_SUCCESS);
     assert_int_equal(os->vt->unlink(os, "g"), DB_SUCCESS);
+    bool exists = true;
     assert_int_equal(os->vt->exists(os, "g", &exists), DB_SUCCESS);
     assert_false(exists);
+    size_t n = 0;
+    char buf[8];
     assert_int_equal(os->vt->read(file, 0, buf, sizeof(buf), &n), DB_SUCCESS);
     assert_int_equal(n, 5);
     assert_memory_equal(buf, "xyabc", 5);
@@ -419,16 +422,17 @@ static void hear_event(void *ctx, fs_event_t *event, const char *path)
     (void)path;
 }
 
-/** A new size is heard of while the old content is there, as a write is: it may tell whose file it was. */
+/** A new size is heard of while the old content is there, as a write is: it may tell whose file it
+was. */
 static void test_watch_before(void **state)
 {
     image_t *image = image_create();
     os_t *os = image_os(image);
     heard_t heard = {.image = image};
     const image_watch_t watch = {.event = hear_event, .before = hear_before, .ctx = &heard};
-    os_file_t *file = NULL;
     (void)state;
     image_os_watch(image, &watch);
+    os_file_t *file = NULL;
     assert_int_equal(os->vt->open(os, "f", OS_CREATE_NEW, &file), DB_SUCCESS);
     memcpy(file->path, "f", 2);
     assert_int_equal(os->vt->write(file, 2, "abc", 3), DB_SUCCESS);
@@ -471,13 +475,14 @@ static void test_clone(void **state)
     os_destroy(os);
 }
 
-/** A file in one piece: changes there are changes of the file, and those of others are in the next piece. */
+/** A file in one piece: changes there are changes of the file, and those of others are in the next
+piece. */
 static void test_bytes(void **state)
 {
     os_t *os = image_os_create();
     image_t *image = ((image_os_t *)os)->image;
-    uint64_t size = 0;
     (void)state;
+    uint64_t size = 0;
     assert_null(image_os_bytes(os, "f", &size));
     image_link(image, name_of(image, "f"), image_inode_create(image));
     assert_non_null(image_os_bytes(os, "f", &size));

@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-/** What the storage promises to write whole is not torn: of a page of two such units one is there, or the other. */
+/** What the storage promises to write whole is not torn: of a page of two such units one is there,
+or the other. */
 static void test_whole_units(void **state)
 {
     persist_fixture_t *f = *state;
@@ -126,12 +127,12 @@ static void test_torn(void **state)
 static void test_small_subsets(void **state)
 {
     persist_fixture_t *f = *state;
-    char seen[4][10];
     persist_t persist;
     torn_t torn = {.n = {{{0}}}};
     persist_init(&persist, &f->list, f->image, NULL);
     persist_advance(&persist, 2);
     assert_int_equal(model_count(&CONFIG, MODEL_SUBSET, &persist), 4);
+    char seen[4][10];
     for (uint32_t k = 0; k < 4; k++) {
         image_mark(f->image);
         model_apply(&CONFIG, MODEL_SUBSET, k, 11, &persist, &torn);
@@ -156,22 +157,22 @@ before. */
 static void test_bounded_and_fair(void **state)
 {
     persist_fixture_t *f = *state;
-    fs_list_t list = {.events = NULL};
-    persist_t persist;
     torn_t torn = {.n = {{{0}}}};
     bool dropped[1000] = {false};
     (void)state;
+    fs_list_t list = {.events = NULL};
     for (uint32_t i = 0; i < 1000; i++) {
         add_fill(&list, 0, i * 512, 512, 'n');
     }
+    persist_t persist;
     persist_init(&persist, &list, f->image, NULL);
     persist_advance(&persist, 1000);
     assert_int_equal(count_all(&CONFIG, &persist), 1 + 1 + 16 + 16 + 0 + 8 + 32 + 0 + 1 + 32);
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t k = 0; k < 16; k++) {
-            uint32_t n = 0;
             image_mark(f->image);
             model_apply(&CONFIG, MODEL_ONE_DROPPED, round == 0 ? k : 15 - k, 5, &persist, &torn);
+            uint32_t n = 0;
             for (uint32_t i = 0; i < 1000; i++) {
                 if (image_size(f->image, 0) <= i * 512 || bytes_of(f->image, 0)[i * 512] != 'n') {
                     assert_true(round == 0 || dropped[i]);
@@ -196,7 +197,8 @@ static void test_bounded_and_fair(void **state)
     fs_list_free(&list);
 }
 
-/** Right after a write of the log: every prefix of it, and nothing else changed. Not before, not later. */
+/** Right after a write of the log: every prefix of it, and nothing else changed. Not before, not
+later. */
 static void test_log_cut(void **state)
 {
     persist_fixture_t *f = *state;
@@ -213,8 +215,8 @@ static void test_log_cut(void **state)
     assert_state(f, MODEL_LOG_CUT, 6, "abbbbbbb.");
 }
 
-/** Of one file nothing that other models have not; of several, over many draws, all of one without any of the
-other, and the other way. */
+/** Of one file nothing that other models have not; of several, over many draws, all of one without
+any of the other, and the other way. */
 static void test_by_file(void **state)
 {
     persist_fixture_t *f = *state;
@@ -243,7 +245,6 @@ static void test_by_file(void **state)
 static void test_kill(void **state)
 {
     persist_fixture_t *f = *state;
-    char text[10];
     assert_int_equal(model_count(&CONFIG, MODEL_KILL, &f->persist), 1); /* one sector: not torn */
     assert_state(f, MODEL_KILL, 0, "cbbbbbbbb");
     persist_free(&f->persist);
@@ -251,22 +252,24 @@ static void test_kill(void **state)
     persist_advance(&f->persist, 2);
     assert_int_equal(model_count(&CONFIG, MODEL_KILL, &f->persist), 2);
     assert_state(f, MODEL_KILL, 0, "abbbbbbbb");
+    char text[10];
     look(f, MODEL_KILL, 1, text);
     assert_int_equal(text[0], 'a');
     assert_int_equal(tear_of(text + 1, 'b'), TEAR_PREFIX);
 }
 
-/** What it wrote still waits: the same writes, the torn one as short as in the image; and lost by the next crash. */
+/** What it wrote still waits: the same writes, the torn one as short as in the image; and lost by
+the next crash. */
 static void test_kill_leaves_writes_waiting(void **state)
 {
     persist_fixture_t *f = *state;
-    fs_list_t list = {.n = 0};
     persist_t persist;
-    char text[10];
     persist_free(&f->persist);
+    fs_list_t list = {.n = 0};
     persist_init(&f->persist, &f->list, f->image, NULL);
     persist_advance(&f->persist, 2);
     model_kill_waiting(&CONFIG, 1, 11, &f->persist, &list);
+    char text[10];
     look(f, MODEL_KILL, 1, text);
     assert_int_equal(list.n, 2);
     assert_int_equal(list.events[1].length / 512, strlen(text + 1) - strlen(strchr(text, '.')));
@@ -284,7 +287,8 @@ static void test_kill_leaves_writes_waiting(void **state)
     fs_list_free(&list);
 }
 
-/** Writes that end in the same bytes are not the same to lose: their number, order and payloads count. */
+/** Writes that end in the same bytes are not the same to lose: their number, order and payloads
+count. */
 static void test_waiting_writes_have_a_hash(void **state)
 {
     (void)state;
@@ -318,7 +322,8 @@ static void hear(void *ctx, uint32_t pending, uint64_t first, uint64_t end)
     }
 }
 
-/** In the order in which the writes happened: each state of each model is what the watch hears of it. */
+/** In the order in which the writes happened: each state of each model is what the watch hears of
+it. */
 static void test_watch_hears_what_is_kept(void **state)
 {
     persist_fixture_t *f = *state;
@@ -342,8 +347,8 @@ static void test_watch_hears_what_is_kept(void **state)
     assert_int_equal(states, count_all(&CONFIG, &f->persist));
 }
 
-/** What overlapped an fsync of its file is lost, all of it or one; nothing else is, and an fsync of another file
-overlaps nothing. */
+/** What overlapped an fsync of its file is lost, all of it or one; nothing else is, and an fsync of
+another file overlaps nothing. */
 static void test_overlapped(void **state)
 {
     static const char *const WANTED[] = {"a..d", "ab.d", "a.cd"};
@@ -363,10 +368,10 @@ static void test_overlapped(void **state)
     persist_advance(&f->persist, 8);
     assert_int_equal(model_count(&CONFIG, MODEL_OVERLAPPED, &f->persist), 3);
     for (uint32_t k = 0; k < 3; k++) {
-        char text[] = "....";
         torn_t torn = {.n = {{{0}}}};
         image_mark(f->image);
         model_apply(&CONFIG, MODEL_OVERLAPPED, k, 11, &f->persist, &torn);
+        char text[] = "....";
         for (uint32_t i = 0; i < 4; i++) {
             uint32_t inode = i == 0 ? 1 : 0;
             const char *bytes = (const char *)bytes_of(f->image, inode);
@@ -390,28 +395,29 @@ static void test_names(void **state)
     }
 }
 
-/** On an ordered file system no change of names is kept where an earlier one is lost, whatever the model. */
+/** On an ordered file system no change of names is kept where an earlier one is lost, whatever the
+model. */
 static void test_ordered_names(void **state)
 {
     static const char *const NAMES[] = {"n0", "n1", "n2", "n3", "n4", "n5"};
     persist_fixture_t *f = *state;
     disk_profile_t disk = {.fs = fs_profile_find("xfs")};
-    uint32_t out_of_order[2] = {0};
     persist_free(&f->persist);
     fs_list_clear(&f->list);
     for (uint32_t i = 0; i < 6; i++) {
         add_entry(&f->list, f->image, FS_LINK, image_inode_create(f->image), NAMES[i], NULL);
         add_fill(&f->list, 0, 0, 512, 'a');
     }
+    uint32_t out_of_order[2] = {0};
     for (uint32_t ordered = 0; ordered < 2; ordered++) {
         persist_init(&f->persist, &f->list, f->image, ordered != 0 ? &disk : NULL);
         persist_advance(&f->persist, 12);
         for (uint32_t m = 0; m < MODEL_KINDS; m++) {
             for (uint32_t k = 0; k < model_count(&CONFIG, (model_t)m, &f->persist); k++) {
                 torn_t torn = {.n = {{{0}}}};
-                bool lost = false;
                 image_mark(f->image);
                 model_apply(&CONFIG, (model_t)m, k, 11, &f->persist, &torn);
+                bool lost = false;
                 for (uint32_t i = 0; i < 6; i++) {
                     bool there = image_lookup(f->image, name_of(f->image, NAMES[i])) != IMAGE_NONE;
                     out_of_order[ordered] += there && lost;
@@ -426,13 +432,11 @@ static void test_ordered_names(void **state)
     assert_int_equal(out_of_order[1], 0);
 }
 
-/** Where the move of a directory is lost, what came later of the names in it is lost; what came before, and other
-names, may be there. */
+/** Where the move of a directory is lost, what came later of the names in it is lost; what came
+before, and other names, may be there. */
 static void test_lost_move(void **state)
 {
     persist_fixture_t *f = *state;
-    uint32_t moved = 0;
-    uint32_t kept_aside = 0;
     persist_free(&f->persist);
     fs_list_clear(&f->list);
     (void)image_inode_create(f->image);
@@ -444,6 +448,8 @@ static void test_lost_move(void **state)
     add_entry(&f->list, f->image, FS_RENAME, 0, "new/a", "out");
     persist_init(&f->persist, &f->list, f->image, NULL);
     persist_advance(&f->persist, 5);
+    uint32_t moved = 0;
+    uint32_t kept_aside = 0;
     for (uint32_t m = 0; m < MODEL_KINDS; m++) {
         for (uint32_t k = 0; k < model_count(&CONFIG, (model_t)m, &f->persist); k++) {
             torn_t torn = {.n = {{{0}}}};
@@ -461,13 +467,11 @@ static void test_lost_move(void **state)
     assert_true(moved > 0 && kept_aside > 0);
 }
 
-/** A file that is renamed into a new directory, and later out of it before that goes, is somewhere in every state; no
-file is in a directory that is not there. */
+/** A file that is renamed into a new directory, and later out of it before that goes, is somewhere
+in every state; no file is in a directory that is not there. */
 static void test_dirs(void **state)
 {
     persist_fixture_t *f = *state;
-    uint32_t no_dir = 0;
-    uint32_t new_dir = 0;
     persist_free(&f->persist);
     fs_list_clear(&f->list);
     (void)image_inode_create(f->image);
@@ -481,6 +485,8 @@ static void test_dirs(void **state)
     add_entry(&f->list, f->image, FS_LINK, 1, "a/new", NULL);
     persist_init(&f->persist, &f->list, f->image, NULL);
     persist_advance(&f->persist, 8);
+    uint32_t no_dir = 0;
+    uint32_t new_dir = 0;
     for (uint32_t m = 0; m < MODEL_KINDS; m++) {
         for (uint32_t k = 0; k < model_count(&CONFIG, (model_t)m, &f->persist); k++) {
             torn_t torn = {.n = {{{0}}}};

@@ -133,7 +133,8 @@ static void test_ignore(void **state)
     assert_int_equal(image_size(f->image, 1), 1);
 }
 
-/** On an ordered file system the fsync of any file takes all earlier names along, and no content of others. */
+/** On an ordered file system the fsync of any file takes all earlier names along, and no content of
+others. */
 static void test_ordered(void **state)
 {
     persist_fixture_t *f = *state;
@@ -154,9 +155,10 @@ static void test_ordered(void **state)
     assert_file(f->image, "c", "a");
 }
 
-/** What an fsync of a log makes durable of the rename of another file before it: where only bytes of the log have changed, nothing
-on any file system; where the log has grown since, all that is older on a journal. An fsync of the file itself takes its name
-along on btrfs, and of the folder everywhere. */
+/** What an fsync of a log makes durable of the rename of another file before it: where only bytes
+of the log have changed, nothing on any file system; where the log has grown since, all that is
+older on a journal. An fsync of the file itself takes its name along on btrfs, and of the folder
+everywhere. */
 static void test_fsync_takes_names_along(void **state)
 {
     static const struct {
@@ -197,7 +199,8 @@ static void test_fsync_takes_names_along(void **state)
     }
 }
 
-/** What overlaps a sync is not covered by it, what had ended before it began is; the next sync covers both. */
+/** What overlaps a sync is not covered by it, what had ended before it began is; the next sync
+covers both. */
 static void test_overlap(void **state)
 {
     persist_fixture_t *f = *state;
@@ -224,8 +227,9 @@ static void test_overlap(void **state)
     assert_absent(f->image, "b");
 }
 
-/** A durable write is under way right behind it, and there as soon as anything else happens; what waited of its sectors
-comes with it, and what lies elsewhere waits on. A new size takes all that is older along. */
+/** A durable write is under way right behind it, and there as soon as anything else happens; what
+waited of its sectors comes with it, and what lies elsewhere waits on. A new size takes all that is
+older along. */
 static void test_durable(void **state)
 {
     persist_fixture_t *f = *state;
@@ -255,7 +259,8 @@ static void test_durable(void **state)
     assert_memory_equal(bytes_of(f->image, 0), "adaa\0\0\0\0c", 9);
 }
 
-/** On a disk of larger sectors a durable write takes what waited of such a one along; one that lies is never durable. */
+/** On a disk of larger sectors a durable write takes what waited of such a one along; one that lies
+is never durable. */
 static void test_durable_sectors(void **state)
 {
     persist_fixture_t *f = *state;
@@ -276,8 +281,9 @@ static void test_durable_sectors(void **state)
     assert_false(persist_is_under_way(&f->persist));
 }
 
-/** A name waits for the earlier changes of itself and of its file, and takes them along: a file that is renamed twice is under
-one name in all that a crash leaves, and so is a log that is rotated, and one whose name another takes. */
+/** A name waits for the earlier changes of itself and of its file, and takes them along: a file
+that is renamed twice is under one name in all that a crash leaves, and so is a log that is rotated,
+and one whose name another takes. */
 static void test_same_name_and_file(void **state)
 {
     persist_fixture_t *f = *state;
@@ -323,8 +329,8 @@ static void test_zero(void **state)
     assert_memory_equal(bytes_of(f->image, 0), "ab\0\0\0\0", 6);
 }
 
-/** The move of a directory waits for its parent's fsync, or for its own at the new place; it takes along what waited
-of the names in it, and nothing of "dir2". */
+/** The move of a directory waits for its parent's fsync, or for its own at the new place; it takes
+along what waited of the names in it, and nothing of "dir2". */
 static void test_move_dir(void **state)
 {
     persist_fixture_t *f = *state;
@@ -354,8 +360,8 @@ static void test_move_dir(void **state)
     assert_file(f->image, "old/c", "");
 }
 
-/** A directory waits for its parent's fsync, at every level; until then all that is in it waits, whatever was
-fsynced. */
+/** A directory waits for its parent's fsync, at every level; until then all that is in it waits,
+whatever was fsynced. */
 static void test_mkdir(void **state)
 {
     persist_fixture_t *f = *state;
@@ -393,8 +399,8 @@ static void test_mkdir_ordered(void **state)
     image_undo(f->image);
 }
 
-/** A removed directory is empty when it is made anew, whatever of its files waited; what is fsynced in the new one is
-never in the old one. */
+/** A removed directory is empty when it is made anew, whatever of its files waited; what is fsynced
+in the new one is never in the old one. */
 static void test_rmdir(void **state)
 {
     persist_fixture_t *f = *state;
@@ -441,7 +447,8 @@ static void test_rename_into_new_dir(void **state)
     image_undo(f->image);
 }
 
-/** A pattern means whole paths: what is below a folder of that name is not in the set, nor what is longer. */
+/** A pattern means whole paths: what is below a folder of that name is not in the set, nor what is
+longer. */
 static void test_path_set(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* What the models tell of the writes that they tear and drop: kinds of loss, counted, and their places. */
+/* What the models tell of the writes that they tear and drop: kinds of loss, counted, and their
+places. */
 #include "models_fixture.h"
 
 /** Of a crash's lost writes the next one knows where they were. */
@@ -19,8 +20,8 @@ static void test_lost_places(void **state)
     assert_true(torn_overlaps(&torn, &f->list.events[0]));
 }
 
-/** Whatever was drawn, the count names the mask that came of it: over many crash points, for writes of two and of
-eight sectors, and never an interior mask of two. */
+/** Whatever was drawn, the count names the mask that came of it: over many crash points, for writes
+of two and of eight sectors, and never an interior mask of two. */
 static void test_masks_are_counted_as_they_came(void **state)
 {
     persist_fixture_t *f = *state;
@@ -29,10 +30,10 @@ static void test_masks_are_counted_as_they_came(void **state)
     for (uint32_t point = 0; point < 600; point++) {
         bool two = point % 2 != 0;
         torn_t torn = {.n = {{{0}}}};
-        char sectors[9];
         f->list.events[1].length = two ? 1024 : 4096;
         image_mark(f->image);
         model_apply(&CONFIG, MODEL_ONE_TORN, point % TEAR_PARTS, point, &f->persist, &torn);
+        char sectors[9];
         for (uint32_t i = 0; i < 8; i++) {
             sectors[i] = bytes_of(f->image, 0)[4096 + i * 512] == 'b' ? 'b' : '.';
         }

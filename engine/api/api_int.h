@@ -47,13 +47,15 @@ dberr_t engine_leave(engine_t *engine, dberr_t err);
 
 /** Clean close: aborts all running builds. */
 WARN_UNUSED dberr_t engine_abort_builds(engine_t *engine);
-/** Of all builds: records of all, the fullest log, and the one that is least far; zeros without any. */
+/** Of all builds: records of all, the fullest log, and the one that is least far; zeros without
+any. */
 void engine_builds_progress(const engine_t *engine, ddl_progress_t *out);
 void engine_free_builds(engine_t *engine); /**< memory; what they have in files is recovery's */
 
 /* ---- engine_backup.c ---- */
 
-/** Gives up the backup that runs, if there is one: removes what it has copied, or leaves it unfinished. */
+/** Gives up the backup that runs, if there is one: removes what it has copied, or leaves it
+unfinished. */
 void engine_end_backup(engine_t *engine, bool remove);
 
 typedef enum dir_kind {

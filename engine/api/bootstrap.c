@@ -2,8 +2,8 @@
 
 Place: api/, beside engine.c.
 
-    ib_logfile101 created, synced | directory synced | ibdata1, ib_dblwr, undo tablespaces, system pages, checkpoint |
-    ib_logfile101 renamed to ib_logfile0 | directory synced
+    ib_logfile101 created, synced | directory synced | ibdata1, ib_dblwr, undo tablespaces, system
+    pages, checkpoint | ib_logfile101 renamed to ib_logfile0 | directory synced
 
 Rules
 1. The final name of the redo log is the last thing to appear: with it the database is whole,
@@ -59,16 +59,10 @@ static dberr_t dir_see(void *ctx, const char *name)
 dberr_t engine_dir_inspect(env_t *env, dir_kind_t *out)
 {
     dir_contents_t dir = {.log = false};
-    dberr_t err = env_list(env, dir_see, &dir);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_list(env, dir_see, &dir));
     backup_info_t backup = {.state = BACKUP_NONE};
     if (dir.backup) {
-        err = backup_info_read(env, &backup);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(backup_info_read(env, &backup));
     }
     if (backup.state == BACKUP_COPIED || backup.state == BACKUP_UNFINISHED) {
         *out = DIR_BACKUP;
@@ -109,16 +103,14 @@ static dberr_t remove_leftover(env_t *env, const char *path, bool *removed)
 static dberr_t bootstrap_clean(env_t *env)
 {
     bool removed = false;
-    dberr_t err = remove_leftover(env, FIL_SYSTEM_PATH, &removed);
-    if (err == DB_SUCCESS) {
-        err = remove_leftover(env, DBLWR_FILE_NAME, &removed);
-    }
-    for (uint32_t number = 1; err == DB_SUCCESS && number <= UNDO_SPACES_MAX; number++) {
+    TRY(remove_leftover(env, FIL_SYSTEM_PATH, &removed));
+    TRY(remove_leftover(env, DBLWR_FILE_NAME, &removed));
+    for (uint32_t number = 1; number <= UNDO_SPACES_MAX; number++) {
         char path[PATH_LEN_MAX + 1];
         fil_path_of_undo(number, path);
-        err = remove_leftover(env, path, &removed);
+        TRY(remove_leftover(env, path, &removed));
     }
-    return err == DB_SUCCESS && removed ? env_sync_dir(env) : err;
+    return removed ? env_sync_dir(env) : DB_SUCCESS;
 }
 
 static dberr_t bootstrap_log(bootstrap_t *boot)
@@ -131,19 +123,12 @@ static dberr_t bootstrap_log(bootstrap_t *boot)
         .file_size = boot->options->log_file_size,
         .start_lsn = LOG_START_LSN,
     };
-    dberr_t err = log_file_create(env, LOG_FILE_TMP_NAME, &info, false);
-    if (err == DB_SUCCESS) {
-        err = env_sync_dir(env);
-    }
-    if (err == DB_SUCCESS) {
-        err = log_open_path(env, LOG_FILE_TMP_NAME, &boot->log);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(log_file_create(env, LOG_FILE_TMP_NAME, &info, false));
+    TRY(env_sync_dir(env));
+    TRY(log_open_path(env, LOG_FILE_TMP_NAME, &boot->log));
     log_reader_t *reader = NULL;
     log_group_t group;
-    err = log_reader_create(boot->log, LOG_FIRST_LSN, &reader);
+    dberr_t err = log_reader_create(boot->log, LOG_FIRST_LSN, &reader);
     while (err == DB_SUCCESS) {
         err = log_reader_next(reader, &group);
     }
@@ -160,64 +145,44 @@ static dberr_t bootstrap_system_file(bootstrap_t *boot)
 {
     env_t *env = boot->env;
     os_file_t *file = NULL;
-    dberr_t err = env_open(env, FIL_SYSTEM_PATH, OS_CREATE_NEW, &file);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = env_truncate(env, file, (uint64_t)FSP_INITIAL_PAGES * boot->options->page_size);
+    TRY(env_open(env, FIL_SYSTEM_PATH, OS_CREATE_NEW, &file));
+    dberr_t err = env_truncate(env, file, (uint64_t)FSP_INITIAL_PAGES * boot->options->page_size);
     env_close(env, file);
-    if (err == DB_SUCCESS) {
-        err = fil_create(env, boot->log, boot->options->page_size, boot->options->open_files,
-                         &boot->fil);
-    }
+    TRY(err);
+    TRY(fil_create(env, boot->log, boot->options->page_size, boot->options->open_files,
+                   &boot->fil));
     fil_space_t *space = NULL;
-    return err == DB_SUCCESS
-               ? fil_space_open(boot->fil, SPACE_SYSTEM, FIL_SYSTEM_PATH, FSP_INITIAL_PAGES, &space)
-               : err;
+    return fil_space_open(boot->fil, SPACE_SYSTEM, FIL_SYSTEM_PATH, FSP_INITIAL_PAGES, &space);
 }
 
 static dberr_t bootstrap_pages(bootstrap_t *boot)
 {
-    dberr_t err = buf_pool_create(boot->env, boot->log, boot->fil, boot->options, &boot->pool);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_pool_create(boot->env, boot->log, boot->fil, boot->options, &boot->pool));
     mtr_t mtr;
     mtr_start(&mtr, boot->pool, MTR_LOG_ALL);
-    err = fsp_header_init(&mtr, SPACE_SYSTEM, FSP_INITIAL_PAGES);
+    dberr_t err = fsp_header_init(&mtr, SPACE_SYSTEM, FSP_INITIAL_PAGES);
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
         return err;
     }
     mtr_commit(&mtr);
-    err = trx_sys_bootstrap(boot->pool, boot->options->undo_tablespaces);
-    if (err == DB_SUCCESS) {
-        err = dict_bootstrap(boot->pool);
-    }
-    return err == DB_SUCCESS ? buf_checkpoint_full(boot->pool) : err;
+    TRY(trx_sys_bootstrap(boot->pool, boot->options->undo_tablespaces));
+    TRY(dict_bootstrap(boot->pool));
+    return buf_checkpoint_full(boot->pool);
 }
 
 dberr_t engine_bootstrap(env_t *env, const engine_options_t *options)
 {
     bootstrap_t boot = {.env = env, .options = options};
     dberr_t err = bootstrap_clean(env);
-    if (err == DB_SUCCESS) {
-        err = bootstrap_log(&boot);
-    }
-    if (err == DB_SUCCESS) {
-        err = bootstrap_system_file(&boot);
-    }
-    if (err == DB_SUCCESS) {
-        err = bootstrap_pages(&boot);
-    }
+    AND_THEN(err, bootstrap_log(&boot));
+    AND_THEN(err, bootstrap_system_file(&boot));
+    AND_THEN(err, bootstrap_pages(&boot));
     buf_pool_free(boot.pool);
     fil_close(boot.fil);
     log_close(boot.log);
-    if (err == DB_SUCCESS) {
-        err = env_sync_dir(env);
-    }
-    if (err == DB_SUCCESS) {
-        err = env_rename(env, LOG_FILE_TMP_NAME, LOG_FILE_NAME);
-    }
-    return err == DB_SUCCESS ? env_sync_dir(env) : err;
+    TRY(err);
+    TRY(env_sync_dir(env));
+    TRY(env_rename(env, LOG_FILE_TMP_NAME, LOG_FILE_NAME));
+    return env_sync_dir(env);
 }

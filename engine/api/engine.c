@@ -4,11 +4,13 @@ Place: top of the engine, beside engine_calls.c; cli/ and tests are above it.
 
     open    directory | lock | redo log header | fil, buf | recv_redo | dict, trx | recv_finish |
             drain if log_optimize_ddl is not what it was
-    close   end the backup, abort builds, roll back | full checkpoint | trx, dict, buf, fil, log | unlock
+    close   end the backup, abort builds, roll back | full checkpoint | trx, dict, buf, fil, log |
+            unlock
 
 Rules
-1. What is fixed at creation (page, extent and redo size) is read from the redo log's header, which no
-   torn data page can damage, the number of undo tablespaces from the TRX_SYS page; an option that says otherwise is refused, never adapted; the log alone can be converted.
+1. What is fixed at creation (page, extent and redo size) is read from the redo log's header, which
+   no torn data page can damage, the number of undo tablespaces from the TRX_SYS page; an option
+   that says otherwise is refused, never adapted; the log alone can be converted.
 2. What is no data directory is left as it is, without even a lock file.
 3. (I23) A poisoned handle cannot be closed cleanly: it lets go, and the next open recovers. */
 #include <inttypes.h>
@@ -106,8 +108,8 @@ dberr_t engine_check_dir(os_t *os, err_sink_t *err)
 /** Removes the log that was to take the place of the one in force. */
 static dberr_t engine_drop_leftover(env_t *env)
 {
-    dberr_t err = env_unlink(env, LOG_FILE_TMP_NAME);
-    return err == DB_SUCCESS ? env_sync_dir(env) : err;
+    TRY(env_unlink(env, LOG_FILE_TMP_NAME));
+    return env_sync_dir(env);
 }
 
 /** Locks the directory and creates the database if there is none. */
@@ -131,9 +133,7 @@ static dberr_t engine_open_dir(engine_t *engine, bool create)
     }
     engine_options_t asked = engine->options;
     err = engine_resolve_new(engine);
-    if (err == DB_SUCCESS) {
-        err = engine_bootstrap(&engine->env, &engine->options);
-    }
+    AND_THEN(err, engine_bootstrap(&engine->env, &engine->options));
     engine->options = asked;
     return err;
 }
@@ -146,8 +146,8 @@ static bool engine_was_recovered(const stats_t *stats)
            || stats->recv_swaps_finished > 0;
 }
 
-/** Opens the log. One of another format than wanted, or of an earlier engine, is converted first, if
-nothing has to be recovered from it. */
+/** Opens the log. One of another format than wanted, or of an earlier engine, is converted first,
+if nothing has to be recovered from it. */
 static dberr_t engine_open_log(engine_t *engine)
 {
     env_t *env = &engine->env;
@@ -159,17 +159,15 @@ static dberr_t engine_open_log(engine_t *engine)
     }
     log_close(engine->log);
     engine->log = NULL;
-    err = log_convert(env, wanted);
-    return err == DB_SUCCESS ? log_open(env, &engine->log) : err;
+    TRY(log_convert(env, wanted));
+    return log_open(env, &engine->log);
 }
 
 static dberr_t engine_open_layers(engine_t *engine)
 {
     env_t *env = &engine->env;
     dberr_t err = engine_open_log(engine);
-    if (err == DB_SUCCESS) {
-        err = engine_resolve_existing(engine);
-    }
+    AND_THEN(err, engine_resolve_existing(engine));
     if (err == DB_SUCCESS) {
         log_set_write_through(engine->log, engine->options.log_write_through);
         err = fil_create(env, engine->log, engine->options.page_size, engine->options.open_files,
@@ -181,30 +179,20 @@ static dberr_t engine_open_layers(engine_t *engine)
         recovery.log_optimize_ddl = log_last_checkpoint(engine->log)->log_optimize_ddl;
         err = buf_pool_create(env, engine->log, engine->fil, &recovery, &engine->pool);
     }
-    if (err == DB_SUCCESS) {
-        err = recv_redo(engine->log, engine->fil, engine->pool, &engine->options);
-    }
-    if (err == DB_SUCCESS) {
-        err = dict_open(engine->pool, &engine->dict);
-    }
-    if (err == DB_SUCCESS) {
-        err = trx_sys_open(engine->pool, engine->dict, engine->options.flush_log_at_trx_commit,
-                           &engine->sys);
-    }
+    AND_THEN(err, recv_redo(engine->log, engine->fil, engine->pool, &engine->options));
+    AND_THEN(err, dict_open(engine->pool, &engine->dict));
+    AND_THEN(err, trx_sys_open(engine->pool, engine->dict, engine->options.flush_log_at_trx_commit,
+                               &engine->sys));
     /* Loads the user tables, after the catalogue's own transactions were rolled back. */
-    if (err == DB_SUCCESS) {
-        err = recv_finish(engine->sys);
-    }
+    TRY(err);
+    TRY(recv_finish(engine->sys));
     uint32_t wanted = engine->options.undo_tablespaces;
-    if (err == DB_SUCCESS && wanted != 0 && wanted != trx_sys_n_undo_spaces(engine->sys)) {
-        err = err_set(&env->err, DB_ERROR, "there are no undo tablespaces in this directory");
+    if (wanted != 0 && wanted != trx_sys_n_undo_spaces(engine->sys)) {
+        TRY(err_set(&env->err, DB_ERROR, "there are no undo tablespaces in this directory"));
     }
-    if (err == DB_SUCCESS) {
-        trx_sys_set_purge(engine->sys, engine->options.purge_interval,
-                          engine->options.max_undo_log_size);
-        err = buf_set_log_optimize_ddl(engine->pool, engine->options.log_optimize_ddl);
-    }
-    return err;
+    trx_sys_set_purge(engine->sys, engine->options.purge_interval,
+                      engine->options.max_undo_log_size);
+    return buf_set_log_optimize_ddl(engine->pool, engine->options.log_optimize_ddl);
 }
 
 static void engine_free(engine_t *engine)
@@ -243,12 +231,8 @@ static dberr_t engine_open_any(os_t *os, probe_t *probe, const engine_options_t 
     engine->env.sched.state = options->schedule_seed;
     engine->options = *options;
     dberr_t e = options_validate(options, &engine->env.err);
-    if (e == DB_SUCCESS) {
-        e = backup ? engine_open_prepared_dir(engine) : engine_open_dir(engine, create);
-    }
-    if (e == DB_SUCCESS) {
-        e = engine_open_layers(engine);
-    }
+    AND_THEN(e, backup ? engine_open_prepared_dir(engine) : engine_open_dir(engine, create));
+    AND_THEN(e, engine_open_layers(engine));
     if (e != DB_SUCCESS) {
         e = engine_explain(engine, e);
         err_copy(err, &engine->env.err);
@@ -277,15 +261,11 @@ dberr_t engine_close(engine_t *engine, bool clean, err_sink_t *message)
     dberr_t err = clean && engine->env.io_failed ? DB_IO_ERROR : DB_SUCCESS;
     if (clean) {
         engine_end_backup(engine, err == DB_SUCCESS);
-        if (err == DB_SUCCESS) {
-            err = engine_abort_builds(engine);
-        }
+        AND_THEN(err, engine_abort_builds(engine));
         while (err == DB_SUCCESS && engine->n_open > 0) {
             err = trx_rollback(engine->open[--engine->n_open]);
         }
-        if (err == DB_SUCCESS) {
-            err = buf_checkpoint_full(engine->pool);
-        }
+        AND_THEN(err, buf_checkpoint_full(engine->pool));
     }
     if (err != DB_SUCCESS) {
         err = engine_explain(engine, err);

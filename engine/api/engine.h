@@ -23,8 +23,9 @@ DB_UNRECOVERABLE, DB_DIR_LOCKED, DB_NOT_FOUND (no database here), DB_ERROR (opti
 WARN_UNUSED dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options,
                                 bool create, engine_t **out, err_sink_t *err);
 
-/** clean = true: aborts index builds, rolls back open transactions, full checkpoint; false: just lets go, as a
-crash would. The handle is gone in every case; on failure *err (which may be NULL) has the line to show. */
+/** clean = true: aborts index builds, rolls back open transactions, full checkpoint; false: just
+lets go, as a crash would. The handle is gone in every case; on failure *err (which may be NULL) has
+the line to show. */
 WARN_UNUSED dberr_t engine_close(engine_t *engine, bool clean, err_sink_t *err);
 
 const char *engine_error(const engine_t *engine); /**< of the last failure: its first cause */
@@ -32,16 +33,16 @@ const char *engine_error(const engine_t *engine); /**< of the last failure: its 
 WARN_UNUSED dberr_t engine_create_table(engine_t *engine, const dict_table_t *definition);
 WARN_UNUSED dberr_t engine_drop_table(engine_t *engine, const char *name);
 WARN_UNUSED dberr_t engine_rename_table(engine_t *engine, const char *from, const char *to);
-/** ALTER TABLE, from beginning to end. DB_UNSUPPORTED: not in the way that its options ask for, whatever
-the table; nothing was looked at. On any error nothing is left behind. */
+/** ALTER TABLE, from beginning to end. DB_UNSUPPORTED: not in the way that its options ask for,
+whatever the table; nothing was looked at. On any error nothing is left behind. */
 WARN_UNUSED dberr_t engine_alter(engine_t *engine, const ddl_alter_t *alter);
 
-/* The same in steps, for statements that build something (ddl_alter_is_build()). Between them the caller
-does other things: everything but DDL of this table, but changes of it unless LOCK=NONE, and but reading and flushing it
-with LOCK=EXCLUSIVE, which get DB_TABLE_LOCKED,
-and engine_set_log_optimize_ddl(). Other tables may have builds of their own. A build whose step fails is
-aborted. A crash leaves what is INCOMPLETE, which recovery drops. DB_NOT_FOUND: no table of this name, or it
-has no build. */
+/* The same in steps, for statements that build something (ddl_alter_is_build()). Between them the
+caller does other things: everything but DDL of this table, but changes of it unless LOCK=NONE, and
+but reading and flushing it with LOCK=EXCLUSIVE, which get DB_TABLE_LOCKED, and
+engine_set_log_optimize_ddl(). Other tables may have builds of their own. A build whose step fails
+is aborted. A crash leaves what is INCOMPLETE, which recovery drops. DB_NOT_FOUND: no table of this
+name, or it has no build. */
 
 #define BUILD_STEP_ROWS 1000U /**< rows of a step if nobody says otherwise */
 
@@ -51,33 +52,37 @@ WARN_UNUSED dberr_t engine_start_alter(engine_t *engine, const ddl_alter_t *alte
 appears in engine_finish_alter() and nowhere else. */
 WARN_UNUSED dberr_t engine_step_alter(engine_t *engine, const char *table, uint32_t n_steps,
                                       uint32_t step_rows);
-/** The rest, and the commit: the result is there, durably, on return. DB_TABLE_LOCKED: an open transaction has changed the
-table (LOCK=NONE); the build goes on. */
+/** The rest, and the commit: the result is there, durably, on return. DB_TABLE_LOCKED: an open
+transaction has changed the table (LOCK=NONE); the build goes on. */
 WARN_UNUSED dberr_t engine_finish_alter(engine_t *engine, const char *table);
 /** Leaves nothing of the build. */
 WARN_UNUSED dberr_t engine_abort_alter(engine_t *engine, const char *table);
 
-/* Hot backup: in steps, between which the caller does whatever else. One runs at a time. It costs the database nothing but reads: what
-fails in the target aborts the backup (DB_BACKUP_ABORTED), whose files are removed as far as they can be, and nothing else. */
+/* Hot backup: in steps, between which the caller does whatever else. One runs at a time. It costs
+the database nothing but reads: what fails in the target aborts the backup (DB_BACKUP_ABORTED),
+whose files are removed as far as they can be, and nothing else. */
 
 #define BACKUP_FOLDER_SUFFIX ".backup"
 #define BACKUP_STEP_PAGES 64U /**< pages of a step if nobody says otherwise */
 
-/** Begins a backup into the folder NAME.backup of the data directory, which must be empty if it is there. lock: what is loaded without redo
-meanwhile is copied again when the backup is finished; otherwise it aborts the backup. DB_ALREADY_EXISTS: the folder has files, or a backup
-runs. */
+/** Begins a backup into the folder NAME.backup of the data directory, which must be empty if it is
+there. lock: what is loaded without redo meanwhile is copied again when the backup is finished;
+otherwise it aborts the backup. DB_ALREADY_EXISTS: the folder has files, or a backup runs. */
 WARN_UNUSED dberr_t engine_start_backup(engine_t *engine, const char *name, bool lock);
 /** Copies up to n_pages pages. DB_NOT_FOUND: no backup of this name runs. */
 WARN_UNUSED dberr_t engine_step_backup(engine_t *engine, const char *name, uint32_t n_pages);
-/** The rest. On success the backup is whole and durable, and holds exactly what is committed now. */
+/** The rest. On success the backup is whole and durable, and holds exactly what is committed
+now. */
 WARN_UNUSED dberr_t engine_finish_backup(engine_t *engine, const char *name);
 WARN_UNUSED dberr_t engine_abort_backup(engine_t *engine, const char *name);
 /** From beginning to end, into another directory. */
 WARN_UNUSED dberr_t engine_backup(engine_t *engine, os_t *target);
 
-/** Makes a database of the backup in os: recovery to the end of its log, which is that of the backup at least. It may be cut short at any
-point and called again; of a prepared backup it changes nothing. log_file_size and log_format of the options are ignored. *status: of
-the recovery; zero if the backup is prepared already. DB_UNRECOVERABLE: it is not finished, or damaged; DB_NOT_FOUND: no backup. */
+/** Makes a database of the backup in os: recovery to the end of its log, which is that of the
+backup at least. It may be cut short at any point and called again; of a prepared backup it changes
+nothing. log_file_size and log_format of the options are ignored. *status: of the recovery; zero if
+the backup is prepared already. DB_UNRECOVERABLE: it is not finished, or damaged; DB_NOT_FOUND: no
+backup. */
 WARN_UNUSED dberr_t engine_prepare(os_t *os, probe_t *probe, const engine_options_t *options,
                                    engine_status_t *status, err_sink_t *err);
 

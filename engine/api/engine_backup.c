@@ -2,14 +2,15 @@
 
 Place: top of the engine, beside engine_calls.c; backup/ does the copying.
 
-    prepare   backup_info read | copied log: is its end the backup's? | backup_log renamed to ib_logfile0, directory synced |
-              recovery, clean close | backup_info says PREPARED, synced
+    prepare   backup_info read | copied log: is its end the backup's? | backup_log renamed to
+              ib_logfile0, directory synced | recovery, clean close | backup_info says PREPARED,
+              synced
 
 Rules
 1. A backup that fails is discarded by the call that meets it, and the database goes on.
 2. A log that ends before the backup's end is refused: what is missing was committed.
-3. Prepare is repeatable: the new name of the log changes nothing of what the directory is, recovery can be repeated, and the last step
-   is one sector. */
+3. Prepare is repeatable: the new name of the log changes nothing of what the directory is, recovery
+   can be repeated, and the last step is one sector. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,11 +50,11 @@ static dberr_t engine_fail_backup(engine_t *engine, dberr_t err)
 
 static dberr_t engine_enter_backup(engine_t *engine, const char *name)
 {
-    dberr_t err = engine_enter(engine);
-    if (err == DB_SUCCESS && (engine->backup == NULL || strcmp(engine->backup_name, name) != 0)) {
-        err = err_set(&engine->env.err, DB_NOT_FOUND, "no backup '%s' is running", name);
+    TRY(engine_enter(engine));
+    if (engine->backup == NULL || strcmp(engine->backup_name, name) != 0) {
+        TRY(err_set(&engine->env.err, DB_NOT_FOUND, "no backup '%s' is running", name));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t engine_begin_backup(engine_t *engine, os_t *target, bool lock)
@@ -70,20 +71,15 @@ static dberr_t engine_begin_backup(engine_t *engine, os_t *target, bool lock)
 
 dberr_t engine_start_backup(engine_t *engine, const char *name, bool lock)
 {
-    char folder[NAME_LEN_MAX + sizeof(BACKUP_FOLDER_SUFFIX)];
-    dberr_t err = engine_enter(engine);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(engine_enter(engine));
     if (engine->backup != NULL) {
         return err_set(&engine->env.err, DB_ALREADY_EXISTS, "the backup '%s' is running",
                        engine->backup_name);
     }
+    char folder[NAME_LEN_MAX + sizeof(BACKUP_FOLDER_SUFFIX)];
     (void)snprintf(folder, sizeof(folder), "%s" BACKUP_FOLDER_SUFFIX, name);
-    err = os_folder_create(engine->env.os, folder, &engine->backup_folder);
-    if (err == DB_SUCCESS) {
-        err = engine_begin_backup(engine, engine->backup_folder, lock);
-    }
+    dberr_t err = os_folder_create(engine->env.os, folder, &engine->backup_folder);
+    AND_THEN(err, engine_begin_backup(engine, engine->backup_folder, lock));
     if (err != DB_SUCCESS) {
         engine_end_backup(engine, false);
         return engine_explain(engine, err);
@@ -94,11 +90,8 @@ dberr_t engine_start_backup(engine_t *engine, const char *name, bool lock)
 
 dberr_t engine_step_backup(engine_t *engine, const char *name, uint32_t n_pages)
 {
-    dberr_t err = engine_enter_backup(engine, name);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = backup_step(engine->backup, n_pages);
+    TRY(engine_enter_backup(engine, name));
+    dberr_t err = backup_step(engine->backup, n_pages);
     return err == DB_SUCCESS ? err : engine_fail_backup(engine, err);
 }
 
@@ -115,30 +108,26 @@ static dberr_t engine_complete_backup(engine_t *engine)
 
 dberr_t engine_finish_backup(engine_t *engine, const char *name)
 {
-    dberr_t err = engine_enter_backup(engine, name);
-    return err == DB_SUCCESS ? engine_complete_backup(engine) : err;
+    TRY(engine_enter_backup(engine, name));
+    return engine_complete_backup(engine);
 }
 
 dberr_t engine_abort_backup(engine_t *engine, const char *name)
 {
-    dberr_t err = engine_enter_backup(engine, name);
-    if (err == DB_SUCCESS) {
-        engine_end_backup(engine, true);
-    }
-    return err;
+    TRY(engine_enter_backup(engine, name));
+    engine_end_backup(engine, true);
+    return DB_SUCCESS;
 }
 
 dberr_t engine_backup(engine_t *engine, os_t *target)
 {
-    dberr_t err = engine_enter(engine);
-    if (err == DB_SUCCESS && engine->backup != NULL) {
-        err = err_set(&engine->env.err, DB_ALREADY_EXISTS, "the backup '%s' is running",
-                      engine->backup_name);
+    TRY(engine_enter(engine));
+    if (engine->backup != NULL) {
+        TRY(err_set(&engine->env.err, DB_ALREADY_EXISTS, "the backup '%s' is running",
+                    engine->backup_name));
     }
-    if (err == DB_SUCCESS) {
-        err = engine_begin_backup(engine, target, true);
-    }
-    return err == DB_SUCCESS ? engine_complete_backup(engine) : err;
+    TRY(engine_begin_backup(engine, target, true));
+    return engine_complete_backup(engine);
 }
 
 /* ---- prepare ---- */
@@ -148,11 +137,9 @@ static dberr_t prepare_log_end(env_t *env, const char *path, lsn_t *end_lsn)
 {
     log_t *log = NULL;
     log_reader_t *reader = NULL;
-    log_group_t group;
     dberr_t err = log_open_path(env, path, &log);
-    if (err == DB_SUCCESS) {
-        err = log_reader_create(log, log_last_checkpoint(log)->lsn, &reader);
-    }
+    AND_THEN(err, log_reader_create(log, log_last_checkpoint(log)->lsn, &reader));
+    log_group_t group;
     while (err == DB_SUCCESS) {
         err = log_reader_next(reader, &group);
     }
@@ -171,36 +158,31 @@ static dberr_t prepare_log_end(env_t *env, const char *path, lsn_t *end_lsn)
 static dberr_t prepare_log(env_t *env, const backup_info_t *info)
 {
     bool copied = false;
+    TRY(env_exists(env, BACKUP_LOG_NAME, &copied));
     lsn_t end_lsn = 0;
-    dberr_t err = env_exists(env, BACKUP_LOG_NAME, &copied);
-    if (err == DB_SUCCESS) {
-        err = prepare_log_end(env, copied ? BACKUP_LOG_NAME : LOG_FILE_NAME, &end_lsn);
+    TRY(prepare_log_end(env, copied ? BACKUP_LOG_NAME : LOG_FILE_NAME, &end_lsn));
+    if (end_lsn < info->end_lsn) {
+        TRY(err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                       "the log of the backup ends at LSN %" PRIu64 ", not at %" PRIu64, end_lsn,
+                       info->end_lsn));
     }
-    if (err == DB_SUCCESS && end_lsn < info->end_lsn) {
-        err = err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
-                         "the log of the backup ends at LSN %" PRIu64 ", not at %" PRIu64, end_lsn,
-                         info->end_lsn);
+    if (copied) {
+        TRY(env_rename(env, BACKUP_LOG_NAME, LOG_FILE_NAME));
     }
-    if (err == DB_SUCCESS && copied) {
-        err = env_rename(env, BACKUP_LOG_NAME, LOG_FILE_NAME);
+    if (copied) {
+        TRY(env_sync_dir(env));
     }
-    if (err == DB_SUCCESS && copied) {
-        err = env_sync_dir(env);
-    }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t prepare_recover(os_t *os, probe_t *probe, const engine_options_t *options,
                                engine_status_t *status, err_sink_t *err)
 {
     engine_options_t own = *options;
-    engine_t *engine = NULL;
     own.log_file_size = 0;
     own.log_format = 0;
-    dberr_t e = engine_open_backup(os, probe, &own, &engine, err);
-    if (e != DB_SUCCESS) {
-        return e;
-    }
+    engine_t *engine = NULL;
+    TRY(engine_open_backup(os, probe, &own, &engine, err));
     engine_get_status(engine, status);
     return engine_close(engine, true, err);
 }
@@ -208,10 +190,7 @@ static dberr_t prepare_recover(os_t *os, probe_t *probe, const engine_options_t 
 /** Looks at the directory, and brings its log into place. */
 static dberr_t prepare_begin(env_t *env, backup_info_t *info)
 {
-    dberr_t err = backup_info_read(env, info);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(backup_info_read(env, info));
     switch (info->state) {
     case BACKUP_NONE:
         return err_set(&env->err, DB_NOT_FOUND, "no backup: there is no %s", BACKUP_INFO_NAME);

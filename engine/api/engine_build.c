@@ -4,8 +4,8 @@ Place: top of the engine, beside engine_calls.c.
 
 Rules
 1. A build is found by the id of its table: objects of the catalogue's cache come and go.
-2. A build that fails is aborted by the call that met the failure, which has then changed nothing. If
-   even that fails (no undo slot is free), the build stays, its table stays locked, and only
+2. A build that fails is aborted by the call that met the failure, which has then changed nothing.
+   If even that fails (no undo slot is free), the build stays, its table stays locked, and only
    engine_abort_alter() or a restart ends it.
 3. A build that an open transaction keeps from its last step (LOCK=NONE) has not failed: it goes on.
 4. (I23) On a poisoned handle nothing is aborted: recovery drops the INCOMPLETE indexes. */
@@ -18,10 +18,7 @@ Rules
 static dberr_t engine_find_build(engine_t *engine, const char *name, engine_build_t ***out)
 {
     dict_table_t *table = NULL;
-    dberr_t err = engine_enter_table(engine, name, &table);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(engine_enter_table(engine, name, &table));
     engine_build_t **link = &engine->builds;
     while (*link != NULL && (*link)->table != table->id) {
         link = &(*link)->next;
@@ -44,11 +41,9 @@ static void engine_forget_build(engine_build_t **link)
 
 static dberr_t engine_abort_build(engine_t *engine, engine_build_t **link)
 {
-    dberr_t err = engine_leave(engine, ddl_build_abort((*link)->ddl));
-    if (err == DB_SUCCESS) {
-        engine_forget_build(link);
-    }
-    return err;
+    TRY(engine_leave(engine, ddl_build_abort((*link)->ddl)));
+    engine_forget_build(link);
+    return DB_SUCCESS;
 }
 
 /** Ends a call that met err in a build. */
@@ -61,33 +56,30 @@ static dberr_t engine_fail_build(engine_t *engine, engine_build_t **link, dberr_
     bool held = env_hold(&engine->env);
     dberr_t abort_err = engine_abort_build(engine, link);
     env_release(&engine->env, held);
-    return abort_err != DB_SUCCESS ? abort_err : err;
+    TRY(abort_err);
+    return err;
 }
 
-/** The statement is one that can be carried out as it asks for; *out: with the algorithm that it takes. */
+/** The statement is one that can be carried out as it asks for; *out: with the algorithm that it
+takes. */
 static dberr_t engine_enter_alter(engine_t *engine, const ddl_alter_t *alter, ddl_alter_t *out)
 {
     *out = *alter;
-    dberr_t err = engine_enter(engine);
-    if (err == DB_SUCCESS) {
-        err = ddl_alter_check(out, &engine->env.err);
-    }
-    return err == DB_SUCCESS ? ddl_alter_choose(engine->sys, out) : err;
+    TRY(engine_enter(engine));
+    TRY(ddl_alter_check(out, &engine->env.err));
+    return ddl_alter_choose(engine->sys, out);
 }
 
 static dberr_t engine_begin_build(engine_t *engine, const ddl_alter_t *alter)
 {
     dict_table_t *t = NULL;
-    dberr_t err = engine_enter_table(engine, alter->table, &t);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(engine_enter_table(engine, alter->table, &t));
     engine_build_t *build = calloc(1, sizeof(*build));
     if (build == NULL) {
         return err_set(&engine->env.err, DB_OUT_OF_MEMORY, "no memory for an index build");
     }
     build->table = t->id;
-    err = ddl_build_begin(engine->sys, alter, &engine->options, &build->ddl);
+    dberr_t err = ddl_build_begin(engine->sys, alter, &engine->options, &build->ddl);
     if (err != DB_SUCCESS) {
         free(build);
         return engine_leave(engine, err);
@@ -100,17 +92,15 @@ static dberr_t engine_begin_build(engine_t *engine, const ddl_alter_t *alter)
 dberr_t engine_start_alter(engine_t *engine, const ddl_alter_t *alter)
 {
     ddl_alter_t chosen;
-    dberr_t err = engine_enter_alter(engine, alter, &chosen);
-    return err == DB_SUCCESS ? engine_begin_build(engine, &chosen) : err;
+    TRY(engine_enter_alter(engine, alter, &chosen));
+    return engine_begin_build(engine, &chosen);
 }
 
 dberr_t engine_step_alter(engine_t *engine, const char *table, uint32_t n_steps, uint32_t step_rows)
 {
     engine_build_t **link = NULL;
     dberr_t err = engine_find_build(engine, table, &link);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     ddl_build_t *ddl = (*link)->ddl;
     bool done = false;
     for (uint32_t i = 0; err == DB_SUCCESS && i < n_steps && !ddl_build_is_loaded(ddl); i++) {
@@ -123,9 +113,7 @@ dberr_t engine_finish_alter(engine_t *engine, const char *table)
 {
     engine_build_t **link = NULL;
     dberr_t err = engine_find_build(engine, table, &link);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     bool done = false;
     while (err == DB_SUCCESS && !done) {
         err = ddl_build_step((*link)->ddl, BUILD_STEP_ROWS, &done);
@@ -147,26 +135,24 @@ dberr_t engine_alter(engine_t *engine, const ddl_alter_t *alter)
     if (err == DB_SUCCESS && !ddl_alter_is_build(&chosen)) {
         return engine_leave(engine, ddl_alter_at_once(engine->sys, &chosen));
     }
-    if (err == DB_SUCCESS) {
-        err = engine_begin_build(engine, &chosen);
-    }
-    return err == DB_SUCCESS ? engine_finish_alter(engine, alter->table) : err;
+    TRY(err);
+    TRY(engine_begin_build(engine, &chosen));
+    return engine_finish_alter(engine, alter->table);
 }
 
 dberr_t engine_abort_alter(engine_t *engine, const char *table)
 {
     engine_build_t **link = NULL;
-    dberr_t err = engine_find_build(engine, table, &link);
-    return err == DB_SUCCESS ? engine_abort_build(engine, link) : err;
+    TRY(engine_find_build(engine, table, &link));
+    return engine_abort_build(engine, link);
 }
 
 dberr_t engine_abort_builds(engine_t *engine)
 {
-    dberr_t err = DB_SUCCESS;
-    while (err == DB_SUCCESS && engine->builds != NULL) {
-        err = engine_abort_build(engine, &engine->builds);
+    while (engine->builds != NULL) {
+        TRY(engine_abort_build(engine, &engine->builds));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 void engine_builds_progress(const engine_t *engine, ddl_progress_t *out)

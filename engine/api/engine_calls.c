@@ -4,8 +4,8 @@ Place: top of the engine, beside engine.c.
 
 Rules
 1. (I23) A writing call that meets failed I/O or damaged bytes poisons the handle: what is half done
-   in memory must not reach a file. From then on every call is refused and nothing is written. So is the
-   call itself, wherever it met that: with log_write_through an append tells nobody else.
+   in memory must not reach a file. From then on every call is refused and nothing is written. So is
+   the call itself, wherever it met that: with log_write_through an append tells nobody else.
 2. A call that fails otherwise has changed nothing that its caller can see.
 3. Every failure has a message: that of the first cause, not of what followed it (undoing, calls on
    a poisoned handle); or at least the status. */
@@ -47,10 +47,7 @@ dberr_t engine_leave(engine_t *engine, dberr_t err)
 
 dberr_t engine_enter_table(engine_t *engine, const char *name, dict_table_t **out)
 {
-    dberr_t err = engine_enter(engine);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(engine_enter(engine));
     *out = dict_table_get(engine->dict, name);
     return *out != NULL ? DB_SUCCESS
                         : err_set(&engine->env.err, DB_NOT_FOUND, "no table '%s'", name);
@@ -59,43 +56,39 @@ dberr_t engine_enter_table(engine_t *engine, const char *name, dict_table_t **ou
 /** The same for a statement that reads it: a build may lock that out. */
 static dberr_t engine_enter_read(engine_t *engine, const char *name, dict_table_t **out)
 {
-    dberr_t err = engine_enter_table(engine, name, out);
-    if (err == DB_SUCCESS && (*out)->exclusive) {
-        err = err_set(&engine->env.err, DB_TABLE_LOCKED,
-                      "table '%s': a build with LOCK=EXCLUSIVE is running", name);
+    TRY(engine_enter_table(engine, name, out));
+    if ((*out)->exclusive) {
+        TRY(err_set(&engine->env.err, DB_TABLE_LOCKED,
+                    "table '%s': a build with LOCK=EXCLUSIVE is running", name));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /* ---- data definition ---- */
 
 dberr_t engine_create_table(engine_t *engine, const dict_table_t *definition)
 {
-    dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS ? engine_leave(engine, ddl_create_table(engine->sys, definition))
-                             : err;
+    TRY(engine_enter(engine));
+    return engine_leave(engine, ddl_create_table(engine->sys, definition));
 }
 
 dberr_t engine_drop_table(engine_t *engine, const char *name)
 {
-    dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS ? engine_leave(engine, ddl_drop_table(engine->sys, name)) : err;
+    TRY(engine_enter(engine));
+    return engine_leave(engine, ddl_drop_table(engine->sys, name));
 }
 
 dberr_t engine_rename_table(engine_t *engine, const char *from, const char *to)
 {
-    dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS ? engine_leave(engine, ddl_rename_table(engine->sys, from, to)) : err;
+    TRY(engine_enter(engine));
+    return engine_leave(engine, ddl_rename_table(engine->sys, from, to));
 }
 
 /* ---- transactions ---- */
 
 dberr_t engine_begin(engine_t *engine, trx_t **out)
 {
-    dberr_t err = engine_enter(engine);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(engine_enter(engine));
     if (engine->n_open == engine->open_capacity) {
         uint32_t capacity = engine->open_capacity == 0 ? 8 : 2 * engine->open_capacity;
         trx_t **open = realloc(engine->open, capacity * sizeof(trx_t *));
@@ -105,7 +98,7 @@ dberr_t engine_begin(engine_t *engine, trx_t **out)
         engine->open = open;
         engine->open_capacity = capacity;
     }
-    err = trx_begin(engine->sys, out);
+    dberr_t err = trx_begin(engine->sys, out);
     if (err == DB_SUCCESS) {
         engine->open[engine->n_open++] = *out;
     }
@@ -126,20 +119,14 @@ static void engine_forget_trx(engine_t *engine, const trx_t *trx)
 
 dberr_t engine_commit(engine_t *engine, trx_t *trx)
 {
-    dberr_t err = engine_enter(engine);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(engine_enter(engine));
     engine_forget_trx(engine, trx);
     return engine_leave(engine, trx_commit(trx));
 }
 
 dberr_t engine_rollback(engine_t *engine, trx_t *trx)
 {
-    dberr_t err = engine_enter(engine);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(engine_enter(engine));
     engine_forget_trx(engine, trx);
     return engine_leave(engine, trx_rollback(trx));
 }
@@ -152,8 +139,8 @@ uint64_t engine_savepoint(const engine_t *engine, const trx_t *trx)
 
 dberr_t engine_rollback_to(engine_t *engine, trx_t *trx, uint64_t savepoint)
 {
-    dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS ? engine_leave(engine, trx_rollback_to(trx, savepoint)) : err;
+    TRY(engine_enter(engine));
+    return engine_leave(engine, trx_rollback_to(trx, savepoint));
 }
 
 /* ---- rows ---- */
@@ -161,30 +148,30 @@ dberr_t engine_rollback_to(engine_t *engine, trx_t *trx, uint64_t savepoint)
 dberr_t engine_insert(engine_t *engine, trx_t *trx, const char *table, const byte *row)
 {
     dict_table_t *t = NULL;
-    dberr_t err = engine_enter_table(engine, table, &t);
-    return err == DB_SUCCESS ? engine_leave(engine, row_insert(trx, t, row)) : err;
+    TRY(engine_enter_table(engine, table, &t));
+    return engine_leave(engine, row_insert(trx, t, row));
 }
 
 dberr_t engine_update(engine_t *engine, trx_t *trx, const char *table, const byte *pk,
                       const row_upd_t *upd, uint32_t n_upd)
 {
     dict_table_t *t = NULL;
-    dberr_t err = engine_enter_table(engine, table, &t);
-    return err == DB_SUCCESS ? engine_leave(engine, row_update(trx, t, pk, upd, n_upd)) : err;
+    TRY(engine_enter_table(engine, table, &t));
+    return engine_leave(engine, row_update(trx, t, pk, upd, n_upd));
 }
 
 dberr_t engine_delete(engine_t *engine, trx_t *trx, const char *table, const byte *pk)
 {
     dict_table_t *t = NULL;
-    dberr_t err = engine_enter_table(engine, table, &t);
-    return err == DB_SUCCESS ? engine_leave(engine, row_delete(trx, t, pk)) : err;
+    TRY(engine_enter_table(engine, table, &t));
+    return engine_leave(engine, row_delete(trx, t, pk));
 }
 
 dberr_t engine_get(engine_t *engine, const char *table, const byte *pk, byte *row)
 {
     dict_table_t *t = NULL;
-    dberr_t err = engine_enter_read(engine, table, &t);
-    return err == DB_SUCCESS ? engine_explain(engine, row_get(t, engine->pool, pk, row)) : err;
+    TRY(engine_enter_read(engine, table, &t));
+    return engine_explain(engine, row_get(t, engine->pool, pk, row));
 }
 
 /** The row that a record of the index, len bytes, stands for. */
@@ -209,10 +196,7 @@ dberr_t engine_scan(engine_t *engine, const char *table, const char *index,
                     dberr_t (*fn)(void *ctx, const byte *row), void *ctx)
 {
     dict_table_t *t = NULL;
-    dberr_t err = engine_enter_read(engine, table, &t);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(engine_enter_read(engine, table, &t));
     const dict_index_t *i = index == NULL ? &t->indexes[0] : dict_index_get(t, index);
     if (i == NULL) {
         return err_set(&engine->env.err, DB_NOT_FOUND, "no index '%s' in table '%s'", index, table);
@@ -222,7 +206,7 @@ dberr_t engine_scan(engine_t *engine, const char *table, const char *index,
         return err_set(&engine->env.err, DB_OUT_OF_MEMORY, "no memory for a scan");
     }
     btr_cursor_t cursor;
-    err = btr_cursor_open(&cursor, engine->pool, &i->tree, NULL, 0);
+    dberr_t err = btr_cursor_open(&cursor, engine->pool, &i->tree, NULL, 0);
     if (err == DB_SUCCESS) {
         const byte *rec = NULL;
         while ((err = btr_cursor_next(&cursor, &rec)) == DB_SUCCESS) {
@@ -230,7 +214,7 @@ dberr_t engine_scan(engine_t *engine, const char *table, const char *index,
                 continue;
             }
             err = engine_scan_row(engine, t, i, rec, cursor.len, row);
-            err = err == DB_SUCCESS ? fn(ctx, row) : err;
+            AND_THEN(err, fn(ctx, row));
             if (err != DB_SUCCESS) {
                 break;
             }
@@ -250,42 +234,34 @@ const dict_table_t *engine_table(engine_t *engine, const char *name)
 
 dberr_t engine_checkpoint(engine_t *engine, bool full)
 {
-    dberr_t err = engine_enter(engine);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = full ? buf_checkpoint_full(engine->pool) : buf_checkpoint(engine->pool);
+    TRY(engine_enter(engine));
+    dberr_t err = full ? buf_checkpoint_full(engine->pool) : buf_checkpoint(engine->pool);
     return engine_leave(engine, err);
 }
 
 dberr_t engine_flush_table(engine_t *engine, const char *table)
 {
     dict_table_t *t = NULL;
-    dberr_t err = engine_enter_read(engine, table, &t);
-    return err == DB_SUCCESS ? engine_leave(engine, buf_flush_space(engine->pool, t->space)) : err;
+    TRY(engine_enter_read(engine, table, &t));
+    return engine_leave(engine, buf_flush_space(engine->pool, t->space));
 }
 
 dberr_t engine_flush_log(engine_t *engine)
 {
-    dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS
-               ? engine_leave(engine, buf_log_wait(engine->pool, log_lsn(engine->log), true))
-               : err;
+    TRY(engine_enter(engine));
+    return engine_leave(engine, buf_log_wait(engine->pool, log_lsn(engine->log), true));
 }
 
 dberr_t engine_clean_pages(engine_t *engine, uint32_t max_pages)
 {
-    dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS
-               ? engine_leave(engine, buf_flush_list(engine->pool, max_pages, LSN_MAX, NULL))
-               : err;
+    TRY(engine_enter(engine));
+    return engine_leave(engine, buf_flush_list(engine->pool, max_pages, LSN_MAX, NULL));
 }
 
 dberr_t engine_purge(engine_t *engine, uint32_t max_records, bool *done)
 {
-    dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS ? engine_leave(engine, trx_purge_step(engine->sys, max_records, done))
-                             : err;
+    TRY(engine_enter(engine));
+    return engine_leave(engine, trx_purge_step(engine->sys, max_records, done));
 }
 
 dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on)
@@ -296,9 +272,7 @@ dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on)
         return err_set(&engine->env.err, DB_TABLE_LOCKED,
                        "log_optimize_ddl cannot change: a build is running");
     }
-    if (err == DB_SUCCESS) {
-        err = engine_leave(engine, buf_set_log_optimize_ddl(engine->pool, on));
-    }
+    AND_THEN(err, engine_leave(engine, buf_set_log_optimize_ddl(engine->pool, on)));
     engine->env.stats.optimize_ddl_sets += err == DB_SUCCESS;
     return err;
 }

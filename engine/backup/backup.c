@@ -2,17 +2,20 @@
 
 Place: above buf/ (whose yield points it works at), fil/ and log/; below api/.
 
-    begun   log followed from the checkpoint in force on | files copied, page by page, as they are found
-    finish  files that are new, and the rest | log to its end, sealed | loads in it: those files again | log to its end, sealed |
-            copies get their names | directory synced | backup_info, synced | directory synced
+    begun   log followed from the checkpoint in force on | files copied, page by page, as they are
+            found
+    finish  files that are new, and the rest | log to its end, sealed | loads in it: those files
+            again | log to its end, sealed | copies get their names | directory synced |
+            backup_info, synced | directory synced
 
 Rules
-1. The copy of the log holds everything from a checkpoint before the first page to an LSN behind the last one, so a page may be as old
-   as that checkpoint and as new as that end.
-2. A load without redo is in the file and nowhere else. Its INDEX_LOAD comes when the file has it: a copy that began later has it
-   too; any other is made again at the end, when no load can follow (10.4; a 10.5 log has none). With no_lock nothing is
-   copied again, and the backup fails instead.
-3. The names are those at the end; what the log says of files before is repeated on them without effect.
+1. The copy of the log holds everything from a checkpoint before the first page to an LSN behind the
+   last one, so a page may be as old as that checkpoint and as new as that end.
+2. A load without redo is in the file and nowhere else. Its INDEX_LOAD comes when the file has it: a
+   copy that began later has it too; any other is made again at the end, when no load can follow
+   (10.4; a 10.5 log has none). With no_lock nothing is copied again, and the backup fails instead.
+3. The names are those at the end; what the log says of files before is repeated on them without
+   effect.
 4. backup_info comes last: with it the backup is whole.
 5. What fails in the target is the backup's own affair: the database goes on. */
 #include "backup/backup.h"
@@ -68,11 +71,9 @@ static dberr_t see_entry(void *ctx, const char *name)
 static dberr_t backup_check_empty(env_t *env)
 {
     bool found = false;
-    dberr_t err = env_list(env, see_entry, &found);
-
-    return err == DB_SUCCESS && found
-               ? err_set(&env->err, DB_ALREADY_EXISTS, "the target of the backup is not empty")
-               : err;
+    TRY(env_list(env, see_entry, &found));
+    return found ? err_set(&env->err, DB_ALREADY_EXISTS, "the target of the backup is not empty")
+                 : DB_SUCCESS;
 }
 
 dberr_t backup_start(buf_pool_t *pool, os_t *target, const backup_config_t *config, err_sink_t *err,
@@ -91,15 +92,9 @@ dberr_t backup_start(buf_pool_t *pool, os_t *target, const backup_config_t *conf
                          .config = *config,
                          .page = page};
     dberr_t e = backup_check_empty(&backup->env);
-    if (e == DB_SUCCESS) {
-        e = log_copy_create(buf_log(pool), &backup->env, BACKUP_LOG_NAME, &backup->log);
-    }
-    if (e == DB_SUCCESS) {
-        e = backup_files_list(backup);
-    }
-    if (e == DB_SUCCESS) {
-        e = env_sync_dir(&backup->env);
-    }
+    AND_THEN(e, log_copy_create(buf_log(pool), &backup->env, BACKUP_LOG_NAME, &backup->log));
+    AND_THEN(e, backup_files_list(backup));
+    AND_THEN(e, env_sync_dir(&backup->env));
     if (e != DB_SUCCESS) {
         err_copy(err, &backup->env.err);
         if (backup->log != NULL) {
@@ -155,12 +150,8 @@ dberr_t backup_step(backup_t *backup, uint32_t n_pages)
 {
     dberr_t err = backup->failure;
 
-    if (err == DB_SUCCESS) {
-        err = log_copy_follow(backup->log);
-    }
-    if (err == DB_SUCCESS) {
-        err = backup_files_copy(backup, &n_pages);
-    }
+    AND_THEN(err, log_copy_follow(backup->log));
+    AND_THEN(err, backup_files_copy(backup, &n_pages));
     return backup_fail(backup, err);
 }
 
@@ -168,12 +159,9 @@ dberr_t backup_step(backup_t *backup, uint32_t n_pages)
 static dberr_t backup_log_end(backup_t *backup)
 {
     log_t *log = buf_log(backup->pool);
-    dberr_t err = log_write_up_to(log, log_lsn(log), true);
-
-    if (err == DB_SUCCESS) {
-        err = log_copy_follow(backup->log);
-    }
-    return err == DB_SUCCESS ? log_copy_seal(backup->log) : err;
+    TRY(log_write_up_to(log, log_lsn(log), true));
+    TRY(log_copy_follow(backup->log));
+    return log_copy_seal(backup->log);
 }
 
 /** Looks for loads without redo in the copied log. */
@@ -181,12 +169,10 @@ static dberr_t backup_see_loads(backup_t *backup)
 {
     log_t *log = NULL;
     log_reader_t *reader = NULL;
-    log_group_t group;
     dberr_t err = log_open_path(&backup->env, BACKUP_LOG_NAME, &log);
 
-    if (err == DB_SUCCESS) {
-        err = log_reader_create(log, log_copy_start_lsn(backup->log), &reader);
-    }
+    AND_THEN(err, log_reader_create(log, log_copy_start_lsn(backup->log), &reader));
+    log_group_t group;
     while (err == DB_SUCCESS) {
         err = log_reader_next(reader, &group);
         for (uint32_t i = 0; err == DB_SUCCESS && i < group.n_recs; i++) {
@@ -212,20 +198,12 @@ static dberr_t backup_complete(backup_t *backup)
     const backup_info_t info = {.state = BACKUP_COPIED,
                                 .start_lsn = log_copy_start_lsn(backup->log),
                                 .end_lsn = log_copy_end_lsn(backup->log)};
-    dberr_t err = backup_files_name(backup);
-
-    if (err == DB_SUCCESS) {
-        err = env_sync_dir(env);
-    }
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(env->probe, "backup.named");
-        err = backup_info_write(env, &info);
-    }
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(env->probe, "backup.info_synced");
-        err = env_sync_dir(env);
-    }
-    return err;
+    TRY(backup_files_name(backup));
+    TRY(env_sync_dir(env));
+    PROBE_POINT(env->probe, "backup.named");
+    TRY(backup_info_write(env, &info));
+    PROBE_POINT(env->probe, "backup.info_synced");
+    return env_sync_dir(env);
 }
 
 dberr_t backup_finish(backup_t *backup)
@@ -234,26 +212,14 @@ dberr_t backup_finish(backup_t *backup)
     dberr_t err = backup->failure;
 
     backup->finishing = true;
-    if (err == DB_SUCCESS) {
-        err = backup_files_list(backup);
-    }
-    if (err == DB_SUCCESS) {
-        err = backup_files_finish(backup);
-    }
-    if (err == DB_SUCCESS) {
-        err = backup_log_end(backup);
-    }
-    if (err == DB_SUCCESS) {
-        err = backup_see_loads(backup);
-    }
-    if (err == DB_SUCCESS) {
-        err = backup_files_finish(backup);
-    }
-    if (err == DB_SUCCESS) {
-        err = backup_log_end(backup);
-    }
+    AND_THEN(err, backup_files_list(backup));
+    AND_THEN(err, backup_files_finish(backup));
+    AND_THEN(err, backup_log_end(backup));
+    AND_THEN(err, backup_see_loads(backup));
+    AND_THEN(err, backup_files_finish(backup));
+    AND_THEN(err, backup_log_end(backup));
     /* At a yield point a checkpoint could not let the log's copy follow. */
-    err = err == DB_SUCCESS ? backup->failure : err;
+    AND_THEN(err, backup->failure);
     if (err == DB_SUCCESS) {
         PROBE_POINT(backup->env.probe, "backup.sealed");
         err = backup_complete(backup);

@@ -3,11 +3,13 @@
 Place: below backup.c; reads files through fil/, never the pool's frames.
 
 Rules
-1. A page is taken when it is undamaged, or all zero. One that is not and is being written right now was torn by that: it is read
-   again later. One that is not and is not being written is damaged, and fails the backup: its copy could not be restored.
-2. No page in a file is newer than the durable log, so none in the copy is newer than the log that is copied later.
-3. A file grows and shrinks in its registry entry only: pages that come to a file behind its copy are in the log. One whose space is
-   gone has no copy at the end.
+1. A page is taken when it is undamaged, or all zero. One that is not and is being written right now
+   was torn by that: it is read again later. One that is not and is not being written is damaged,
+   and fails the backup: its copy could not be restored.
+2. No page in a file is newer than the durable log, so none in the copy is newer than the log that
+   is copied later.
+3. A file grows and shrinks in its registry entry only: pages that come to a file behind its copy
+   are in the log. One whose space is gone has no copy at the end.
 4. A copy is fsynced when its last page is written. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -103,13 +105,11 @@ static dberr_t page_copy(backup_t *backup, backup_file_t *file, fil_space_t *spa
     if (err != DB_SUCCESS || *torn) {
         return err;
     }
-    err = env_write(&backup->env, backup->open, (uint64_t)file->next_page * page_size, backup->page,
-                    page_size);
-    if (err == DB_SUCCESS) {
-        fil_env(fil)->stats.backup_pages++;
-        file->next_page++;
-    }
-    return err;
+    TRY(env_write(&backup->env, backup->open, (uint64_t)file->next_page * page_size, backup->page,
+                  page_size));
+    fil_env(fil)->stats.backup_pages++;
+    file->next_page++;
+    return DB_SUCCESS;
 }
 
 /* ---- files ---- */
@@ -138,21 +138,21 @@ static dberr_t file_end(backup_t *backup, backup_file_t *file)
 static dberr_t file_copy(backup_t *backup, backup_file_t *file, uint32_t *n_pages, bool *torn)
 {
     fil_space_t *space = fil_space_get(buf_fil(backup->pool), file->id);
-    dberr_t err = DB_SUCCESS;
-
     *torn = false;
     if (space != NULL && backup->open == NULL) {
-        err = file_begin(backup, file);
+        TRY(file_begin(backup, file));
     }
-    while (err == DB_SUCCESS && !*torn && *n_pages > 0 && space != NULL
-           && file->next_page < space->size_pages) {
+    dberr_t err = DB_SUCCESS;
+    while (!*torn && *n_pages > 0 && space != NULL && file->next_page < space->size_pages) {
         err = page_copy(backup, file, space, torn);
         --*n_pages;
+        TRY(err);
     }
-    if (err == DB_SUCCESS && (space == NULL || file->next_page >= space->size_pages)) {
-        err = file_end(backup, file);
+    TRY(err);
+    if (space == NULL || file->next_page >= space->size_pages) {
+        TRY(file_end(backup, file));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static backup_file_t *file_to_copy(const backup_t *backup)
@@ -171,9 +171,10 @@ dberr_t backup_files_copy(backup_t *backup, uint32_t *n_pages)
     bool torn = false;
     backup_file_t *file = file_to_copy(backup);
 
-    while (err == DB_SUCCESS && file != NULL && *n_pages > 0 && !torn) {
+    while (file != NULL && *n_pages > 0 && !torn) {
         err = file_copy(backup, file, n_pages, &torn);
         file = file_to_copy(backup);
+        TRY(err);
     }
     return err;
 }
@@ -189,22 +190,18 @@ static dberr_t page_wait(backup_t *backup, const backup_file_t *file)
 
 dberr_t backup_files_finish(backup_t *backup)
 {
-    dberr_t err = DB_SUCCESS;
     backup_file_t *file;
 
-    while (err == DB_SUCCESS && (file = file_to_copy(backup)) != NULL) {
+    while ((file = file_to_copy(backup)) != NULL) {
+        TRY(buf_yield(backup->pool));
         uint32_t n_pages = BACKUP_YIELD_PAGES;
         bool torn = false;
-
-        err = buf_yield(backup->pool);
-        if (err == DB_SUCCESS) {
-            err = file_copy(backup, file, &n_pages, &torn);
-        }
-        if (err == DB_SUCCESS && torn) {
-            err = page_wait(backup, file);
+        TRY(file_copy(backup, file, &n_pages, &torn));
+        if (torn) {
+            TRY(page_wait(backup, file));
         }
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t backup_file_loaded(backup_t *backup, space_id_t id, lsn_t load_lsn)
@@ -232,10 +229,7 @@ dberr_t backup_files_name(backup_t *backup)
 {
     env_t *env = &backup->env;
     fil_t *fil = buf_fil(backup->pool);
-    dberr_t err = DB_SUCCESS;
-
-    for (const backup_file_t *file = backup->files; err == DB_SUCCESS && file != NULL;
-         file = file->next) {
+    for (const backup_file_t *file = backup->files; file != NULL; file = file->next) {
         const fil_space_t *space = fil_space_get(fil, file->id);
         char name[COPY_NAME_MAX];
 
@@ -243,28 +237,25 @@ dberr_t backup_files_name(backup_t *backup)
         fil_env(fil)->stats.backup_files_moved +=
             space == NULL || strcmp(space->path, file->path) != 0;
         if (space != NULL) {
-            err = env_rename(env, name, space->path);
+            TRY(env_rename(env, name, space->path));
         } else if (file->begin_lsn != 0) {
-            err = env_unlink(env, name);
+            TRY(env_unlink(env, name));
         }
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t backup_files_remove(backup_t *backup)
 {
-    dberr_t err = DB_SUCCESS;
-
     env_close(&backup->env, backup->open);
     backup->open = NULL;
-    for (const backup_file_t *file = backup->files; err == DB_SUCCESS && file != NULL;
-         file = file->next) {
+    for (const backup_file_t *file = backup->files; file != NULL; file = file->next) {
         char name[COPY_NAME_MAX];
 
         copy_name(file, name);
         if (file->begin_lsn != 0) {
-            err = env_unlink(&backup->env, name);
+            TRY(env_unlink(&backup->env, name));
         }
     }
-    return err;
+    return DB_SUCCESS;
 }

@@ -35,21 +35,19 @@ static bool info_decode(const byte *block, backup_info_t *out)
 
 dberr_t backup_info_read(env_t *env, backup_info_t *out)
 {
-    byte block[SECTOR_SIZE] = {0};
     os_file_t *file = NULL;
-    size_t n_read = 0;
-    bool log = false;
     dberr_t err = env_open(env, BACKUP_INFO_NAME, OS_OPEN, &file);
 
     *out = (backup_info_t){.state = BACKUP_NONE};
+    bool log = false;
     if (err == DB_NOT_FOUND) {
         err = env_exists(env, BACKUP_LOG_NAME, &log);
         out->state = log ? BACKUP_UNFINISHED : BACKUP_NONE;
         return err;
     }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
+    byte block[SECTOR_SIZE] = {0};
+    size_t n_read = 0;
     err = env_read(env, file, 0, block, sizeof(block), &n_read);
     env_close(env, file);
     if (err == DB_SUCCESS && !info_decode(block, out)) {
@@ -60,25 +58,21 @@ dberr_t backup_info_read(env_t *env, backup_info_t *out)
 
 dberr_t backup_info_write(env_t *env, const backup_info_t *info)
 {
-    byte block[SECTOR_SIZE] = {0};
     os_file_t *file = NULL;
     dberr_t err = env_open(env, BACKUP_INFO_NAME, OS_OPEN, &file);
 
     if (err == DB_NOT_FOUND) {
         err = env_open(env, BACKUP_INFO_NAME, OS_CREATE_NEW, &file);
     }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
+    byte block[SECTOR_SIZE] = {0};
     mach_write_4(block, INFO_MAGIC);
     mach_write_4(block + INFO_STATE, (uint32_t)info->state);
     mach_write_8(block + INFO_START, info->start_lsn);
     mach_write_8(block + INFO_END, info->end_lsn);
     mach_write_4(block + INFO_CRC, crc32c(block, INFO_CRC));
     err = env_write(env, file, 0, block, sizeof(block));
-    if (err == DB_SUCCESS) {
-        err = env_sync(env, file);
-    }
+    AND_THEN(err, env_sync(env, file));
     env_close(env, file);
     return err;
 }
@@ -88,9 +82,7 @@ dberr_t backup_info_sync(env_t *env)
     os_file_t *file = NULL;
     dberr_t err = env_open(env, BACKUP_INFO_NAME, OS_OPEN, &file);
 
-    if (err == DB_SUCCESS) {
-        err = env_sync(env, file);
-    }
+    AND_THEN(err, env_sync(env, file));
     env_close(env, file);
     return err;
 }

@@ -1,5 +1,6 @@
-/** What a finished backup says of itself: the file "backup_info" (FORMAT.md, "Backup"). Its name appears when everything else of
-the backup is durable; without it the directory holds an unfinished one. */
+/** What a finished backup says of itself: the file "backup_info" (FORMAT.md, "Backup"). Its name
+appears when everything else of the backup is durable; without it the directory holds an unfinished
+one. */
 #ifndef BACKUP_BACKUP_INFO_H
 #define BACKUP_BACKUP_INFO_H
 

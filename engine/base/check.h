@@ -1,4 +1,5 @@
-/** CHECK: a programmer's mistake ends the process in every build. Never for bytes read from disk. */
+/** CHECK: a programmer's mistake ends the process in every build. Never for bytes read from
+disk. */
 #ifndef BASE_CHECK_H
 #define BASE_CHECK_H
 

@@ -3,9 +3,10 @@
 Rules
 1. The value is the common one (reflected, register preset to all ones, result inverted): isa-l's
    crc32_iscsi leaves both steps to its caller.
-2. isa-l leaves the upper halves of vector registers in use, where every SSE instruction that follows waits for them:
-   they are cleared. glibc tells whether there are any: the compiler's own question runs cpuid before each main(), which
-   a virtual machine answers in tens of microseconds. */
+2. isa-l leaves the upper halves of vector registers in use, where every SSE instruction that
+   follows waits for them: they are cleared. glibc tells whether there are any: the compiler's
+   own question runs cpuid before each main(), which a virtual machine answers in tens of
+   microseconds. */
 #include "base/crc32c.h"
 
 #include <isa-l/crc.h>

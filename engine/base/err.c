@@ -141,11 +141,10 @@ static void make_printable(char *text)
 
 static void err_put(err_sink_t *sink, refusal_t refusal, const char *format, va_list args)
 {
-    char msg[sizeof(((err_sink_t *)NULL)->msg)] = "";
-
     if (sink == NULL || sink->held) {
         return;
     }
+    char msg[sizeof(((err_sink_t *)NULL)->msg)] = "";
     if (vsnprintf(msg, sizeof(msg), format, args) < 0) {
         msg[0] = '\0';
     }

@@ -1,4 +1,5 @@
-/** Status values. What can fail returns a dberr_t; the text for a person goes into an err_sink_t. */
+/** Status values. What can fail returns a dberr_t; the text for a person goes into an
+err_sink_t. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
@@ -55,6 +56,25 @@ typedef enum refusal {
 
 #define WARN_UNUSED __attribute__((warn_unused_result))
 
+/** The one way in which a failure is passed on (docs/adr/0011): returns what call returned, unless
+that is DB_SUCCESS. For functions that hold nothing which must be released. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        const dberr_t try_err = (call);                                                            \
+        if (try_err != DB_SUCCESS) {                                                               \
+            return try_err;                                                                        \
+        }                                                                                          \
+    } while (0)
+
+/** Where something is released behind the last step: err = call, unless an earlier step has
+failed. */
+#define AND_THEN(err, call)                                                                        \
+    do {                                                                                           \
+        if ((err) == DB_SUCCESS) {                                                                 \
+            (err) = (call);                                                                        \
+        }                                                                                          \
+    } while (0)
+
 /** The message of a database handle, one line of UTF-8 without a final newline. Starts zeroed. */
 typedef struct err_sink {
     char msg[512];
@@ -70,7 +90,8 @@ const char *err_name(dberr_t err);
 
 /** Formats a message into sink (which may be NULL) and returns err, so that callers can write
 `return err_set(sink, DB_CORRUPTION, "page %u: ...", n);`. The innermost message wins: callers pass
-an error on without a second err_set unless they have more to tell. A held message is not replaced. */
+an error on without a second err_set unless they have more to tell. A held message is not
+replaced. */
 __attribute__((format(printf, 3, 4))) dberr_t err_set(err_sink_t *sink, dberr_t err,
                                                       const char *format, ...);
 

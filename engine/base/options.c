@@ -1,8 +1,9 @@
 /* Options: defaults, ranges and the text form. Lowest layer.
 
-1. One table gives each option's name, type, range and meaning; all that is said of options reads it.
-2. Zero in log_format, page_size, extent_pages and log_file_size means "as the directory has it" and is always in
-   range. */
+1. One table gives each option's name, type, range and meaning; all that is said of options reads
+   it.
+2. Zero in log_format, page_size, extent_pages and log_file_size means "as the directory has it" and
+   is always in range. */
 #include "base/options.h"
 
 #include <inttypes.h>
@@ -164,7 +165,6 @@ static uint64_t option_get(const engine_options_t *options, const option_def_t *
 {
     const char *field = (const char *)options + def->offset;
     uint32_t v32;
-    uint64_t v64;
     bool flag;
 
     switch (def->kind) {
@@ -179,6 +179,7 @@ static uint64_t option_get(const engine_options_t *options, const option_def_t *
     case OPTION_U64:
         break;
     }
+    uint64_t v64;
     memcpy(&v64, field, sizeof(v64));
     return v64;
 }
@@ -230,11 +231,7 @@ dberr_t options_validate(const engine_options_t *options, err_sink_t *err)
     uint64_t log_min = (uint64_t)LOG_FILE_SIZE_MIN_PAGES * page_size;
 
     for (size_t i = 0; i < N_OPTIONS; i++) {
-        dberr_t e = option_check(&OPTION_DEFS[i], option_get(options, &OPTION_DEFS[i]), err);
-
-        if (e != DB_SUCCESS) {
-            return e;
-        }
+        TRY(option_check(&OPTION_DEFS[i], option_get(options, &OPTION_DEFS[i]), err));
     }
     if (!page_size_is_valid(page_size)) {
         return err_set(err, DB_ERROR, "page_size must be 4096, 8192, 16384, 32768 or 65536, not %u",
@@ -297,7 +294,6 @@ static bool parse_compression(const char *text, uint64_t *value)
 static bool parse_number(const char *text, bool is_size, uint64_t *value)
 {
     uint64_t v = 0;
-    uint64_t unit = 1;
     const char *s = text;
 
     for (; *s >= '0' && *s <= '9'; s++) {
@@ -311,6 +307,7 @@ static bool parse_number(const char *text, bool is_size, uint64_t *value)
     if (s == text) {
         return false;
     }
+    uint64_t unit = 1;
     if (is_size && *s != '\0') {
         unit = *s == 'k' || *s == 'K'   ? KIB
                : *s == 'm' || *s == 'M' ? MIB
@@ -329,9 +326,6 @@ dberr_t options_parse(engine_options_t *options, const char *name, const char *v
                       err_sink_t *err)
 {
     const option_def_t *def = NULL;
-    uint64_t v = 0;
-    dberr_t e;
-
     for (size_t i = 0; i < N_OPTIONS && def == NULL; i++) {
         if (strcmp(OPTION_DEFS[i].name, name) == 0) {
             def = &OPTION_DEFS[i];
@@ -340,6 +334,7 @@ dberr_t options_parse(engine_options_t *options, const char *name, const char *v
     if (def == NULL) {
         return err_set(err, DB_ERROR, "unknown option '%s'", name);
     }
+    uint64_t v = 0;
     if (def->kind == OPTION_BOOL) {
         if (!parse_bool(value, &v)) {
             return err_set(err, DB_ERROR, "%s must be on or off, not '%s'", name, value);
@@ -356,10 +351,7 @@ dberr_t options_parse(engine_options_t *options, const char *name, const char *v
         return err_set(err, DB_ERROR, "%s must be a number%s, not '%s'", name,
                        def->is_size ? " with k, m or g at most" : "", value);
     }
-    e = option_check(def, v, err);
-    if (e != DB_SUCCESS) {
-        return e;
-    }
+    TRY(option_check(def, v, err));
     if (def->offset == offsetof(engine_options_t, page_size) && v != 0
         && !page_size_is_valid((uint32_t)v)) {
         return err_set(err, DB_ERROR, "%s must be 0, 4k, 8k, 16k, 32k or 64k, not '%s'", name,
@@ -383,8 +375,6 @@ dberr_t options_parse(engine_options_t *options, const char *name, const char *v
 static void option_print(const option_def_t *def, uint64_t value, char *to, size_t room)
 {
     static const char UNITS[] = "kmg";
-    char unit[2] = "";
-
     if (def->kind == OPTION_BOOL) {
         (void)snprintf(to, room, "%s", value != 0 ? "on" : "off");
         return;
@@ -399,6 +389,7 @@ static void option_print(const option_def_t *def, uint64_t value, char *to, size
             return;
         }
     }
+    char unit[2] = "";
     for (size_t i = 0; def->is_size && UNITS[i] != '\0' && value != 0 && value % KIB == 0; i++) {
         value /= KIB;
         unit[0] = UNITS[i];
@@ -408,18 +399,17 @@ static void option_print(const option_def_t *def, uint64_t value, char *to, size
 
 bool options_describe(size_t i, option_text_t *out)
 {
-    engine_options_t defaults;
-    char min[OPTION_TEXT_MAX / 4];
-    char max[OPTION_TEXT_MAX / 4];
-
     if (i >= N_OPTIONS) {
         return false;
     }
     const option_def_t *def = &OPTION_DEFS[i];
     *out = (option_text_t){.name = def->name, .what = def->what};
+    engine_options_t defaults;
     options_set_defaults(&defaults);
     option_print(def, option_get(&defaults, def), out->by_default, sizeof(out->by_default));
+    char min[OPTION_TEXT_MAX / 4];
     option_print(def, def->min, min, sizeof(min));
+    char max[OPTION_TEXT_MAX / 4];
     option_print(def, def->max, max, sizeof(max));
     if (def->kind == OPTION_BOOL) {
         (void)snprintf(out->values, sizeof(out->values), "%s, %s", max, min);

@@ -5,7 +5,8 @@
 #include "base/err.h"
 #include "base/types.h"
 
-/** What each one means, its range and its default: OPTION_DEFS in options.c, printed by `engine options`. */
+/** What each one means, its range and its default: OPTION_DEFS in options.c, printed by `engine
+options`. */
 typedef struct engine_options {
     uint32_t page_size;
     uint32_t extent_pages;
@@ -53,7 +54,8 @@ void options_set_defaults(engine_options_t *options);
 WARN_UNUSED dberr_t options_validate(const engine_options_t *options, err_sink_t *err);
 
 /** Sets one option from text, as options_parse(o, "page_size", "16k", err): sizes take k, m, g;
-booleans take on, off, 1, 0; log_format takes 10.4, 10.5, 0; page_compression none, lz4, zstd. Names are the fields' names. DB_ERROR for an unknown name or bad value. */
+booleans take on, off, 1, 0; log_format takes 10.4, 10.5, 0; page_compression none, lz4, zstd. Names
+are the fields' names. DB_ERROR for an unknown name or bad value. */
 WARN_UNUSED dberr_t options_parse(engine_options_t *options, const char *name, const char *value,
                                   err_sink_t *err);
 

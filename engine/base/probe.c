@@ -13,15 +13,13 @@
 
 void probe_mark(probe_t *probe, const char *format, ...)
 {
-    char text[MARK_LEN_MAX + 1];
-    va_list args;
-    int len;
-
     if (probe->mark == NULL) {
         return;
     }
+    va_list args;
     va_start(args, format);
-    len = vsnprintf(text, sizeof(text), format, args);
+    char text[MARK_LEN_MAX + 1];
+    int len = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     CHECK(len > 0 && len <= MARK_LEN_MAX);
     probe->mark(probe->ctx, text, (size_t)len);

@@ -1,5 +1,6 @@
-/** The schedule: draws which of several activities goes on where more than one could. The same seed and
-the same sequence of draws give the same schedule, so that a run can be repeated byte for byte. */
+/** The schedule: draws which of several activities goes on where more than one could. The same
+seed and the same sequence of draws give the same schedule, so that a run can be repeated byte
+for byte. */
 #ifndef BASE_SCHED_H
 #define BASE_SCHED_H
 

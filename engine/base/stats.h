@@ -19,8 +19,8 @@ typedef struct stats {
     uint64_t checkpoints_amid_batch; /**< slots written while a batch was in flight */
     uint64_t full_checkpoints_amid;  /**< full checkpoints at a yield point: amid what others do */
     uint64_t writes_amid_fsync;      /**< page writes while an fsync of their file was under way */
-    uint64_t
-        log_waits_overtaken; /**< waits for the log, written and not yet fsynced, during which others wrote */
+    /** waits for the log, written and not yet fsynced, during which others wrote */
+    uint64_t log_waits_overtaken;
     uint64_t latch_waits; /**< changes and creations of a page that waited for its home write */
     uint64_t pages_reused_in_flight; /**< of them, creations */
     uint64_t pages_freed_in_flight;
@@ -78,10 +78,10 @@ typedef struct stats {
         alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
     uint64_t varchars_extended; /**< of these, MODIFY COLUMN */
     uint64_t backup_pages;      /**< pages copied by hot backups */
-    uint64_t
-        backup_rereads; /**< of them, those that were torn, because they were being written, and read again */
-    uint64_t
-        backup_files_again; /**< files that were copied again: an index was loaded into them without redo */
+    /** of them, those that were torn, because they were being written, and read again */
+    uint64_t backup_rereads;
+    /** files that were copied again: an index was loaded into them without redo */
+    uint64_t backup_files_again;
     uint64_t
         backup_files_moved; /**< files whose name was another one, or that were gone, at the end */
     uint64_t
@@ -119,8 +119,8 @@ typedef void (*stats_fn)(void *ctx, const char *name, uint64_t value);
 /** Calls fn for each counter, in the order above: the one list that status output uses. */
 void stats_each(const stats_t *stats, stats_fn fn, void *ctx);
 
-/** Adds the counters of a later start of the same database: sort_bytes is that of the later one, sort_bytes_max the
-larger one. */
+/** Adds the counters of a later start of the same database: sort_bytes is that of the later one,
+sort_bytes_max the larger one. */
 void stats_add(stats_t *sum, const stats_t *later);
 
 #endif

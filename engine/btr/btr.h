@@ -1,5 +1,5 @@
-/** B+-trees: search, scan, insert, delete, update, split and merge. Records have one size, but for those of
-leaves whose rows vary; keys always have one.
+/** B+-trees: search, scan, insert, delete, update, split and merge. Records have one size, but for
+those of leaves whose rows vary; keys always have one.
 
 A tree is described by btr_t, which dict/ builds from the catalogue. The root page number never
 changes (a root split moves the contents down, a root merge moves them up). Keys are unique in every
@@ -32,19 +32,22 @@ static inline uint32_t btr_node_rec_size(const btr_t *btr)
     return 1 + btr->key_len + 4;
 }
 
-/** Creates the tree's two segments and an empty root (a leaf), and sets btr->root. In the caller's mtr,
-which also writes the root's number where it will be looked for: a crash leaves both or neither. */
+/** Creates the tree's two segments and an empty root (a leaf), and sets btr->root. In the caller's
+mtr, which also writes the root's number where it will be looked for: a crash leaves both or
+neither. */
 WARN_UNUSED dberr_t btr_create(mtr_t *mtr, btr_t *btr);
 
 /** Pins the record with this key for an mtr of the caller. DB_NOT_FOUND. */
 WARN_UNUSED dberr_t btr_rec_find(mtr_t *mtr, const btr_t *btr, const byte *key, buf_block_t **block,
                                  uint32_t *slot);
 
-/** Copies the record with this key (*len bytes, at most leaf_rec_size, info byte first) to rec. DB_NOT_FOUND. */
+/** Copies the record with this key (*len bytes, at most leaf_rec_size, info byte first) to rec.
+DB_NOT_FOUND. */
 WARN_UNUSED dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec,
                             uint32_t *len);
 
-/** How much of the tree lies before the key, in 10000ths: as if all pages of a level had equally many records.
+/** How much of the tree lies before the key, in 10000ths: as if all pages of a level had equally
+many records.
  */
 WARN_UNUSED dberr_t btr_key_position(buf_pool_t *pool, const btr_t *btr, const byte *key,
                                      uint32_t *out);
@@ -52,7 +55,8 @@ WARN_UNUSED dberr_t btr_key_position(buf_pool_t *pool, const btr_t *btr, const b
 /** rec: len bytes. DB_DUPLICATE_KEY if the key is there (delete-marked or not). */
 WARN_UNUSED dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t len);
 
-/** Puts a record of any size in place of the one with its key, whose info byte stays. DB_NOT_FOUND. */
+/** Puts a record of any size in place of the one with its key, whose info byte stays.
+DB_NOT_FOUND. */
 WARN_UNUSED dberr_t btr_replace(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t len);
 
 /** Removes the record for good. DB_NOT_FOUND. Merges or drops pages that become too empty. */
@@ -62,8 +66,8 @@ WARN_UNUSED dberr_t btr_delete(buf_pool_t *pool, const btr_t *btr, const byte *k
 WARN_UNUSED dberr_t btr_update(buf_pool_t *pool, const btr_t *btr, const byte *key,
                                uint32_t rec_offset, const byte *bytes, uint32_t len);
 
-/** How leaves are packed: groups of up to n_pages (2 at least); a packed page keeps fill_percent of its room used,
-or room for n_recs more records, whichever is fuller. */
+/** How leaves are packed: groups of up to n_pages (2 at least); a packed page keeps fill_percent of
+its room used, or room for n_recs more records, whichever is fuller. */
 typedef struct btr_packing {
     uint32_t n_pages;
     uint32_t fill_percent;
@@ -83,8 +87,8 @@ typedef struct btr_packed {
     uint32_t n_freed;
 } btr_packed_t;
 
-/** Packs one group of leaves, and moves the place to where the next one begins. Between two steps the tree may
-change. */
+/** Packs one group of leaves, and moves the place to where the next one begins. Between two steps
+the tree may change. */
 WARN_UNUSED dberr_t btr_defragment_step(buf_pool_t *pool, const btr_t *btr,
                                         const btr_packing_t *packing, btr_place_t *place,
                                         btr_packed_t *out);
@@ -108,11 +112,11 @@ WARN_UNUSED dberr_t btr_cursor_open(btr_cursor_t *cursor, buf_pool_t *pool, cons
 WARN_UNUSED dberr_t btr_cursor_next(btr_cursor_t *cursor, const byte **rec);
 void btr_cursor_close(btr_cursor_t *cursor); /**< always, also after an error */
 
-/** Frees the leaves, then the inner levels: many small mtrs, each an extent or a page. Only the root is
-read. Starting over after a crash goes on. No mtr may be open. */
+/** Frees the leaves, then the inner levels: many small mtrs, each an extent or a page. Only the
+root is read. Starting over after a crash goes on. No mtr may be open. */
 WARN_UNUSED dberr_t btr_free_but_root(buf_pool_t *pool, const btr_t *btr);
-/** Frees the root after that, with what is left of its segment, in the caller's mtr, which also forgets
-the root's number. */
+/** Frees the root after that, with what is left of its segment, in the caller's mtr, which also
+forgets the root's number. */
 WARN_UNUSED dberr_t btr_free_root(mtr_t *mtr, const btr_t *btr);
 
 #endif

@@ -3,11 +3,13 @@
     store   [ref, 0] ──> [ref, n1]──P1 ──> [ref, n1 + n2]──P1──P2      an mtr per arrow
     free    [ref, n1 + n2]──P1──P2 ──> [ref, n2]──P2 ──> [ref, 0]
 
-1. Each mtr leaves a reference whose length is that of the chain behind it. Who has the reference has all
-   pages, and nobody else has one: none is lost or freed twice, however often a crash strikes (I11, I17).
-2. Pages come from the segment of the leaves and go back to it, so that dropping the index frees them.
-3. No page is believed: type, index, length and link are checked at each access, and a chain ends after
-   as many pages as its length has bytes.
+1. Each mtr leaves a reference whose length is that of the chain behind it. Who has the reference
+   has all pages, and nobody else has one: none is lost or freed twice, however often a crash
+   strikes (I11, I17).
+2. Pages come from the segment of the leaves and go back to it, so that dropping the index frees
+   them.
+3. No page is believed: type, index, length and link are checked at each access, and a chain ends
+   after as many pages as its length has bytes.
 4. (I15) The page that is freed has no other change in its mtr. */
 #include "btr/btr_blob.h"
 
@@ -31,13 +33,8 @@ static dberr_t blob_page_get(mtr_t *mtr, const btr_t *btr, const blob_ref_t *ref
                              buf_block_t **block, uint32_t *part, page_no_t *next)
 {
     uint32_t page_size = buf_page_size(mtr->pool);
-    dberr_t err = mtr_page_get(mtr, (page_id_t){ref->space, ref->page_no}, block);
-    const byte *page;
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    page = (*block)->frame;
+    TRY(mtr_page_get(mtr, (page_id_t){ref->space, ref->page_no}, block));
+    const byte *page = (*block)->frame;
     if (fil_page_get_type(page) != FIL_PAGE_TYPE_BLOB || ref->space != btr->space
         || mach_read_8(page + BLOB_INDEX_ID) != btr->id) {
         return btr_corrupt(mtr->pool, btr, ref->page_no, "not a page of a long value of the index");
@@ -56,12 +53,12 @@ dberr_t btr_blob_read(buf_pool_t *pool, const btr_t *btr, const blob_ref_t *ref,
     blob_ref_t rest = *ref;
     dberr_t err = DB_SUCCESS;
 
-    while (err == DB_SUCCESS && rest.len > 0) {
-        buf_block_t *block = NULL;
-        uint32_t part = 0;
+    while (rest.len > 0) {
         mtr_t mtr;
 
         mtr_start(&mtr, pool, MTR_READ_ONLY);
+        buf_block_t *block = NULL;
+        uint32_t part = 0;
         err = blob_page_get(&mtr, btr, &rest, &block, &part, &rest.page_no);
         if (err == DB_SUCCESS) {
             memcpy(to, block->frame + BLOB_DATA, part);
@@ -69,6 +66,7 @@ dberr_t btr_blob_read(buf_pool_t *pool, const btr_t *btr, const blob_ref_t *ref,
             rest.len -= part;
         }
         mtr_commit(&mtr);
+        TRY(err);
     }
     return err;
 }
@@ -112,7 +110,8 @@ static dberr_t blob_place_find(mtr_t *mtr, const btr_t *btr, const byte *key, ui
         err = btr_corrupt(mtr->pool, btr, btr->root, "a long value has no row");
     }
     place->offset = offset;
-    return err == DB_SUCCESS ? blob_place_read(mtr, btr, place) : err;
+    TRY(err);
+    return blob_place_read(mtr, btr, place);
 }
 
 static dberr_t blob_place_write(mtr_t *mtr, const blob_place_t *place)
@@ -139,24 +138,16 @@ static dberr_t blob_segment(mtr_t *mtr, const btr_t *btr, fseg_header_t *out)
 static dberr_t blob_grow(mtr_t *mtr, const btr_t *btr, blob_place_t *place, page_no_t *last,
                          const byte *part, uint32_t len)
 {
-    buf_block_t *before = NULL;
-    buf_block_t *block = NULL;
     fseg_header_t segment;
-    dberr_t err = blob_segment(mtr, btr, &segment);
-
-    if (err == DB_SUCCESS && *last != FIL_NULL) {
-        err = mtr_page_get(mtr, (page_id_t){btr->space, *last}, &before);
+    TRY(blob_segment(mtr, btr, &segment));
+    buf_block_t *before = NULL;
+    if (*last != FIL_NULL) {
+        TRY(mtr_page_get(mtr, (page_id_t){btr->space, *last}, &before));
     }
-    if (err == DB_SUCCESS) {
-        err = fsp_reserve(mtr, btr->space, 1);
-    }
-    if (err == DB_SUCCESS) {
-        err = fseg_page_alloc(mtr, segment, *last != FIL_NULL ? *last + 1 : FIL_NULL,
-                              FIL_PAGE_TYPE_BLOB, &block);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fsp_reserve(mtr, btr->space, 1));
+    buf_block_t *block = NULL;
+    TRY(fseg_page_alloc(mtr, segment, *last != FIL_NULL ? *last + 1 : FIL_NULL, FIL_PAGE_TYPE_BLOB,
+                        &block));
     btr_blob_fill(mtr, block, btr, part, len, FIL_NULL);
     *last = block->id.page_no;
     if (before != NULL) {
@@ -176,25 +167,16 @@ dberr_t btr_blob_store(buf_pool_t *pool, const btr_t *btr, const byte *key, uint
 
     for (uint32_t done = 0; done < len;) {
         uint32_t part = len - done < part_max ? len - done : part_max;
-        blob_place_t place;
+        TRY(buf_log_free_check(pool));
         mtr_t mtr;
-        dberr_t err = buf_log_free_check(pool);
-
-        if (err != DB_SUCCESS) {
-            return err;
-        }
         mtr_start(&mtr, pool, MTR_LOG_ALL);
-        err = blob_place_find(&mtr, btr, key, offset, &place);
+        blob_place_t place;
+        dberr_t err = blob_place_find(&mtr, btr, key, offset, &place);
         if (err == DB_SUCCESS && place.ref.len != done) {
             err = btr_corrupt(pool, btr, place.block->id.page_no, "a long value is there already");
         }
-        if (err == DB_SUCCESS) {
-            err = blob_grow(&mtr, btr, &place, &last, value + done, part);
-        }
-        err = mtr_end(&mtr, err);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        AND_THEN(err, blob_grow(&mtr, btr, &place, &last, value + done, part));
+        TRY(mtr_end(&mtr, err));
         done += part;
     }
     buf_env(pool)->stats.blobs_written++;
@@ -206,30 +188,23 @@ dberr_t btr_blob_store(buf_pool_t *pool, const btr_t *btr, const byte *key, uint
 /** Frees the first page of the chain; *done = there is none. */
 static dberr_t blob_free_head(mtr_t *mtr, const btr_t *btr, blob_place_t *place, bool *done)
 {
-    buf_block_t *head = NULL;
-    fseg_header_t segment;
     page_no_t page_no = place->ref.page_no;
-    uint32_t part = 0;
-    page_no_t next = FIL_NULL;
-    dberr_t err;
-
     *done = place->ref.len == 0;
     if (*done) {
         return DB_SUCCESS;
     }
-    err = blob_page_get(mtr, btr, &place->ref, &head, &part, &next);
-    if (err == DB_SUCCESS) {
-        err = blob_segment(mtr, btr, &segment);
-    }
-    if (err == DB_SUCCESS) {
-        err = fseg_page_check(mtr, segment, page_no);
-    }
-    if (err == DB_SUCCESS) {
-        err = fseg_page_free(mtr, segment, page_no, FSP_FREE_LOGGED);
-    }
+    buf_block_t *head = NULL;
+    uint32_t part = 0;
+    page_no_t next = FIL_NULL;
+    dberr_t err = blob_page_get(mtr, btr, &place->ref, &head, &part, &next);
+    fseg_header_t segment;
+    AND_THEN(err, blob_segment(mtr, btr, &segment));
+    AND_THEN(err, fseg_page_check(mtr, segment, page_no));
+    AND_THEN(err, fseg_page_free(mtr, segment, page_no, FSP_FREE_LOGGED));
     place->ref.page_no = next;
     place->ref.len -= part;
-    return err == DB_SUCCESS ? blob_place_write(mtr, place) : err;
+    TRY(err);
+    return blob_place_write(mtr, place);
 }
 
 /** key NULL: the reference is in a page. */
@@ -238,26 +213,18 @@ static dberr_t blob_free_chain(buf_pool_t *pool, const btr_t *btr, const byte *k
 {
     for (bool done = false; !done;) {
         blob_place_t place = {.slot = UINT32_MAX, .offset = offset};
+        TRY(buf_log_free_check(pool));
         mtr_t mtr;
-        dberr_t err = buf_log_free_check(pool);
-
-        if (err != DB_SUCCESS) {
-            return err;
-        }
         mtr_start(&mtr, pool, MTR_LOG_ALL);
+        dberr_t err = DB_SUCCESS;
         if (key != NULL) {
             err = blob_place_find(&mtr, btr, key, offset, &place);
         } else {
             err = mtr_page_get(&mtr, page, &place.block);
-            err = err == DB_SUCCESS ? blob_place_read(&mtr, btr, &place) : err;
+            AND_THEN(err, blob_place_read(&mtr, btr, &place));
         }
-        if (err == DB_SUCCESS) {
-            err = blob_free_head(&mtr, btr, &place, &done);
-        }
-        err = mtr_end(&mtr, err);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        AND_THEN(err, blob_free_head(&mtr, btr, &place, &done));
+        TRY(mtr_end(&mtr, err));
     }
     return DB_SUCCESS;
 }

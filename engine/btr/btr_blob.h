@@ -1,9 +1,10 @@
-/** Long values: chains of pages of their own in the segment of the leaves (FORMAT.md, "Long values").
+/** Long values: chains of pages of their own in the segment of the leaves (FORMAT.md, "Long
+values").
 
-A chain hangs from a reference in a clustered record or, when that version has been replaced, in its undo
-record. It grows at its end and is freed from its head, a page per mini-transaction, which changes the
-reference too: whenever a crash strikes, the reference leads to all of the chain that there is, and says
-how long that is. So a repeat goes on where it was. */
+A chain hangs from a reference in a clustered record or, when that version has been replaced, in its
+undo record. It grows at its end and is freed from its head, a page per mini-transaction, which
+changes the reference too: whenever a crash strikes, the reference leads to all of the chain that
+there is, and says how long that is. So a repeat goes on where it was. */
 #ifndef BTR_BTR_BLOB_H
 #define BTR_BTR_BLOB_H
 

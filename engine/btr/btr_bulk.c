@@ -8,7 +8,8 @@
    calls.
 2. Page numbers are taken by logged mtrs, also when the contents are not logged, so that recovery
    can free an incomplete tree through its segments.
-3. Level n + 1 begins when level n has its second page, so only the topmost page is alone on its level.
+3. Level n + 1 begins when level n has its second page, so only the topmost page is alone on its
+   level.
 4. The root was there before. It gets a copy of the topmost page, which is then freed. */
 #include "btr/btr_bulk.h"
 
@@ -45,10 +46,9 @@ struct btr_bulk {
 dberr_t btr_bulk_create(buf_pool_t *pool, const btr_t *btr, index_id_t observer,
                         uint32_t fill_percent, btr_bulk_t **out)
 {
-    btr_bulk_t *bulk;
-
     CHECK(fill_percent >= 10 && fill_percent <= 100);
     CHECK(btr->root != FIL_NULL && btr->key_len <= BTR_KEY_LEN_MAX);
+    btr_bulk_t *bulk;
     bulk = calloc(1, sizeof(*bulk));
     if (bulk == NULL) {
         return err_set(&buf_env(pool)->err, DB_OUT_OF_MEMORY, "no memory for an index load");
@@ -85,18 +85,12 @@ static fseg_header_t bulk_segment(buf_block_t *root, uint32_t level)
 /** Takes the next page number of a level, in a logged mtr of its own. */
 static dberr_t bulk_reserve(btr_bulk_t *bulk, uint32_t level, page_no_t hint, page_no_t *out)
 {
-    buf_block_t *root = NULL;
+    TRY(buf_log_free_check(bulk->pool));
     mtr_t mtr;
-    dberr_t err = buf_log_free_check(bulk->pool);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
     mtr_start(&mtr, bulk->pool, MTR_LOG_ALL);
-    err = bulk_root_get(bulk, &mtr, &root);
-    if (err == DB_SUCCESS) {
-        err = fseg_page_reserve(&mtr, bulk_segment(root, level), hint, out);
-    }
+    buf_block_t *root = NULL;
+    dberr_t err = bulk_root_get(bulk, &mtr, &root);
+    AND_THEN(err, fseg_page_reserve(&mtr, bulk_segment(root, level), hint, out));
     return mtr_end(&mtr, err);
 }
 
@@ -114,8 +108,8 @@ static dberr_t bulk_level_begin(btr_bulk_t *bulk, uint32_t level)
     return bulk_reserve(bulk, level, bulk->btr.root + 1, &l->page_no);
 }
 
-/** Has the page under construction no room for a record of len bytes? The fill factor says so, for more
-than the least records that a page has. */
+/** Has the page under construction no room for a record of len bytes? The fill factor says so, for
+more than the least records that a page has. */
 static bool bulk_page_is_full(const btr_bulk_t *bulk, uint32_t level, uint32_t len)
 {
     const bulk_level_t *l = &bulk->levels[level];
@@ -140,15 +134,14 @@ static dberr_t bulk_page_fill(btr_bulk_t *bulk, mtr_t *mtr, uint32_t level, buf_
 {
     const bulk_level_t *l = &bulk->levels[level];
     const byte *at = l->recs;
-    dberr_t err = mtr_index_create(mtr, block, level, bulk->btr.id, l->rec_size, bulk->btr.key_len);
-
-    for (uint32_t i = 0; i < l->n_recs && err == DB_SUCCESS; i++) {
+    TRY(mtr_index_create(mtr, block, level, bulk->btr.id, l->rec_size, bulk->btr.key_len));
+    for (uint32_t i = 0; i < l->n_recs; i++) {
         uint32_t len = mach_read_2(at);
 
-        err = mtr_rec_insert(mtr, block, i, at + BULK_LEN_SIZE, len);
+        TRY(mtr_rec_insert(mtr, block, i, at + BULK_LEN_SIZE, len));
         at += BULK_LEN_SIZE + len;
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t bulk_page_create(btr_bulk_t *bulk, mtr_t *mtr, uint32_t level, page_no_t next)
@@ -158,9 +151,7 @@ static dberr_t bulk_page_create(btr_bulk_t *bulk, mtr_t *mtr, uint32_t level, pa
     dberr_t err =
         mtr_page_create(mtr, (page_id_t){bulk->btr.space, l->page_no}, FIL_PAGE_INDEX, &block);
 
-    if (err == DB_SUCCESS) {
-        err = bulk_page_fill(bulk, mtr, level, block);
-    }
+    AND_THEN(err, bulk_page_fill(bulk, mtr, level, block));
     if (err == DB_SUCCESS && l->prev != FIL_NULL) {
         mtr_write_4(mtr, block, FIL_PAGE_PREV, l->prev);
     }
@@ -188,9 +179,7 @@ static dberr_t bulk_page_write(btr_bulk_t *bulk, uint32_t level, page_no_t next)
     mtr_t mtr;
     dberr_t err = bulk_mtr_start(bulk, &mtr);
 
-    if (err == DB_SUCCESS) {
-        err = bulk_page_create(bulk, &mtr, level, next);
-    }
+    AND_THEN(err, bulk_page_create(bulk, &mtr, level, next));
     return mtr_end(&mtr, err);
 }
 
@@ -200,12 +189,8 @@ static dberr_t bulk_root_write(btr_bulk_t *bulk, uint32_t level)
     mtr_t mtr;
     dberr_t err = bulk_mtr_start(bulk, &mtr);
 
-    if (err == DB_SUCCESS) {
-        err = bulk_root_get(bulk, &mtr, &root);
-    }
-    if (err == DB_SUCCESS) {
-        err = bulk_page_fill(bulk, &mtr, level, root);
-    }
+    AND_THEN(err, bulk_root_get(bulk, &mtr, &root));
+    AND_THEN(err, bulk_page_fill(bulk, &mtr, level, root));
     return mtr_end(&mtr, err);
 }
 
@@ -213,19 +198,13 @@ static dberr_t bulk_root_write(btr_bulk_t *bulk, uint32_t level)
 static dberr_t bulk_top_free(btr_bulk_t *bulk, uint32_t level)
 {
     page_id_t id = {bulk->btr.space, bulk->levels[level].page_no};
-    buf_block_t *root = NULL;
-    buf_block_t *top = NULL;
+    TRY(buf_log_free_check(bulk->pool));
     mtr_t mtr;
-    dberr_t err = buf_log_free_check(bulk->pool);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
     mtr_start(&mtr, bulk->pool, MTR_LOG_ALL);
-    err = bulk_root_get(bulk, &mtr, &root);
-    if (err == DB_SUCCESS) {
-        err = fseg_page_free(&mtr, bulk_segment(root, level), id.page_no, FSP_FREE_SILENT);
-    }
+    buf_block_t *root = NULL;
+    dberr_t err = bulk_root_get(bulk, &mtr, &root);
+    AND_THEN(err, fseg_page_free(&mtr, bulk_segment(root, level), id.page_no, FSP_FREE_SILENT));
+    buf_block_t *top = NULL;
     top = buf_page_peek(bulk->pool, id);
     if (err == DB_SUCCESS && top != NULL) {
         top->observer = 0; /* written with or without the load, or never */
@@ -237,11 +216,7 @@ static dberr_t bulk_top_free(btr_bulk_t *bulk, uint32_t level)
 static dberr_t bulk_page_close(btr_bulk_t *bulk, uint32_t level, page_no_t next, byte *node_rec)
 {
     bulk_level_t *l = &bulk->levels[level];
-    dberr_t err = bulk_page_write(bulk, level, next);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(bulk_page_write(bulk, level, next));
     node_rec[0] = l->prev == FIL_NULL ? REC_INFO_MIN_REC : 0;
     memcpy(node_rec + 1, rec_payload(l->recs + BULK_LEN_SIZE), bulk->btr.key_len);
     mach_write_4(node_rec + 1 + bulk->btr.key_len, l->page_no);
@@ -259,28 +234,24 @@ static dberr_t bulk_level_add(btr_bulk_t *bulk, uint32_t level, const byte *rec,
     byte pending[2][BTR_NODE_REC_MAX]; /* the record to add and the pointer it makes, in turn */
 
     for (;; level++) {
-        bulk_level_t *l;
-        page_no_t next = FIL_NULL;
-        bool full;
         dberr_t err = DB_SUCCESS;
 
         if (level > BTR_LEVEL_MAX) {
             return err_set(&buf_env(bulk->pool)->err, DB_OUT_OF_SPACE,
                            "index %" PRIu64 " is too deep for one more level", bulk->btr.id);
         }
-        l = &bulk->levels[level];
+        bulk_level_t *l = &bulk->levels[level];
         if (l->recs == NULL) {
             err = bulk_level_begin(bulk, level);
         }
-        full = err == DB_SUCCESS && bulk_page_is_full(bulk, level, len);
+        bool full = err == DB_SUCCESS && bulk_page_is_full(bulk, level, len);
+        page_no_t next = FIL_NULL;
         if (full) {
             err = bulk_reserve(bulk, level, l->page_no + 1, &next);
         }
-        if (full && err == DB_SUCCESS) {
-            err = bulk_page_close(bulk, level, next, pending[level % 2]);
-        }
-        if (err != DB_SUCCESS) {
-            return err;
+        TRY(err);
+        if (full) {
+            TRY(bulk_page_close(bulk, level, next, pending[level % 2]));
         }
         bulk_page_append(l, rec, len);
         if (!full) {
@@ -294,19 +265,15 @@ static dberr_t bulk_level_add(btr_bulk_t *bulk, uint32_t level, const byte *rec,
 dberr_t btr_bulk_add(btr_bulk_t *bulk, const byte *rec, uint32_t len)
 {
     const bulk_level_t *l = &bulk->levels[0];
-    dberr_t err;
-
     if (l->n_recs > 0) {
         if (memcmp(rec_payload(l->recs + l->last), rec_payload(rec), bulk->btr.key_len) >= 0) {
             return err_set(&buf_env(bulk->pool)->err, DB_DUPLICATE_KEY,
                            "index %" PRIu64 ": keys of a load do not ascend", bulk->btr.id);
         }
     }
-    err = bulk_level_add(bulk, 0, rec, len);
-    if (err == DB_SUCCESS) {
-        buf_env(bulk->pool)->stats.bulk_rows++;
-    }
-    return err;
+    TRY(bulk_level_add(bulk, 0, rec, len));
+    buf_env(bulk->pool)->stats.bulk_rows++;
+    return DB_SUCCESS;
 }
 
 /** One page of a chain. */
@@ -317,10 +284,8 @@ static dberr_t bulk_blob_page(btr_bulk_t *bulk, page_no_t page_no, const byte *p
     mtr_t mtr;
     dberr_t err = bulk_mtr_start(bulk, &mtr);
 
-    if (err == DB_SUCCESS) {
-        err = mtr_page_create(&mtr, (page_id_t){bulk->btr.space, page_no}, FIL_PAGE_TYPE_BLOB,
-                              &block);
-    }
+    AND_THEN(err, mtr_page_create(&mtr, (page_id_t){bulk->btr.space, page_no}, FIL_PAGE_TYPE_BLOB,
+                                  &block));
     if (err == DB_SUCCESS) {
         btr_blob_fill(&mtr, block, &bulk->btr, part, len, next);
     }
@@ -332,49 +297,39 @@ dberr_t btr_bulk_blob(btr_bulk_t *bulk, const byte *value, uint32_t len, blob_re
     uint32_t part_max = blob_part_max(buf_page_size(bulk->pool));
     page_no_t page_no = FIL_NULL;
     dberr_t err = bulk_reserve(bulk, 0, bulk->btr.root + 1, &page_no);
+    TRY(err);
     blob_ref_t first = {.space = bulk->btr.space, .page_no = page_no, .len = len, .owner = true};
-
-    for (uint32_t done = 0; err == DB_SUCCESS && done < len;) {
+    for (uint32_t done = 0; done < len;) {
         uint32_t part = len - done < part_max ? len - done : part_max;
         page_no_t next = FIL_NULL;
 
         if (done + part < len) {
             err = bulk_reserve(bulk, 0, page_no + 1, &next);
         }
-        if (err == DB_SUCCESS) {
-            err = bulk_blob_page(bulk, page_no, value + done, part, next);
-        }
+        AND_THEN(err, bulk_blob_page(bulk, page_no, value + done, part, next));
         done += part;
         page_no = next;
+        TRY(err);
     }
-    if (err == DB_SUCCESS) {
-        *ref = first;
-        buf_env(bulk->pool)->stats.blobs_written++;
-    }
-    return err;
+    TRY(err);
+    *ref = first;
+    buf_env(bulk->pool)->stats.blobs_written++;
+    return DB_SUCCESS;
 }
 
 dberr_t btr_bulk_finish(btr_bulk_t *bulk)
 {
-    byte node_rec[BTR_NODE_REC_MAX];
-    uint32_t level = 0;
-    dberr_t err = DB_SUCCESS;
-
     if (bulk->levels[0].recs == NULL) {
         return DB_SUCCESS; /* no record: the root is an empty leaf already */
     }
-    while (err == DB_SUCCESS && bulk->levels[level].prev != FIL_NULL) {
-        err = bulk_page_close(bulk, level, FIL_NULL, node_rec);
-        if (err == DB_SUCCESS) {
-            err = bulk_level_add(bulk, level + 1, node_rec, btr_node_rec_size(&bulk->btr));
-        }
+    byte node_rec[BTR_NODE_REC_MAX];
+    uint32_t level = 0;
+    while (bulk->levels[level].prev != FIL_NULL) {
+        TRY(bulk_page_close(bulk, level, FIL_NULL, node_rec));
+        TRY(bulk_level_add(bulk, level + 1, node_rec, btr_node_rec_size(&bulk->btr)));
         level++;
     }
-    if (err == DB_SUCCESS) {
-        err = bulk_page_write(bulk, level, FIL_NULL);
-    }
-    if (err == DB_SUCCESS) {
-        err = bulk_root_write(bulk, level);
-    }
-    return err == DB_SUCCESS ? bulk_top_free(bulk, level) : err;
+    TRY(bulk_page_write(bulk, level, FIL_NULL));
+    TRY(bulk_root_write(bulk, level));
+    return bulk_top_free(bulk, level);
 }

@@ -20,10 +20,6 @@ static dberr_t btr_cursor_enter(btr_cursor_t *cursor, page_no_t page_no)
 dberr_t btr_cursor_open(btr_cursor_t *cursor, buf_pool_t *pool, const btr_t *btr, const byte *key,
                         uint32_t key_len)
 {
-    page_no_t page_no;
-    btr_op_t op;
-    dberr_t err;
-
     cursor->btr = btr;
     cursor->pool = pool;
     cursor->block = NULL;
@@ -31,16 +27,14 @@ dberr_t btr_cursor_open(btr_cursor_t *cursor, buf_pool_t *pool, const btr_t *btr
     cursor->len = 0;
     cursor->pages_seen = 0;
     cursor->open = false;
-    err = btr_op_start(&op, pool, btr, MTR_READ_ONLY);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = btr_descend(&op, key, key_len);
+    btr_op_t op;
+    TRY(btr_op_start(&op, pool, btr, MTR_READ_ONLY));
+    dberr_t err = btr_descend(&op, key, key_len);
     if (err != DB_SUCCESS) {
         mtr_abort(op.mtr);
         return err;
     }
-    page_no = op.path[0].block->id.page_no;
+    page_no_t page_no = op.path[0].block->id.page_no;
     cursor->slot = op.path[0].slot;
     mtr_commit(op.mtr);
 
@@ -54,15 +48,13 @@ static dberr_t btr_cursor_step(btr_cursor_t *cursor)
 {
     page_no_t from = cursor->block->id.page_no;
     page_no_t page_no = fil_page_get_next(cursor->block->frame);
-    dberr_t err;
-
     if (page_no == FIL_NULL) {
         return DB_NOT_FOUND;
     }
     mtr_commit(&cursor->mtr);
     cursor->block = NULL;
     mtr_start(&cursor->mtr, cursor->pool, MTR_READ_ONLY);
-    err = btr_cursor_enter(cursor, page_no);
+    dberr_t err = btr_cursor_enter(cursor, page_no);
     if (err == DB_SUCCESS && fil_page_get_prev(cursor->block->frame) != from) {
         err = btr_corrupt(cursor->pool, cursor->btr, page_no, "does not link back to its sibling");
     }
@@ -74,11 +66,7 @@ dberr_t btr_cursor_next(btr_cursor_t *cursor, const byte **rec)
 {
     CHECK(cursor->open && cursor->block != NULL);
     if (cursor->slot >= page_n_recs(cursor->block->frame)) {
-        dberr_t err = btr_cursor_step(cursor);
-
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(btr_cursor_step(cursor));
     }
     *rec = page_rec(cursor->block->frame, buf_page_size(cursor->pool), cursor->slot);
     cursor->len = page_rec_len(cursor->block->frame, buf_page_size(cursor->pool), cursor->slot);

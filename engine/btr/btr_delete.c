@@ -46,17 +46,15 @@ typedef struct btr_del_plan {
 dberr_t btr_check_segment(btr_op_t *op, const buf_block_t *block)
 {
     fseg_header_t segment;
-    dberr_t err = btr_segment(op, page_level(block->frame), &segment);
-    return err == DB_SUCCESS ? fseg_page_check(op->mtr, segment, block->id.page_no) : err;
+    TRY(btr_segment(op, page_level(block->frame), &segment));
+    return fseg_page_check(op->mtr, segment, block->id.page_no);
 }
 
 dberr_t btr_page_drop(btr_op_t *op, const buf_block_t *block)
 {
     fseg_header_t segment;
-    dberr_t err = btr_segment(op, page_level(block->frame), &segment);
-
-    return err == DB_SUCCESS ? fseg_page_free(op->mtr, segment, block->id.page_no, FSP_FREE_LOGGED)
-                             : err;
+    TRY(btr_segment(op, page_level(block->frame), &segment));
+    return fseg_page_free(op->mtr, segment, block->id.page_no, FSP_FREE_LOGGED);
 }
 
 dberr_t btr_brother_get(btr_op_t *op, uint32_t level, uint32_t parent_slot, bool next,
@@ -65,13 +63,12 @@ dberr_t btr_brother_get(btr_op_t *op, uint32_t level, uint32_t parent_slot, bool
     const buf_block_t *parent = op->path[level + 1].block;
     const buf_block_t *block = op->path[level].block;
     const byte *rec = page_rec(parent->frame, op->page_size, parent_slot);
-    dberr_t err = btr_sibling_get(op->pool, op->mtr, op->btr, block, next, out);
-
-    if (err == DB_SUCCESS && (*out == NULL || (*out)->id.page_no != btr_node_child(op->btr, rec))) {
-        err = btr_corrupt(op->pool, op->btr, block->id.page_no,
-                          "its sibling is not the next child of the parent");
+    TRY(btr_sibling_get(op->pool, op->mtr, op->btr, block, next, out));
+    if (*out == NULL || (*out)->id.page_no != btr_node_child(op->btr, rec)) {
+        TRY(btr_corrupt(op->pool, op->btr, block->id.page_no,
+                        "its sibling is not the next child of the parent"));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** May n records, of `size` bytes, move in this mtr? Counts them if so. */
@@ -86,7 +83,8 @@ static bool btr_merge_allowed(btr_op_t *op, btr_del_plan_t *plan, uint32_t n, ui
     return true;
 }
 
-/** Turns a plain delete that leaves left_size bytes of records into a merge if a sibling has room. */
+/** Turns a plain delete that leaves left_size bytes of records into a merge if a sibling has
+room. */
 static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level,
                               uint32_t left_size)
 {
@@ -94,38 +92,30 @@ static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
     uint32_t n_left = page_n_recs(op->path[level].block->frame) - 1;
     uint32_t room = page_data_max(op->page_size) - left_size;
     const btr_step_t *parent = &op->path[level + 1];
-    dberr_t err = DB_SUCCESS;
-
     if (parent->slot + 1 < page_n_recs(parent->block->frame)) {
         buf_block_t *right = NULL;
 
-        err = btr_brother_get(op, level, parent->slot + 1, true, &right);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(btr_brother_get(op, level, parent->slot + 1, true, &right));
         if (page_data_size(right->frame) <= room
             && btr_merge_allowed(op, plan, page_n_recs(right->frame),
                                  page_data_size(right->frame))) {
             step->action = BTR_DEL_MERGE_RIGHT;
             step->next = right;
-            err = btr_sibling_get(op->pool, op->mtr, op->btr, right, true, &step->after);
-            return err == DB_SUCCESS ? btr_check_segment(op, right) : err;
+            TRY(btr_sibling_get(op->pool, op->mtr, op->btr, right, true, &step->after));
+            return btr_check_segment(op, right);
         }
     }
     if (parent->slot > 0) {
         buf_block_t *left = NULL;
 
-        err = btr_brother_get(op, level, parent->slot - 1, false, &left);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(btr_brother_get(op, level, parent->slot - 1, false, &left));
         if (page_data_size(left->frame) <= room && btr_merge_allowed(op, plan, n_left, left_size)) {
             const buf_block_t *block = op->path[level].block;
 
             step->action = BTR_DEL_MERGE_LEFT;
             step->prev = left;
-            err = btr_sibling_get(op->pool, op->mtr, op->btr, block, true, &step->next);
-            return err == DB_SUCCESS ? btr_check_segment(op, block) : err;
+            TRY(btr_sibling_get(op->pool, op->mtr, op->btr, block, true, &step->next));
+            return btr_check_segment(op, block);
         }
     }
     return DB_SUCCESS;
@@ -140,8 +130,6 @@ static dberr_t btr_plan_level(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
     uint32_t left_size = page_data_size(block->frame)
                          - page_rec_cost(page_rec_size(block->frame),
                                          page_rec_len(block->frame, op->page_size, slot));
-    dberr_t err = DB_SUCCESS;
-
     *step = (btr_del_step_t){.action = BTR_DEL_REC, .slot = slot};
     plan->n_levels = level + 1;
     if (level == op->root_level) {
@@ -149,24 +137,21 @@ static dberr_t btr_plan_level(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
     }
     if (n_left == 0) {
         step->action = BTR_DEL_PAGE;
-        err = btr_sibling_get(op->pool, op->mtr, op->btr, block, false, &step->prev);
-        if (err == DB_SUCCESS) {
-            err = btr_sibling_get(op->pool, op->mtr, op->btr, block, true, &step->next);
-        }
-        return err == DB_SUCCESS ? btr_check_segment(op, block) : err;
+        TRY(btr_sibling_get(op->pool, op->mtr, op->btr, block, false, &step->prev));
+        TRY(btr_sibling_get(op->pool, op->mtr, op->btr, block, true, &step->next));
+        return btr_check_segment(op, block);
     }
     if (level < BTR_MERGE_LEVELS && left_size * BTR_MERGE_FRACTION < page_data_max(op->page_size)) {
-        err = btr_plan_merge(op, plan, level, left_size);
+        TRY(btr_plan_merge(op, plan, level, left_size));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t btr_delete_plan(btr_op_t *op, btr_del_plan_t *plan)
 {
     uint32_t slot = op->path[0].slot;
-    uint32_t level = 0;
-
     plan->log_bytes = 0;
+    uint32_t level = 0;
     for (;;) {
         dberr_t err = btr_plan_level(op, plan, level, slot);
 
@@ -192,20 +177,17 @@ static dberr_t btr_set_min_rec(btr_op_t *op, buf_block_t *block)
 static dberr_t btr_delete_rec(btr_op_t *op, buf_block_t *block, uint32_t slot)
 {
     uint32_t level = page_level(block->frame);
-    dberr_t err;
-
     if (level > 0 && page_n_recs(block->frame) == 1) {
         /* Only the root: its last subtree is gone, and it becomes an empty leaf. */
         CHECK(block->id.page_no == op->btr->root);
         return mtr_index_create(op->mtr, block, 0, op->btr->id, btr_rec_size(op->btr, 0),
                                 op->btr->key_len);
     }
-    err = mtr_rec_delete(op->mtr, block, slot);
-    if (err == DB_SUCCESS && level > 0 && slot == 0
-        && fil_page_get_prev(block->frame) == FIL_NULL) {
-        err = btr_set_min_rec(op, block);
+    TRY(mtr_rec_delete(op->mtr, block, slot));
+    if (level > 0 && slot == 0 && fil_page_get_prev(block->frame) == FIL_NULL) {
+        TRY(btr_set_min_rec(op, block));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 void btr_link(btr_op_t *op, buf_block_t *left, buf_block_t *right)
@@ -222,11 +204,7 @@ static dberr_t btr_apply_drop(btr_op_t *op, const btr_del_step_t *step, buf_bloc
 {
     btr_link(op, step->prev, step->next);
     if (page_level(block->frame) > 0 && step->prev == NULL && step->next != NULL) {
-        dberr_t err = btr_set_min_rec(op, step->next);
-
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(btr_set_min_rec(op, step->next));
     }
     return btr_page_drop(op, block);
 }
@@ -236,18 +214,11 @@ static dberr_t btr_apply_merge(btr_op_t *op, const btr_del_step_t *step, buf_blo
     bool right = step->action == BTR_DEL_MERGE_RIGHT;
     buf_block_t *from = right ? step->next : block;
     buf_block_t *to = right ? block : step->prev;
-    dberr_t err = DB_SUCCESS;
-
     if (right) {
-        err = btr_delete_rec(op, block, step->slot);
+        TRY(btr_delete_rec(op, block, step->slot));
     }
-    if (err == DB_SUCCESS) {
-        err = btr_append_recs(op, to, from, 0, page_n_recs(from->frame),
-                              right ? UINT32_MAX : step->slot);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(btr_append_recs(op, to, from, 0, page_n_recs(from->frame),
+                        right ? UINT32_MAX : step->slot));
     btr_link(op, to, right ? step->after : step->next);
     buf_env(op->pool)->stats.btr_merges++;
     return btr_page_drop(op, from);
@@ -267,9 +238,7 @@ static dberr_t btr_delete_apply(btr_op_t *op, const btr_del_plan_t *plan)
         } else {
             err = btr_apply_merge(op, step, block);
         }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(err);
     }
     return DB_SUCCESS;
 }
@@ -284,20 +253,13 @@ static dberr_t btr_lift_plan(btr_op_t *op, buf_block_t *root, buf_block_t **chai
     while (page_level(block->frame) > 0 && page_n_recs(block->frame) == 1) {
         const byte *rec = page_rec(block->frame, op->page_size, 0);
         buf_block_t *child = NULL;
-        dberr_t err = btr_page_get(op->pool, op->mtr, op->btr, btr_node_child(op->btr, rec),
-                                   page_level(block->frame) - 1, &child);
-
-        if (err == DB_SUCCESS
-            && (fil_page_get_prev(child->frame) != FIL_NULL
-                || fil_page_get_next(child->frame) != FIL_NULL)) {
-            err = btr_corrupt(op->pool, op->btr, child->id.page_no, "an only child has a sibling");
+        TRY(btr_page_get(op->pool, op->mtr, op->btr, btr_node_child(op->btr, rec),
+                         page_level(block->frame) - 1, &child));
+        if (fil_page_get_prev(child->frame) != FIL_NULL
+            || fil_page_get_next(child->frame) != FIL_NULL) {
+            TRY(btr_corrupt(op->pool, op->btr, child->id.page_no, "an only child has a sibling"));
         }
-        if (err == DB_SUCCESS) {
-            err = btr_check_segment(op, child);
-        }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(btr_check_segment(op, child));
         chain[(*n)++] = child;
         block = child;
     }
@@ -308,34 +270,25 @@ static dberr_t btr_lift_apply(btr_op_t *op, buf_block_t *root, buf_block_t **cha
 {
     const buf_block_t *last = chain[n - 1];
     uint32_t level = page_level(last->frame);
-    dberr_t err = mtr_index_create(op->mtr, root, level, op->btr->id, btr_rec_size(op->btr, level),
-                                   op->btr->key_len);
-
-    if (err == DB_SUCCESS) {
-        err = btr_append_recs(op, root, last, 0, page_n_recs(last->frame), UINT32_MAX);
+    TRY(mtr_index_create(op->mtr, root, level, op->btr->id, btr_rec_size(op->btr, level),
+                         op->btr->key_len));
+    TRY(btr_append_recs(op, root, last, 0, page_n_recs(last->frame), UINT32_MAX));
+    for (uint32_t i = 0; i < n; i++) {
+        TRY(btr_page_drop(op, chain[i]));
     }
-    for (uint32_t i = 0; i < n && err == DB_SUCCESS; i++) {
-        err = btr_page_drop(op, chain[i]);
-    }
-    return err;
+    return DB_SUCCESS;
 }
 
 /* The tree is too deep (5). */
 dberr_t btr_root_lift(buf_pool_t *pool, const btr_t *btr)
 {
-    buf_block_t *chain[BTR_LEVEL_MAX + 1];
-    buf_block_t *root = NULL;
-    uint32_t n = 0;
     btr_op_t op;
-    dberr_t err = btr_op_start(&op, pool, btr, MTR_LOG_ALL);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = btr_page_get(pool, op.mtr, btr, btr->root, BTR_LEVEL_ANY, &root);
-    if (err == DB_SUCCESS) {
-        err = btr_lift_plan(&op, root, chain, &n);
-    }
+    TRY(btr_op_start(&op, pool, btr, MTR_LOG_ALL));
+    buf_block_t *root = NULL;
+    dberr_t err = btr_page_get(pool, op.mtr, btr, btr->root, BTR_LEVEL_ANY, &root);
+    buf_block_t *chain[BTR_LEVEL_MAX + 1];
+    uint32_t n = 0;
+    AND_THEN(err, btr_lift_plan(&op, root, chain, &n));
     if (err == DB_SUCCESS && n > 0) {
         err = btr_lift_apply(&op, root, chain, n);
     }
@@ -344,30 +297,21 @@ dberr_t btr_root_lift(buf_pool_t *pool, const btr_t *btr)
 
 dberr_t btr_delete(buf_pool_t *pool, const btr_t *btr, const byte *key)
 {
-    btr_del_plan_t plan;
-    bool lift;
     btr_op_t op;
-    dberr_t err = btr_op_start(&op, pool, btr, MTR_LOG_ALL);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = btr_descend(&op, key, btr->key_len);
+    TRY(btr_op_start(&op, pool, btr, MTR_LOG_ALL));
+    dberr_t err = btr_descend(&op, key, btr->key_len);
     if (err == DB_SUCCESS && !op.exact) {
         err = DB_NOT_FOUND;
     }
-    if (err == DB_SUCCESS) {
-        err = btr_delete_plan(&op, &plan);
-    }
-    if (err == DB_SUCCESS) {
-        err = btr_delete_apply(&op, &plan);
-    }
+    btr_del_plan_t plan;
+    AND_THEN(err, btr_delete_plan(&op, &plan));
+    AND_THEN(err, btr_delete_apply(&op, &plan));
     if (err != DB_SUCCESS) {
         mtr_abort(op.mtr);
         return err;
     }
-    lift = page_level(op.path[op.root_level].block->frame) > 0
-           && page_n_recs(op.path[op.root_level].block->frame) == 1;
+    bool lift = page_level(op.path[op.root_level].block->frame) > 0
+                && page_n_recs(op.path[op.root_level].block->frame) == 1;
     mtr_commit(op.mtr);
     return lift ? btr_root_lift(pool, btr) : DB_SUCCESS;
 }

@@ -8,12 +8,12 @@
 1. Plan first: which pages split, their right siblings pinned and checked, new pages allocated.
    After that only page changes follow, which cannot fail on checked pages.
 2. The root keeps its number: when it is full its records move to a new child, and that one splits.
-3. A split moves the upper half of the bytes, the new record counted, to a new right page. Both halves
-   fit, because no record is longer than half a page. An insert behind the last record of a level
-   goes to a new page alone, so that ascending inserts leave full pages.
+3. A split moves the upper half of the bytes, the new record counted, to a new right page. Both
+   halves fit, because no record is longer than half a page. An insert behind the last record of a
+   level goes to a new page alone, so that ascending inserts leave full pages.
 4. Node pointers whose key is above the new one, on the way, get its key first (btr_search.c, 2).
-5. A record of another size takes the old one's place in the same mtr: on its page if that has room once
-   the old one is gone, the page's garbage included, otherwise by a split. */
+5. A record of another size takes the old one's place in the same mtr: on its page if that has room
+   once the old one is gone, the page's garbage included, otherwise by a split. */
 #include "btr/btr_int.h"
 
 #include <inttypes.h>
@@ -35,9 +35,8 @@ static dberr_t btr_split_alloc(btr_op_t *op, uint32_t level, buf_block_t **out)
 {
     page_no_t hint = op->path[level].block->id.page_no + 1;
     fseg_header_t segment;
-    dberr_t err = btr_segment(op, level, &segment);
-
-    return err == DB_SUCCESS ? fseg_page_alloc(op->mtr, segment, hint, FIL_PAGE_INDEX, out) : err;
+    TRY(btr_segment(op, level, &segment));
+    return fseg_page_alloc(op->mtr, segment, hint, FIL_PAGE_INDEX, out);
 }
 
 /** Length of the record that comes to a level. */
@@ -49,10 +48,9 @@ static uint32_t btr_level_len(const btr_op_t *op, const btr_split_plan_t *plan, 
 /** For a leaf record of len bytes; freed: bytes of the leaf's records that go before. */
 static dberr_t btr_split_plan(btr_op_t *op, uint32_t len, uint32_t freed, btr_split_plan_t *plan)
 {
-    uint32_t n = 0;
-
     memset(plan, 0, sizeof(*plan));
     plan->len = len;
+    uint32_t n = 0;
     while (
         n <= op->root_level
         && !btr_page_fits(op, op->path[n].block, btr_level_len(op, plan, n), n == 0 ? freed : 0)) {
@@ -65,18 +63,14 @@ static dberr_t btr_split_plan(btr_op_t *op, uint32_t len, uint32_t freed, btr_sp
                        "index %" PRIu64 " is too deep for one more level", op->btr->id);
     }
     for (uint32_t level = 0; level < n; level++) {
-        dberr_t err = btr_sibling_get(op->pool, op->mtr, op->btr, op->path[level].block, true,
-                                      &plan->next[level]);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(btr_sibling_get(op->pool, op->mtr, op->btr, op->path[level].block, true,
+                            &plan->next[level]));
     }
-    dberr_t err = n > 0 ? fsp_reserve(op->mtr, op->btr->space, n + 1) : DB_SUCCESS;
-    for (uint32_t level = 0; err == DB_SUCCESS && level < n; level++) {
-        err = btr_split_alloc(op, level, &plan->page[level]);
+    TRY(n > 0 ? fsp_reserve(op->mtr, op->btr->space, n + 1) : DB_SUCCESS);
+    for (uint32_t level = 0; level < n; level++) {
+        TRY(btr_split_alloc(op, level, &plan->page[level]));
     }
-    return err == DB_SUCCESS && plan->raise ? btr_split_alloc(op, op->root_level, &plan->child)
-                                            : err;
+    return plan->raise ? btr_split_alloc(op, op->root_level, &plan->child) : DB_SUCCESS;
 }
 
 static void btr_node_rec(const btr_op_t *op, const buf_block_t *child, uint32_t info, byte *rec)
@@ -99,20 +93,12 @@ static dberr_t btr_root_raise(btr_op_t *op, buf_block_t *child)
 {
     uint32_t level = op->root_level;
     buf_block_t *root = op->path[level].block;
+    TRY(btr_format(op, child, level));
+    TRY(btr_append_recs(op, child, root, 0, page_n_recs(root->frame), UINT32_MAX));
+    TRY(btr_format(op, root, level + 1));
     byte rec[BTR_NODE_REC_MAX];
-    dberr_t err = btr_format(op, child, level);
-
-    if (err == DB_SUCCESS) {
-        err = btr_append_recs(op, child, root, 0, page_n_recs(root->frame), UINT32_MAX);
-    }
-    if (err == DB_SUCCESS) {
-        err = btr_format(op, root, level + 1);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
     btr_node_rec(op, child, REC_INFO_MIN_REC, rec);
-    err = mtr_rec_insert(op->mtr, root, 0, rec, btr_node_rec_size(op->btr));
+    dberr_t err = mtr_rec_insert(op->mtr, root, 0, rec, btr_node_rec_size(op->btr));
     op->path[level].block = child;
     op->path[level + 1] = (btr_step_t){.block = root};
     op->root_level = level + 1;
@@ -130,7 +116,8 @@ static void btr_link_right(btr_op_t *op, buf_block_t *block, buf_block_t *right,
     mtr_write_4(op->mtr, block, FIL_PAGE_NEXT, right->id.page_no);
 }
 
-/** Of the page's records and one of len bytes in front of `slot`, so many are the half that stays. */
+/** Of the page's records and one of len bytes in front of `slot`, so many are the half that
+stays. */
 static uint32_t btr_split_point(const btr_op_t *op, const byte *page, uint32_t slot, uint32_t len)
 {
     uint32_t rec_size = page_rec_size(page);
@@ -162,16 +149,10 @@ static dberr_t btr_page_split(btr_op_t *op, uint32_t level, buf_block_t *right, 
     uint32_t stay = ascending ? n : btr_split_point(op, left->frame, slot, len);
     bool to_left = slot < stay;
     uint32_t split = to_left ? stay - 1 : stay;
-    dberr_t err = btr_format(op, right, level);
-
-    if (err == DB_SUCCESS) {
-        err = btr_append_recs(op, right, left, split, n, UINT32_MAX);
-    }
-    if (err == DB_SUCCESS && split < n) {
-        err = mtr_list_end_delete(op->mtr, left, split);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
+    TRY(btr_format(op, right, level));
+    TRY(btr_append_recs(op, right, left, split, n, UINT32_MAX));
+    if (split < n) {
+        TRY(mtr_list_end_delete(op->mtr, left, split));
     }
     btr_link_right(op, left, right, next);
     buf_env(op->pool)->stats.btr_splits++;
@@ -183,11 +164,7 @@ static dberr_t btr_lower_keys(btr_op_t *op, const byte *key)
 {
     for (uint32_t level = 1; level <= op->root_level; level++) {
         if (op->path[level].low) {
-            dberr_t err =
-                mtr_rec_update(op->mtr, op->path[level].block, 0, 1, key, op->btr->key_len);
-            if (err != DB_SUCCESS) {
-                return err;
-            }
+            TRY(mtr_rec_update(op->mtr, op->path[level].block, 0, 1, key, op->btr->key_len));
         }
     }
     return DB_SUCCESS;
@@ -196,47 +173,36 @@ static dberr_t btr_lower_keys(btr_op_t *op, const byte *key)
 static dberr_t btr_insert_apply(btr_op_t *op, const btr_split_plan_t *plan, const byte *rec)
 {
     uint32_t slot = op->path[0].slot;
-    byte node_rec[BTR_NODE_REC_MAX];
-    dberr_t err = btr_lower_keys(op, rec_payload(rec));
-
-    if (err == DB_SUCCESS && plan->raise) {
-        err = btr_root_raise(op, plan->child);
+    TRY(btr_lower_keys(op, rec_payload(rec)));
+    if (plan->raise) {
+        TRY(btr_root_raise(op, plan->child));
     }
-    for (uint32_t level = 0; err == DB_SUCCESS; level++) {
+    byte node_rec[BTR_NODE_REC_MAX];
+    for (uint32_t level = 0;; level++) {
         if (level == plan->n_splits) {
             return btr_page_insert(op, op->path[level].block, slot, rec,
                                    btr_level_len(op, plan, level));
         }
-        err = btr_page_split(op, level, plan->page[level], plan->next[level], slot, rec,
-                             btr_level_len(op, plan, level));
-        if (err == DB_SUCCESS) {
-            btr_node_rec(op, plan->page[level], 0, node_rec);
-            rec = node_rec;
-            slot = op->path[level + 1].slot + 1;
-        }
+        TRY(btr_page_split(op, level, plan->page[level], plan->next[level], slot, rec,
+                           btr_level_len(op, plan, level)));
+        btr_node_rec(op, plan->page[level], 0, node_rec);
+        rec = node_rec;
+        slot = op->path[level + 1].slot + 1;
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t len)
 {
-    btr_split_plan_t plan;
     btr_op_t op;
-    dberr_t err = btr_op_start(&op, pool, btr, MTR_LOG_ALL);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = btr_descend(&op, rec_payload(rec), btr->key_len);
+    TRY(btr_op_start(&op, pool, btr, MTR_LOG_ALL));
+    dberr_t err = btr_descend(&op, rec_payload(rec), btr->key_len);
     if (err == DB_SUCCESS && op.exact) {
         err = DB_DUPLICATE_KEY;
     }
-    if (err == DB_SUCCESS) {
-        err = btr_split_plan(&op, len, 0, &plan);
-    }
-    if (err == DB_SUCCESS) {
-        err = btr_insert_apply(&op, &plan, rec);
-    }
+    btr_split_plan_t plan;
+    AND_THEN(err, btr_split_plan(&op, len, 0, &plan));
+    AND_THEN(err, btr_insert_apply(&op, &plan, rec));
     return mtr_end(op.mtr, err);
 }
 
@@ -247,39 +213,28 @@ static dberr_t btr_replace_resized(btr_op_t *op, const byte *rec, uint32_t len)
     uint32_t slot = op->path[0].slot;
     uint32_t freed = page_rec_cost(page_rec_size(page), page_rec_len(page, op->page_size, slot));
     byte resized[PAGE_SIZE_MAX / 2];
-    btr_split_plan_t plan;
-    dberr_t err;
-
     memcpy(resized, rec, len);
     resized[0] = (byte)rec_info(page_rec(page, op->page_size, slot));
-    err = btr_split_plan(op, len, freed, &plan);
-    if (err == DB_SUCCESS) {
-        err = mtr_rec_delete(op->mtr, op->path[0].block, slot);
-    }
-    return err == DB_SUCCESS ? btr_insert_apply(op, &plan, resized) : err;
+    btr_split_plan_t plan;
+    TRY(btr_split_plan(op, len, freed, &plan));
+    TRY(mtr_rec_delete(op->mtr, op->path[0].block, slot));
+    return btr_insert_apply(op, &plan, resized);
 }
 
 dberr_t btr_replace(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t len)
 {
     uint32_t from = 1 + btr->key_len;
-    btr_step_t *leaf;
-    btr_op_t op;
-    dberr_t err;
-
     CHECK(len > from && len <= btr->leaf_rec_size);
-    err = btr_op_start(&op, pool, btr, MTR_LOG_ALL);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    leaf = &op.path[0];
-    err = btr_descend(&op, rec_payload(rec), btr->key_len);
+    btr_op_t op;
+    TRY(btr_op_start(&op, pool, btr, MTR_LOG_ALL));
+    btr_step_t *leaf = &op.path[0];
+    dberr_t err = btr_descend(&op, rec_payload(rec), btr->key_len);
     if (err == DB_SUCCESS && !op.exact) {
         err = DB_NOT_FOUND;
     }
-    if (err == DB_SUCCESS) {
-        err = page_rec_len(leaf->block->frame, op.page_size, leaf->slot) == len
-                  ? mtr_rec_update(op.mtr, leaf->block, leaf->slot, from, rec + from, len - from)
-                  : btr_replace_resized(&op, rec, len);
-    }
+    AND_THEN(err,
+             page_rec_len(leaf->block->frame, op.page_size, leaf->slot) == len
+                 ? mtr_rec_update(op.mtr, leaf->block, leaf->slot, from, rec + from, len - from)
+                 : btr_replace_resized(&op, rec, len));
     return mtr_end(op.mtr, err);
 }

@@ -57,7 +57,8 @@ page_no_t btr_node_child(const btr_t *btr, const byte *rec);
 /** Inserts a record that fits the page once it is reorganized, which is done if need be. */
 WARN_UNUSED dberr_t btr_page_insert(btr_op_t *op, buf_block_t *block, uint32_t slot,
                                     const byte *rec, uint32_t len);
-/** Does a record of len bytes fit the page, reorganized, once `freed` bytes of its records are gone? */
+/** Does a record of len bytes fit the page, reorganized, once `freed` bytes of its records are
+gone? */
 bool btr_page_fits(const btr_op_t *op, const buf_block_t *block, uint32_t len, uint32_t freed);
 
 /** Appends the records [from, to) of src to dst, slot `skip` left out (UINT32_MAX: none). */

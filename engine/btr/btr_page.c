@@ -25,10 +25,7 @@ dberr_t btr_op_start(btr_op_t *op, buf_pool_t *pool, const btr_t *btr, mtr_mode_
     op->root_level = 0;
     op->exact = false;
     if (mode == MTR_LOG_ALL) {
-        dberr_t err = buf_log_free_check(pool);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(buf_log_free_check(pool));
     }
     op->mtr = &op->own;
     mtr_start(op->mtr, pool, mode);
@@ -101,14 +98,13 @@ static bool btr_seg_headers_are_zero(const byte *page)
 static const char *btr_page_fault(const btr_t *btr, const byte *page, uint32_t page_size)
 {
     const char *why = NULL;
-    const byte *prev = NULL;
-
     if (page_index_validate(page, page_size, &why) != DB_SUCCESS) {
         return why;
     }
     if (fil_page_get_id(page).page_no != btr->root && !btr_seg_headers_are_zero(page)) {
         return "a segment header in a page that is not the root";
     }
+    const byte *prev = NULL;
     for (uint32_t slot = 0; slot < page_n_recs(page); slot++) {
         const byte *rec = page_rec(page, page_size, slot);
 
@@ -125,13 +121,9 @@ dberr_t btr_page_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr, page_no_t p
                      uint32_t level, buf_block_t **out)
 {
     uint32_t page_size = buf_page_size(pool);
-    const char *fault = NULL;
     buf_block_t *block = NULL;
-    dberr_t err = mtr_page_get(mtr, (page_id_t){btr->space, page_no}, &block);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(mtr_page_get(mtr, (page_id_t){btr->space, page_no}, &block));
+    const char *fault = NULL;
     fault = btr_header_fault(btr, block->frame, page_no, level);
     if (fault == NULL && block->validated != btr->id) {
         fault = btr_page_fault(btr, block->frame, page_size);
@@ -158,20 +150,15 @@ dberr_t btr_sibling_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr, const bu
 {
     const byte *page = block->frame;
     page_no_t page_no = next ? fil_page_get_next(page) : fil_page_get_prev(page);
-    buf_block_t *sibling = NULL;
-    dberr_t err;
-
     if (page_no == FIL_NULL) {
         *out = NULL;
         return DB_SUCCESS;
     }
+    buf_block_t *sibling = NULL;
     if (page_no == block->id.page_no) {
         return btr_corrupt(pool, btr, page_no, "is its own sibling");
     }
-    err = btr_page_get(pool, mtr, btr, page_no, page_level(page), &sibling);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(btr_page_get(pool, mtr, btr, page_no, page_level(page), &sibling));
     page = sibling->frame;
     if ((next ? fil_page_get_prev(page) : fil_page_get_next(page)) != block->id.page_no) {
         return btr_corrupt(pool, btr, page_no, "does not link back to its sibling");
@@ -191,11 +178,7 @@ dberr_t btr_page_insert(btr_op_t *op, buf_block_t *block, uint32_t slot, const b
                         uint32_t len)
 {
     if (!page_has_room(block->frame, op->page_size, len) && btr_page_fits(op, block, len, 0)) {
-        dberr_t err = mtr_reorganize(op->mtr, block);
-
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(mtr_reorganize(op->mtr, block));
         buf_env(op->pool)->stats.pages_reorganized++;
     }
     return mtr_rec_insert(op->mtr, block, slot, rec, len);
@@ -208,11 +191,8 @@ dberr_t btr_append_recs(btr_op_t *op, buf_block_t *dst, const buf_block_t *src, 
 
     for (uint32_t i = from; i < to; i++) {
         if (i != skip) {
-            dberr_t err = btr_page_insert(op, dst, slot++, page_rec(src->frame, op->page_size, i),
-                                          page_rec_len(src->frame, op->page_size, i));
-            if (err != DB_SUCCESS) {
-                return err;
-            }
+            TRY(btr_page_insert(op, dst, slot++, page_rec(src->frame, op->page_size, i),
+                                page_rec_len(src->frame, op->page_size, i)));
         }
     }
     return DB_SUCCESS;

@@ -18,13 +18,12 @@
 static void btr_choose_child(const btr_op_t *op, const byte *key, uint32_t key_len,
                              btr_step_t *step)
 {
-    bool exact = false;
-
     step->slot = 0;
     step->low = false;
     if (key == NULL) {
         return;
     }
+    bool exact = false;
     step->slot = page_search(step->block->frame, op->page_size, key, key_len, &exact);
     if (exact && key_len == op->btr->key_len) {
         return;
@@ -39,22 +38,16 @@ static void btr_choose_child(const btr_op_t *op, const byte *key, uint32_t key_l
 dberr_t btr_descend(btr_op_t *op, const byte *key, uint32_t key_len)
 {
     page_no_t page_no = op->btr->root;
-    uint32_t level = BTR_LEVEL_ANY;
-
     CHECK(key == NULL || (key_len > 0 && key_len <= op->btr->key_len));
+    uint32_t level = BTR_LEVEL_ANY;
     for (;;) {
         buf_block_t *block = NULL;
-        dberr_t err = btr_page_get(op->pool, op->mtr, op->btr, page_no, level, &block);
-        btr_step_t *step;
-
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(btr_page_get(op->pool, op->mtr, op->btr, page_no, level, &block));
         if (level == BTR_LEVEL_ANY) {
             level = page_level(block->frame);
             op->root_level = level;
         }
-        step = &op->path[level];
+        btr_step_t *step = &op->path[level];
         step->block = block;
         if (level == 0) {
             step->low = false;
@@ -74,12 +67,8 @@ only. */
 static dberr_t btr_find(btr_op_t *op, buf_pool_t *pool, const btr_t *btr, const byte *key,
                         mtr_mode_t mode)
 {
-    dberr_t err = btr_op_start(op, pool, btr, mode);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = btr_descend(op, key, btr->key_len);
+    TRY(btr_op_start(op, pool, btr, mode));
+    dberr_t err = btr_descend(op, key, btr->key_len);
     if (err == DB_SUCCESS && !op->exact) {
         err = DB_NOT_FOUND;
     }
@@ -91,14 +80,11 @@ static dberr_t btr_find(btr_op_t *op, buf_pool_t *pool, const btr_t *btr, const 
 
 dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec, uint32_t *len)
 {
-    const btr_step_t *leaf;
     btr_op_t op;
     dberr_t err = btr_find(&op, pool, btr, key, MTR_READ_ONLY);
 
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    leaf = &op.path[0];
+    TRY(err);
+    const btr_step_t *leaf = &op.path[0];
     *len = page_rec_len(leaf->block->frame, op.page_size, leaf->slot);
     if (*len > btr->leaf_rec_size) {
         err = btr_corrupt(pool, btr, leaf->block->id.page_no, "a record is longer than any row");
@@ -112,12 +98,8 @@ dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec, 
 dberr_t btr_key_position(buf_pool_t *pool, const btr_t *btr, const byte *key, uint32_t *out)
 {
     btr_op_t op;
-    dberr_t err = btr_op_start(&op, pool, btr, MTR_READ_ONLY);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = btr_descend(&op, key, btr->key_len);
+    TRY(btr_op_start(&op, pool, btr, MTR_READ_ONLY));
+    dberr_t err = btr_descend(&op, key, btr->key_len);
     if (err != DB_SUCCESS) {
         mtr_abort(op.mtr);
         return err;
@@ -137,16 +119,11 @@ dberr_t btr_key_position(buf_pool_t *pool, const btr_t *btr, const byte *key, ui
 dberr_t btr_update(buf_pool_t *pool, const btr_t *btr, const byte *key, uint32_t rec_offset,
                    const byte *bytes, uint32_t len)
 {
-    btr_op_t op;
-    dberr_t err;
-
     CHECK(len > 0 && rec_offset <= btr->leaf_rec_size && len <= btr->leaf_rec_size - rec_offset);
     CHECK(rec_offset > btr->key_len || rec_offset + len <= 1);
-    err = btr_find(&op, pool, btr, key, MTR_LOG_ALL);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = mtr_rec_update(op.mtr, op.path[0].block, op.path[0].slot, rec_offset, bytes, len);
+    btr_op_t op;
+    TRY(btr_find(&op, pool, btr, key, MTR_LOG_ALL));
+    dberr_t err = mtr_rec_update(op.mtr, op.path[0].block, op.path[0].slot, rec_offset, bytes, len);
     return mtr_end(op.mtr, err);
 }
 
@@ -155,16 +132,13 @@ dberr_t btr_rec_find(mtr_t *mtr, const btr_t *btr, const byte *key, buf_block_t 
 {
     btr_op_t op = {
         .pool = mtr->pool, .btr = btr, .page_size = buf_page_size(mtr->pool), .mtr = mtr};
-    dberr_t err = btr_descend(&op, key, btr->key_len);
-
-    if (err == DB_SUCCESS && !op.exact) {
-        err = DB_NOT_FOUND;
+    TRY(btr_descend(&op, key, btr->key_len));
+    if (!op.exact) {
+        TRY(DB_NOT_FOUND);
     }
-    if (err == DB_SUCCESS) {
-        *block = op.path[0].block;
-        *slot = op.path[0].slot;
-    }
-    return err;
+    *block = op.path[0].block;
+    *slot = op.path[0].slot;
+    return DB_SUCCESS;
 }
 
 /* ---- a whole tree ---- */
@@ -172,61 +146,43 @@ dberr_t btr_rec_find(mtr_t *mtr, const btr_t *btr, const byte *key, buf_block_t 
 dberr_t btr_create(mtr_t *mtr, btr_t *btr)
 {
     uint32_t page_size = buf_page_size(mtr->pool);
-    buf_block_t *root = NULL;
     dberr_t err = fsp_reserve(mtr, btr->space, BTR_CREATE_PAGES);
 
     CHECK(btr->id >= INDEX_ID_FIRST
           && 2 * page_rec_cost(btr_rec_size(btr, 0), btr->leaf_rec_size)
                  <= page_data_max(page_size));
     CHECK(page_capacity(page_size, btr_node_rec_size(btr)) >= 2);
-    if (err == DB_SUCCESS) {
-        err = fseg_create(mtr, btr->space, FIL_PAGE_INDEX, PAGE_SEG_TOP, &root);
-    }
-    if (err == DB_SUCCESS) {
-        err = fseg_create(mtr, btr->space, FIL_PAGE_INDEX, PAGE_SEG_LEAF, &root);
-    }
-    if (err == DB_SUCCESS) {
-        err = mtr_index_create(mtr, root, 0, btr->id, btr_rec_size(btr, 0), btr->key_len);
-    }
-    if (err == DB_SUCCESS) {
-        btr->root = root->id.page_no;
-    }
-    return err;
+    TRY(err);
+    buf_block_t *root = NULL;
+    TRY(fseg_create(mtr, btr->space, FIL_PAGE_INDEX, PAGE_SEG_TOP, &root));
+    TRY(fseg_create(mtr, btr->space, FIL_PAGE_INDEX, PAGE_SEG_LEAF, &root));
+    TRY(mtr_index_create(mtr, root, 0, btr->id, btr_rec_size(btr, 0), btr->key_len));
+    btr->root = root->id.page_no;
+    return DB_SUCCESS;
 }
 
 /** The root of a tree of which nothing else need be right. */
 static dberr_t btr_root_get(mtr_t *mtr, const btr_t *btr, buf_block_t **out)
 {
     buf_block_t *root = NULL;
-    dberr_t err = mtr_page_get(mtr, (page_id_t){btr->space, btr->root}, &root);
-
-    if (err == DB_SUCCESS
-        && (fil_page_get_type(root->frame) != FIL_PAGE_INDEX
-            || page_index_id(root->frame) != btr->id)) {
-        err = btr_corrupt(mtr->pool, btr, btr->root, "not the root of this index");
+    TRY(mtr_page_get(mtr, (page_id_t){btr->space, btr->root}, &root));
+    if (fil_page_get_type(root->frame) != FIL_PAGE_INDEX || page_index_id(root->frame) != btr->id) {
+        TRY(btr_corrupt(mtr->pool, btr, btr->root, "not the root of this index"));
     }
-    if (err == DB_SUCCESS) {
-        *out = root;
-    }
-    return err;
+    *out = root;
+    return DB_SUCCESS;
 }
 
 static dberr_t btr_free_segment(buf_pool_t *pool, const btr_t *btr, uint32_t header_offset)
 {
     for (bool done = false; !done;) {
-        buf_block_t *root = NULL;
+        TRY(buf_log_free_check(pool));
         mtr_t mtr;
-        dberr_t err = buf_log_free_check(pool);
-
-        if (err != DB_SUCCESS) {
-            return err;
-        }
         mtr_start(&mtr, pool, MTR_LOG_ALL);
-        err = btr_root_get(&mtr, btr, &root);
-        if (err == DB_SUCCESS) {
-            err = fseg_free_step(&mtr, (fseg_header_t){root, header_offset},
-                                 header_offset == PAGE_SEG_TOP, &done);
-        }
+        buf_block_t *root = NULL;
+        dberr_t err = btr_root_get(&mtr, btr, &root);
+        AND_THEN(err, fseg_free_step(&mtr, (fseg_header_t){root, header_offset},
+                                     header_offset == PAGE_SEG_TOP, &done));
         if (err != DB_SUCCESS) {
             mtr_abort(&mtr);
             return err;
@@ -239,15 +195,13 @@ static dberr_t btr_free_segment(buf_pool_t *pool, const btr_t *btr, uint32_t hea
 
 dberr_t btr_free_but_root(buf_pool_t *pool, const btr_t *btr)
 {
-    dberr_t err = btr_free_segment(pool, btr, PAGE_SEG_LEAF);
-
-    return err == DB_SUCCESS ? btr_free_segment(pool, btr, PAGE_SEG_TOP) : err;
+    TRY(btr_free_segment(pool, btr, PAGE_SEG_LEAF));
+    return btr_free_segment(pool, btr, PAGE_SEG_TOP);
 }
 
 dberr_t btr_free_root(mtr_t *mtr, const btr_t *btr)
 {
     buf_block_t *root = NULL;
-    dberr_t err = btr_root_get(mtr, btr, &root);
-
-    return err == DB_SUCCESS ? fseg_free_last(mtr, (fseg_header_t){root, PAGE_SEG_TOP}) : err;
+    TRY(btr_root_get(mtr, btr, &root));
+    return fseg_free_last(mtr, (fseg_header_t){root, PAGE_SEG_TOP});
 }

@@ -7,13 +7,13 @@ Place: above buf_dblwr.c, below buf_flush.c, buf_lru.c and buf_checkpoint.c, whi
     --one home write per step--> UNSYNCED
     --fsync of the next file begun--> SYNCING --ended--> UNSYNCED, or NONE after the last file
 
-A batch without copies (all its pages skip doublewrite) goes from LOG_WRITTEN to HOME. One batch is in
-flight. Between its steps other work goes on: log writes, changes and frees of other pages, reads,
-checkpoints. A call that needs it done drives it, as a waiting thread would.
+A batch without copies (all its pages skip doublewrite) goes from LOG_WRITTEN to HOME. One batch is
+in flight. Between its steps other work goes on: log writes, changes and frees of other pages,
+reads, checkpoints. A call that needs it done drives it, as a waiting thread would.
 
 Invariants
-1. (I22) the region is written only when no batch is in flight: the home writes that it protected are
-   fsynced, whoever asked for the fsync;
+1. (I22) the region is written only when no batch is in flight: the home writes that it protected
+   are fsynced, whoever asked for the fsync;
 2. a page is latched from submit to its home write (in_flight): nobody changes, recreates or evicts
    it, so that what goes home is what was copied, and the frame is not ahead of the file when the
    page leaves the flush list. That happens at its home write, before the fsync: a checkpoint
@@ -79,45 +79,37 @@ void buf_batch_submit(buf_pool_t *pool, buf_block_t *const *blocks, uint32_t n)
 
 static dberr_t buf_batch_write_log(buf_pool_t *pool)
 {
-    dberr_t err = log_write_up_to(pool->log, pool->batch.newest_lsn, false);
-    if (err == DB_SUCCESS) {
-        pool->batch.state = BATCH_LOG_WRITTEN;
-    }
-    return err;
+    TRY(log_write_up_to(pool->log, pool->batch.newest_lsn, false));
+    pool->batch.state = BATCH_LOG_WRITTEN;
+    return DB_SUCCESS;
 }
 
 static dberr_t buf_batch_sync_log(buf_pool_t *pool)
 {
     buf_batch_t *batch = &pool->batch;
-    dberr_t err = buf_dblwr_write_log(pool, batch->newest_lsn);
-    if (err == DB_SUCCESS) {
-        batch->state = batch->n_copies > 0 ? BATCH_LOGGED : BATCH_HOME;
-    }
-    return err;
+    TRY(buf_dblwr_write_log(pool, batch->newest_lsn));
+    batch->state = batch->n_copies > 0 ? BATCH_LOGGED : BATCH_HOME;
+    return DB_SUCCESS;
 }
 
 static dberr_t buf_batch_write_area(buf_pool_t *pool)
 {
     buf_batch_t *batch = &pool->batch;
     PROBE_MARK(pool->env->probe, "dblwr_batch pages=%" PRIu32, batch->n_copies);
-    dberr_t err = buf_dblwr_write_area(pool, 0, pool->dblwr_buf, batch->n_copies);
-    if (err == DB_SUCCESS) {
-        batch->state = BATCH_AREA_WRITTEN;
-        pool->env->stats.dblwr_batches++;
-        pool->env->stats.dblwr_full_batches += batch->n_copies == pool->dblwr_pages;
-    }
-    return err;
+    TRY(buf_dblwr_write_area(pool, 0, pool->dblwr_buf, batch->n_copies));
+    batch->state = BATCH_AREA_WRITTEN;
+    pool->env->stats.dblwr_batches++;
+    pool->env->stats.dblwr_full_batches += batch->n_copies == pool->dblwr_pages;
+    return DB_SUCCESS;
 }
 
 static dberr_t buf_batch_sync_area(buf_pool_t *pool)
 {
-    dberr_t err = buf_dblwr_sync_area(pool);
-    if (err == DB_SUCCESS) {
-        pool->batch.state = BATCH_HOME;
-        PROBE_MARK(pool->env->probe, "dblwr_synced");
-        PROBE_POINT(pool->env->probe, "dblwr.area_synced");
-    }
-    return err;
+    TRY(buf_dblwr_sync_area(pool));
+    pool->batch.state = BATCH_HOME;
+    PROBE_MARK(pool->env->probe, "dblwr_synced");
+    PROBE_POINT(pool->env->probe, "dblwr.area_synced");
+    return DB_SUCCESS;
 }
 
 static dberr_t buf_batch_write_page(buf_pool_t *pool, const buf_batch_page_t *page)
@@ -133,23 +125,18 @@ static dberr_t buf_batch_write_page(buf_pool_t *pool, const buf_batch_page_t *pa
 /** The page was freed: nobody needs its home, once the log that says so is durable. */
 static dberr_t buf_batch_drop_page(buf_pool_t *pool, const buf_batch_page_t *page)
 {
-    dberr_t err = buf_dblwr_write_log(pool, page->block->newest_modification);
-    if (err == DB_SUCCESS) {
-        buf_block_discard(pool, page->block);
-        pool->env->stats.pages_freed_unwritten++;
-    }
-    return err;
+    TRY(buf_dblwr_write_log(pool, page->block->newest_modification));
+    buf_block_discard(pool, page->block);
+    pool->env->stats.pages_freed_unwritten++;
+    return DB_SUCCESS;
 }
 
 static dberr_t buf_batch_write_next(buf_pool_t *pool)
 {
     buf_batch_t *batch = &pool->batch;
     const buf_batch_page_t *page = &batch->pages[batch->n_home];
-    dberr_t err = buf_dblwr_drops(pool, page->block) ? buf_batch_drop_page(pool, page)
-                                                     : buf_batch_write_page(pool, page);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_dblwr_drops(pool, page->block) ? buf_batch_drop_page(pool, page)
+                                           : buf_batch_write_page(pool, page));
     page->block->in_flight = false;
     if (++batch->n_home == batch->n) {
         batch->state = BATCH_UNSYNCED;
@@ -174,20 +161,15 @@ static dberr_t buf_batch_begin_sync(buf_pool_t *pool)
     buf_batch_t *batch = &pool->batch;
     fil_space_t *space = fil_space_get(pool->fil, batch->pages[batch->n_synced].id.space);
     CHECK(space != NULL); /* who deletes a space finishes the batch first */
-    dberr_t err = fil_sync_begin(pool->fil, space, &batch->sync);
-    if (err == DB_SUCCESS) {
-        batch->state = BATCH_SYNCING;
-    }
-    return err;
+    TRY(fil_sync_begin(pool->fil, space, &batch->sync));
+    batch->state = BATCH_SYNCING;
+    return DB_SUCCESS;
 }
 
 static dberr_t buf_batch_end_sync(buf_pool_t *pool)
 {
     buf_batch_t *batch = &pool->batch;
-    dberr_t err = fil_sync_end(pool->fil, &batch->sync);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fil_sync_end(pool->fil, &batch->sync));
     space_id_t space = batch->pages[batch->n_synced].id.space;
     while (batch->n_synced < batch->n && batch->pages[batch->n_synced].id.space == space) {
         batch->n_synced++;
@@ -228,11 +210,10 @@ dberr_t buf_batch_step(buf_pool_t *pool)
 
 dberr_t buf_batch_finish(buf_pool_t *pool)
 {
-    dberr_t err = DB_SUCCESS;
-    while (err == DB_SUCCESS && pool->batch.state != BATCH_NONE) {
-        err = buf_batch_step(pool);
+    while (pool->batch.state != BATCH_NONE) {
+        TRY(buf_batch_step(pool));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 bool buf_batch_has_space(const buf_pool_t *pool, space_id_t space)
@@ -270,22 +251,20 @@ bool buf_page_tear(buf_pool_t *pool, page_id_t id, byte *page)
 
 dberr_t buf_block_wait(buf_pool_t *pool, buf_block_t *block)
 {
-    dberr_t err = DB_SUCCESS;
     pool->env->stats.latch_waits += block->in_flight;
-    while (err == DB_SUCCESS && block->in_flight) {
-        err = buf_batch_step(pool);
+    while (block->in_flight) {
+        TRY(buf_batch_step(pool));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t buf_batch_write(buf_pool_t *pool, buf_block_t *const *blocks, uint32_t n)
 {
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t done = 0; err == DB_SUCCESS && done < n;) {
+    for (uint32_t done = 0; done < n;) {
         uint32_t n_batch = n - done < pool->dblwr_pages ? n - done : pool->dblwr_pages;
         buf_batch_submit(pool, blocks + done, n_batch);
-        err = buf_batch_finish(pool);
+        TRY(buf_batch_finish(pool));
         done += n_batch;
     }
-    return err;
+    return DB_SUCCESS;
 }

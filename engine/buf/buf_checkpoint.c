@@ -1,13 +1,15 @@
-/** Checkpoints, the page cleaning that keeps the log from running into them, and the points at which others work: a
-checkpoint waits at yield points, and at a yield point a checkpoint may be taken.
+/** Checkpoints, the page cleaning that keeps the log from running into them, and the points at
+which others work: a checkpoint waits at yield points, and at a yield point a checkpoint may be
+taken.
 
-Place: above buf_flush.c and buf_batch.c; the log module only writes the slot that this file tells it to.
+Place: above buf_flush.c and buf_batch.c; the log module only writes the slot that this file tells
+it to.
 
-A yield point is a place at which a thread would wait, or could be passed by another. What happens there
-is drawn from the schedule: nothing, one step of the batch in flight, a new batch of the oldest dirty
-pages, or a checkpoint, as InnoDB's master thread takes them at any moment; now and then a full one, whose C no
-dirty page holds back. So other work, half-finished
-batches and checkpoints meet in every order, and in the same one when the run is repeated.
+A yield point is a place at which a thread would wait, or could be passed by another. What happens
+there is drawn from the schedule: nothing, one step of the batch in flight, a new batch of the
+oldest dirty pages, or a checkpoint, as InnoDB's master thread takes them at any moment; now and
+then a full one, whose C no dirty page holds back. So other work, half-finished batches and
+checkpoints meet in every order, and in the same one when the run is repeated.
 
 Invariants
 1. (I19) the order is: C; fsync of all data files; FILE_NAME records and CHECKPOINT(C) as one
@@ -16,7 +18,8 @@ Invariants
    count in pages that the cleaner has written after the fsync: it works between the steps here;
 2. every space with a change at or after C has its FILE_NAME at or after C: in the marker's group,
    or in front of the first later mtr that touches it (fil_space->named);
-3. (I20) no mtr and no file operation starts unless its records fit between the end of the log and the checkpoint;
+3. (I20) no mtr and no file operation starts unless its records fit between the end of the log and
+   the checkpoint;
 4. a yield point changes nothing that a caller without the page's latch could see: pages go home,
    frames do not change;
 5. no page is pinned where a checkpoint is taken, and none is taken within another. */
@@ -76,41 +79,31 @@ dberr_t buf_sync_wait(buf_pool_t *pool, fil_space_t *space)
     fil_sync_t sync;
     dberr_t err = fil_sync_begin(pool->fil, space, &sync);
     uint32_t n = sync.space != NULL ? 1 + sched_draw(&pool->env->sched, 2 * BUF_SYNC_STEPS) : 0;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
-        err = buf_yield(pool);
+    TRY(err);
+    for (uint32_t i = 0; i < n; i++) {
+        TRY(buf_yield(pool));
     }
-    return err == DB_SUCCESS ? fil_sync_end(pool->fil, &sync) : err;
+    return fil_sync_end(pool->fil, &sync);
 }
 
 static dberr_t buf_checkpoint_sync(buf_pool_t *pool)
 {
-    dberr_t err = DB_SUCCESS;
     fil_space_t *space = fil_first(pool->fil);
-    while (err == DB_SUCCESS && space != NULL) {
-        err = buf_sync_wait(pool, space);
+    while (space != NULL) {
+        TRY(buf_sync_wait(pool, space));
         space = space->next;
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** What must be durable before the slot says C: the data files, then the marker. */
 static dberr_t buf_checkpoint_prepare(buf_pool_t *pool, lsn_t c, lsn_t *marker_lsn)
 {
-    dberr_t err = buf_yield(pool);
-    if (err == DB_SUCCESS) {
-        err = buf_checkpoint_sync(pool);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_yield(pool));
+    TRY(buf_checkpoint_sync(pool));
     PROBE_POINT(pool->env->probe, "ckpt.data_synced");
-    err = buf_yield(pool);
-    if (err == DB_SUCCESS) {
-        err = buf_checkpoint_log_marker(pool, c, marker_lsn);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_yield(pool));
+    TRY(buf_checkpoint_log_marker(pool, c, marker_lsn));
     PROBE_POINT(pool->env->probe, "ckpt.marker_durable");
     return buf_yield(pool);
 }
@@ -127,31 +120,24 @@ dberr_t buf_checkpoint(buf_pool_t *pool)
     }
     lsn_t oldest = buf_oldest_modification(pool);
     lsn_t c = oldest != 0 ? oldest : log_lsn(pool->log);
-    lsn_t marker_lsn = 0;
     pool->in_checkpoint = true;
+    lsn_t marker_lsn = 0;
     dberr_t err = buf_checkpoint_prepare(pool, c, &marker_lsn);
     pool->in_checkpoint = false;
     if (err == DB_SUCCESS && pool->copier.step != NULL) {
         pool->copier.before_slot(pool->copier.ctx);
     }
-    if (err == DB_SUCCESS) {
-        env->stats.checkpoints_amid_batch += pool->batch.state != BATCH_NONE;
-        err = log_checkpoint_write(pool->log, c, marker_lsn, pool->log_optimize_ddl);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
+    env->stats.checkpoints_amid_batch += pool->batch.state != BATCH_NONE;
+    TRY(log_checkpoint_write(pool->log, c, marker_lsn, pool->log_optimize_ddl));
     pool->ckpt_sharp = oldest == 0;
     return DB_SUCCESS;
 }
 
 dberr_t buf_checkpoint_full(buf_pool_t *pool)
 {
-    dberr_t err = buf_flush_all(pool);
-    if (err == DB_SUCCESS) {
-        err = buf_checkpoint(pool);
-    }
-    return err;
+    TRY(buf_flush_all(pool));
+    return buf_checkpoint(pool);
 }
 
 /** Bytes of log, block overhead included, that one mtr, an allocation mtr beside it and the next
@@ -175,13 +161,10 @@ static dberr_t buf_log_make_room(buf_pool_t *pool, uint64_t reserve)
     uint64_t keep = capacity / 2 < capacity - reserve ? capacity / 2 : capacity - reserve;
     lsn_t lsn = log_lsn(pool->log);
     lsn_t limit = lsn > keep ? lsn - keep : 0;
-    uint32_t n = 0;
     pool->env->stats.log_room_waits++;
+    uint32_t n = 0;
     do {
-        dberr_t err = buf_flush_list(pool, BUF_CLEANER_STEP_PAGES, limit, &n);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(buf_flush_list(pool, BUF_CLEANER_STEP_PAGES, limit, &n));
     } while (n > 0);
     return buf_checkpoint(pool);
 }
@@ -194,10 +177,11 @@ static dberr_t buf_log_clean_ahead(buf_pool_t *pool)
     lsn_t limit = log_lsn(pool->log) - capacity / 2;
     dberr_t err = buf_flush_list(pool, BUF_CLEANER_STEP_PAGES, limit, NULL);
     lsn_t oldest = buf_oldest_modification(pool);
-    if (err == DB_SUCCESS && (oldest == 0 || oldest >= limit)) {
-        err = buf_checkpoint(pool);
+    TRY(err);
+    if (oldest == 0 || oldest >= limit) {
+        TRY(buf_checkpoint(pool));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** Makes room for the reserve, if need be. */
@@ -207,10 +191,7 @@ static dberr_t buf_log_ask(buf_pool_t *pool)
     if (pool->env->io_failed) {
         return err_set(&pool->env->err, DB_IO_ERROR, "no changes after a failed file operation");
     }
-    dberr_t err = buf_yield(pool);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_yield(pool));
     uint64_t capacity = log_capacity(pool->log);
     uint64_t reserve = buf_log_reserve(pool);
     if (reserve >= capacity) {
@@ -219,20 +200,17 @@ static dberr_t buf_log_ask(buf_pool_t *pool)
                        capacity);
     }
     if (buf_log_age(pool) + reserve > capacity) {
-        err = buf_log_make_room(pool, reserve);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(buf_log_make_room(pool, reserve));
         /* The marker itself took some room; a second, sharp one leaves nothing but itself. */
         if (buf_log_age(pool) + reserve > capacity) {
-            err = buf_checkpoint_full(pool);
+            TRY(buf_checkpoint_full(pool));
         }
-        if (err == DB_SUCCESS && buf_log_age(pool) + reserve > capacity) {
-            err = err_set(&pool->env->err, DB_OUT_OF_SPACE,
-                          "the log's %" PRIu64 " bytes are too few for this number of tables",
-                          capacity);
+        if (buf_log_age(pool) + reserve > capacity) {
+            TRY(err_set(&pool->env->err, DB_OUT_OF_SPACE,
+                        "the log's %" PRIu64 " bytes are too few for this number of tables",
+                        capacity));
         }
-        return err;
+        return DB_SUCCESS;
     }
     if (buf_log_age(pool) > capacity / 4 * 3) {
         return buf_log_clean_ahead(pool);
@@ -242,11 +220,9 @@ static dberr_t buf_log_ask(buf_pool_t *pool)
 
 dberr_t buf_log_free_check(buf_pool_t *pool)
 {
-    dberr_t err = buf_log_ask(pool);
-    if (err == DB_SUCCESS) {
-        log_reserve(pool->log, buf_log_reserve(pool));
-    }
-    return err;
+    TRY(buf_log_ask(pool));
+    log_reserve(pool->log, buf_log_reserve(pool));
+    return DB_SUCCESS;
 }
 
 /* ---- yield points ---- */
@@ -329,12 +305,10 @@ static dberr_t buf_log_sync_turns(buf_pool_t *pool, lsn_t lsn)
 
 dberr_t buf_log_wait(buf_pool_t *pool, lsn_t lsn, bool sync)
 {
-    dberr_t err = buf_yield(pool);
-    if (err == DB_SUCCESS) {
-        err = log_write_up_to(pool->log, lsn, false);
+    TRY(buf_yield(pool));
+    TRY(log_write_up_to(pool->log, lsn, false));
+    if (sync) {
+        TRY(buf_log_sync_turns(pool, lsn));
     }
-    if (err == DB_SUCCESS && sync) {
-        err = buf_log_sync_turns(pool, lsn);
-    }
-    return err == DB_SUCCESS && sync ? log_write_up_to(pool->log, lsn, true) : err;
+    return sync ? log_write_up_to(pool->log, lsn, true) : DB_SUCCESS;
 }

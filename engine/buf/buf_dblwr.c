@@ -1,16 +1,17 @@
 /** The doublewrite area, and the write of one page home.
 
 Place: below buf_batch.c and buf_observer.c, which order the steps of a write; this file has the
-steps. Positions [0, dblwr_pages) of "ib_dblwr" are the batch region, the next DBLWR_SINGLE_SLOTS the
-single-page slots.
+steps. Positions [0, dblwr_pages) of "ib_dblwr" are the batch region, the next DBLWR_SINGLE_SLOTS
+the single-page slots.
 
 Invariants
 1. (I4, I22) the log is durable up to a page's LSN before its copy is written: a copy of changes
    whose log was lost would outlive that log, and once the new log has passed its LSN a later
    recovery could not tell it from a good one;
-2. (I13) a page goes home without a copy only if doublewrite is off, the storage promises whole pages, or it is the first write since
-   its logged initialisation. That is asked in one place. What makes it safe is that
-   log_optimize_ddl is off for as long as the log holds such an initialisation (buf_pool.c);
+2. (I13) a page goes home without a copy only if doublewrite is off, the storage promises whole
+   pages, or it is the first write since its logged initialisation. That is asked in one place. What
+   makes it safe is that log_optimize_ddl is off for as long as the log holds such an initialisation
+   (buf_pool.c);
 3. (I22) a single-page slot is free again when its page's home file was fsynced after the home
    write. */
 #include "buf/buf_dblwr.h"
@@ -32,18 +33,14 @@ dberr_t buf_dblwr_open(buf_pool_t *pool)
     if (created) {
         err = env_open(env, DBLWR_FILE_NAME, OS_CREATE_NEW, &file);
     }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     /* A longer file than now is kept as it is: it may hold copies that recovery needs. */
     uint64_t want_bytes = (uint64_t)(pool->dblwr_pages + DBLWR_SINGLE_SLOTS) * pool->page_size;
     uint64_t size_bytes = 0;
     err = env_size(env, file, &size_bytes);
     if (err == DB_SUCCESS && size_bytes < want_bytes) {
         err = env_truncate(env, file, want_bytes);
-        if (err == DB_SUCCESS) {
-            err = env_sync(env, file);
-        }
+        AND_THEN(err, env_sync(env, file));
     }
     if (err == DB_SUCCESS && created) {
         err = env_sync_dir(env);
@@ -79,34 +76,28 @@ void buf_dblwr_copy(const buf_pool_t *pool, const buf_block_t *block, byte *copy
 
 dberr_t buf_dblwr_write_log(buf_pool_t *pool, lsn_t lsn)
 {
-    dberr_t err = log_write_up_to(pool->log, lsn, true);
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(pool->env->probe, "dblwr.log_durable");
-    }
-    return err;
+    TRY(log_write_up_to(pool->log, lsn, true));
+    PROBE_POINT(pool->env->probe, "dblwr.log_durable");
+    return DB_SUCCESS;
 }
 
 dberr_t buf_dblwr_write_area(buf_pool_t *pool, uint32_t pos, const byte *copies, uint32_t n)
 {
     env_t *env = pool->env;
-    dberr_t err = env_write(env, pool->dblwr_file, (uint64_t)pos * pool->page_size, copies,
-                            (size_t)n * pool->page_size);
-    if (err == DB_SUCCESS) {
-        env->stats.data_writes += n;
-        env->stats.dblwr_writes += n;
-        PROBE_POINT(env->probe, "dblwr.area_written");
-    }
-    return err;
+    TRY(env_write(env, pool->dblwr_file, (uint64_t)pos * pool->page_size, copies,
+                  (size_t)n * pool->page_size));
+    env->stats.data_writes += n;
+    env->stats.dblwr_writes += n;
+    PROBE_POINT(env->probe, "dblwr.area_written");
+    return DB_SUCCESS;
 }
 
 dberr_t buf_dblwr_sync_area(buf_pool_t *pool)
 {
     env_t *env = pool->env;
-    dberr_t err = env_sync(env, pool->dblwr_file);
-    if (err == DB_SUCCESS) {
-        env->stats.data_fsyncs++;
-    }
-    return err;
+    TRY(env_sync(env, pool->dblwr_file));
+    env->stats.data_fsyncs++;
+    return DB_SUCCESS;
 }
 
 dberr_t buf_dblwr_write_home(buf_pool_t *pool, buf_block_t *block, const byte *copy, int pos,
@@ -124,10 +115,7 @@ dberr_t buf_dblwr_write_home(buf_pool_t *pool, buf_block_t *block, const byte *c
                page_type_name(fil_page_get_type(frame)), index ? page_level(frame) : 0,
                index ? page_index_id(frame) : 0, pos < 0 ? "skip" : "used", why, block->init_lsn,
                block->observer != 0, block->oldest_modification, pos);
-    dberr_t err = fil_page_write(pool->fil, space, block->id.page_no, copy);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fil_page_write(pool->fil, space, block->id.page_no, copy));
     pool->env->stats.dblwr_skipped_init += pos < 0 && pool->dblwr_file != NULL;
     uint32_t stored = page_stored_bytes(copy, pool->page_size);
     pool->env->stats.pages_compressed += stored < pool->page_size;
@@ -177,24 +165,18 @@ static dberr_t buf_single_slot_take(buf_pool_t *pool, uint32_t *out)
         }
     }
     for (uint32_t slot = 0; slot < DBLWR_SINGLE_SLOTS; slot++) {
-        dberr_t err = fil_sync(pool->fil, fil_space_get(pool->fil, pool->single[slot].space));
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(fil_sync(pool->fil, fil_space_get(pool->fil, pool->single[slot].space)));
     }
     *out = 0;
     return DB_SUCCESS;
 }
 
-/** The copy into a single-page slot, durable; *pos = where. The slot is in use from now on: the home write
-is the next write of the page's file. */
+/** The copy into a single-page slot, durable; *pos = where. The slot is in use from now on: the
+home write is the next write of the page's file. */
 static dberr_t buf_single_write_copy(buf_pool_t *pool, const buf_block_t *block, uint32_t *pos)
 {
     uint32_t slot = 0;
-    dberr_t err = buf_single_slot_take(pool, &slot);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_single_slot_take(pool, &slot));
     *pos = pool->dblwr_pages + slot;
     pool->single[slot].used = true;
     pool->single[slot].space = block->id.space;
@@ -202,31 +184,24 @@ static dberr_t buf_single_write_copy(buf_pool_t *pool, const buf_block_t *block,
     PROBE_MARK(pool->env->probe,
                "dblwr_single slot=%" PRIu32 " space=%" PRIu32 " page=%" PRIu32 " pos=%" PRIu32,
                slot, block->id.space, block->id.page_no, *pos);
-    err = buf_dblwr_write_area(pool, *pos, pool->single_buf, 1);
-    if (err == DB_SUCCESS) {
-        err = buf_dblwr_sync_area(pool);
-    }
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(pool->env->probe, "dblwr.area_synced");
-    }
-    return err;
+    TRY(buf_dblwr_write_area(pool, *pos, pool->single_buf, 1));
+    TRY(buf_dblwr_sync_area(pool));
+    PROBE_POINT(pool->env->probe, "dblwr.area_synced");
+    return DB_SUCCESS;
 }
 
 dberr_t buf_dblwr_write_single(buf_pool_t *pool, buf_block_t *block)
 {
     CHECK(block->fix_count == 0 && !block->in_flight && block->oldest_modification != 0);
     bool skip = buf_dblwr_skips(pool, block);
-    uint32_t pos = 0;
     buf_dblwr_copy(pool, block, pool->single_buf);
-    dberr_t err = buf_dblwr_write_log(pool, block->newest_modification);
-    if (err == DB_SUCCESS && !skip) {
-        err = buf_single_write_copy(pool, block, &pos);
+    TRY(buf_dblwr_write_log(pool, block->newest_modification));
+    uint32_t pos = 0;
+    if (!skip) {
+        TRY(buf_single_write_copy(pool, block, &pos));
     }
-    if (err == DB_SUCCESS) {
-        const char *why = pool->dblwr_file == NULL ? "off" : skip ? "init" : "single";
-        err = buf_dblwr_write_home(pool, block, pool->single_buf, skip ? -1 : (int)pos, why);
-    }
-    return err;
+    const char *why = pool->dblwr_file == NULL ? "off" : skip ? "init" : "single";
+    return buf_dblwr_write_home(pool, block, pool->single_buf, skip ? -1 : (int)pos, why);
 }
 
 /* ---- recovery ---- */

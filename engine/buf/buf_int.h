@@ -118,7 +118,8 @@ void buf_block_discard(buf_pool_t *pool, buf_block_t *block);
 /** The page is given out again, or its space goes: it is not scrubbed. */
 void buf_scrub_forget(buf_pool_t *pool, page_id_t id);
 void buf_scrub_forget_space(buf_pool_t *pool, space_id_t space);
-/** A page went home, by the write of its file that was the last: of it `stored` bytes are needed. */
+/** A page went home, by the write of its file that was the last: of it `stored` bytes are
+needed. */
 void buf_scrub_written(buf_pool_t *pool, const fil_space_t *space, page_no_t page_no,
                        uint32_t stored);
 
@@ -132,7 +133,8 @@ WARN_UNUSED dberr_t buf_lru_get_free(buf_pool_t *pool, buf_block_t **out);
 WARN_UNUSED dberr_t buf_dblwr_open(buf_pool_t *pool);
 /** The one place that decides it: does this page go home without a copy (I13)? */
 bool buf_dblwr_skips(const buf_pool_t *pool, const buf_block_t *block);
-/** The one place that decides it: is this page, freed and dirty, not written at all (10.5, MDEV-15528)? */
+/** The one place that decides it: is this page, freed and dirty, not written at all (10.5,
+MDEV-15528)? */
 bool buf_dblwr_drops(const buf_pool_t *pool, const buf_block_t *block);
 void buf_dblwr_copy(const buf_pool_t *pool, const buf_block_t *block, byte *copy);
 /** The first step of every page write: the log durable up to lsn. */
@@ -160,7 +162,8 @@ WARN_UNUSED dberr_t buf_sync_wait(buf_pool_t *pool, fil_space_t *space);
 
 /* ---- buf_batch.c ---- */
 
-/** Makes dirty, unpinned blocks, at most dblwr_pages, the batch in flight. There is none (CHECK). */
+/** Makes dirty, unpinned blocks, at most dblwr_pages, the batch in flight. There is none
+(CHECK). */
 void buf_batch_submit(buf_pool_t *pool, buf_block_t *const *blocks, uint32_t n);
 /** Are pages of the space in flight? */
 bool buf_batch_has_space(const buf_pool_t *pool, space_id_t space);
@@ -168,8 +171,8 @@ bool buf_batch_has_space(const buf_pool_t *pool, space_id_t space);
 WARN_UNUSED dberr_t buf_batch_step(buf_pool_t *pool);
 /** Drives the batch in flight, if there is one, to its end. */
 WARN_UNUSED dberr_t buf_batch_finish(buf_pool_t *pool);
-/** Writes dirty, unpinned blocks (any number: split into batches), each batch to its end. None is in
-flight (CHECK). On success all are clean and their files fsynced. */
+/** Writes dirty, unpinned blocks (any number: split into batches), each batch to its end. None is
+in flight (CHECK). On success all are clean and their files fsynced. */
 WARN_UNUSED dberr_t buf_batch_write(buf_pool_t *pool, buf_block_t *const *blocks, uint32_t n);
 
 #endif

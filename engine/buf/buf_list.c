@@ -1,15 +1,17 @@
-/** What the pool is made of: pages by their id, the order of their use, the dirty ones, and what waits to be blanked.
+/** What the pool is made of: pages by their id, the order of their use, the dirty ones, and what
+waits to be blanked.
 
 Place: bottom of buf/: it reads and writes nothing.
 
-The global list of dirty pages runs from the oldest to the newest modification, so that its head bounds the
-checkpoint. fil_space->flush_list is the head of a ring in the same order through space_prev and
-space_next: flushing a space looks at that space's dirty pages only.
+The global list of dirty pages runs from the oldest to the newest modification, so that its head
+bounds the checkpoint. fil_space->flush_list is the head of a ring in the same order through
+space_prev and space_next: flushing a space looks at that space's dirty pages only.
 
 Invariants
-1. a block is on the free list, or in the hash and on the LRU list; a dirty one also on both flush lists;
-2. the flush lists ascend in oldest_modification, because pages become dirty in the order of the log:
-   buf_block_set_dirty checks it, and only ever appends. */
+1. a block is on the free list, or in the hash and on the LRU list; a dirty one also on both flush
+   lists;
+2. the flush lists ascend in oldest_modification, because pages become dirty in the order of the
+   log: buf_block_set_dirty checks it, and only ever appends. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,7 +239,8 @@ void buf_scrub_note(buf_pool_t *pool, page_id_t id, lsn_t lsn)
     }
 }
 
-/** Keeps the entries of other pages: of those with this space, and this number or any (FIL_NULL). */
+/** Keeps the entries of other pages: of those with this space, and this number or any
+(FIL_NULL). */
 static void buf_scrub_filter(buf_scrub_t *scrub, space_id_t space, page_no_t page_no)
 {
     uint32_t kept = 0;

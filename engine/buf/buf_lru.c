@@ -1,8 +1,8 @@
 /** Eviction.
 
-Place: above buf_list.c and buf_batch.c. The victim is the least recently used unpinned page. If it is dirty, the
-dirty pages nearest to the tail are written with it in one doublewrite batch, so that the next
-misses find clean victims.
+Place: above buf_list.c and buf_batch.c. The victim is the least recently used unpinned page. If it
+is dirty, the dirty pages nearest to the tail are written with it in one doublewrite batch, so that
+the next misses find clean victims.
 
 Invariants
 1. the choice depends on the order of page accesses only: the same accesses give the same I/O;
@@ -56,10 +56,7 @@ dberr_t buf_lru_get_free(buf_pool_t *pool, buf_block_t **out)
     while (pool->free_first == NULL) {
         buf_block_t *victim = buf_lru_victim(pool);
         if (victim == NULL || victim->oldest_modification != 0) {
-            dberr_t err = buf_lru_make_clean(pool, victim);
-            if (err != DB_SUCCESS) {
-                return err;
-            }
+            TRY(buf_lru_make_clean(pool, victim));
             continue;
         }
         buf_block_release(pool, victim);

@@ -36,9 +36,7 @@ static uint32_t buf_observer_collect(buf_pool_t *pool, const fil_space_t *space,
 static dberr_t buf_observer_write(buf_pool_t *pool, buf_block_t *block, index_id_t observer)
 {
     dberr_t err = buf_yield(pool);
-    if (err == DB_SUCCESS) {
-        err = buf_block_wait(pool, block);
-    }
+    AND_THEN(err, buf_block_wait(pool, block));
     if (err != DB_SUCCESS || block->observer != observer) {
         return err; /* the page cleaner was faster */
     }
@@ -59,27 +57,18 @@ dberr_t buf_observer_flush(buf_pool_t *pool, space_id_t space_id, index_id_t obs
     PROBE_MARK(pool->env->probe,
                "flush_observer space=%" PRIu32 " index=%" PRIu64 " pages=%" PRIu32, space_id,
                observer, n);
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
-        err = buf_observer_write(pool, pool->collected[i], observer);
+    for (uint32_t i = 0; i < n; i++) {
+        TRY(buf_observer_write(pool, pool->collected[i], observer));
     }
-    if (err == DB_SUCCESS) {
-        err = buf_batch_finish(pool);
-    }
-    if (err == DB_SUCCESS) {
-        err = buf_sync_wait(pool, space);
-    }
-    return err;
+    TRY(buf_batch_finish(pool));
+    return buf_sync_wait(pool, space);
 }
 
 dberr_t buf_observer_drop(buf_pool_t *pool, space_id_t space_id, index_id_t observer)
 {
     fil_space_t *space = fil_space_get(pool->fil, space_id);
     CHECK(space != NULL);
-    dberr_t err = buf_batch_finish(pool);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_batch_finish(pool));
     uint32_t n = buf_observer_collect(pool, space, observer);
     for (uint32_t i = 0; i < n; i++) {
         buf_block_discard(pool, pool->collected[i]);

@@ -140,14 +140,11 @@ dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on)
     if (pool->log_optimize_ddl == on || !log_format(pool->log)->unlogged_loads) {
         return DB_SUCCESS;
     }
-    dberr_t err = buf_flush_all(pool);
-    if (err == DB_SUCCESS) {
-        /* The slot says how the log behind it is written: until it is durable, recovery starts from
+    TRY(buf_flush_all(pool));
+    /* The slot says how the log behind it is written: until it is durable, recovery starts from
         the old one, in the old mode. */
-        pool->log_optimize_ddl = on;
-        err = buf_checkpoint(pool);
-    }
-    return err;
+    pool->log_optimize_ddl = on;
+    return buf_checkpoint(pool);
 }
 
 /** Refuses a page number that no page can have, before a frame is spent on it. */
@@ -169,10 +166,7 @@ static dberr_t buf_page_check(buf_pool_t *pool, page_id_t id, fil_space_t **out)
 
 static dberr_t buf_page_read(buf_pool_t *pool, fil_space_t *space, page_no_t page_no, byte *frame)
 {
-    dberr_t err = fil_page_read(pool->fil, space, page_no, frame);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fil_page_read(pool->fil, space, page_no, frame));
     page_id_t id = {space->id, page_no};
     page_verdict_t verdict = fil_page_verify(frame, pool->page_size, id);
     if (verdict != PAGE_OK) {
@@ -203,14 +197,9 @@ dberr_t buf_page_get(buf_pool_t *pool, page_id_t id, buf_block_t **out)
         return DB_SUCCESS;
     }
     fil_space_t *space = NULL;
-    dberr_t err = buf_page_check(pool, id, &space);
-    if (err == DB_SUCCESS) {
-        err = buf_lru_get_free(pool, &block);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = buf_page_read(pool, space, id.page_no, block->frame);
+    TRY(buf_page_check(pool, id, &space));
+    TRY(buf_lru_get_free(pool, &block));
+    dberr_t err = buf_page_read(pool, space, id.page_no, block->frame);
     if (err != DB_SUCCESS) {
         buf_block_push_free(pool, block);
         return err;
@@ -224,16 +213,10 @@ dberr_t buf_page_get(buf_pool_t *pool, page_id_t id, buf_block_t **out)
 dberr_t buf_page_create(buf_pool_t *pool, page_id_t id, buf_block_t **out)
 {
     fil_space_t *space = NULL;
-    dberr_t err = buf_page_check(pool, id, &space);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_page_check(pool, id, &space));
     buf_block_t *block = buf_page_peek(pool, id);
     if (block == NULL) {
-        err = buf_lru_get_free(pool, &block);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(buf_lru_get_free(pool, &block));
         buf_block_enter(pool, block, id);
     } else if (block->fix_count > 0) {
         return err_set(&pool->env->err, DB_CORRUPTION,
@@ -241,10 +224,7 @@ dberr_t buf_page_create(buf_pool_t *pool, page_id_t id, buf_block_t **out)
                        id.page_no, space->path);
     }
     pool->env->stats.pages_reused_in_flight += block->in_flight;
-    err = buf_block_wait(pool, block);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_block_wait(pool, block));
     buf_scrub_forget(pool, id);
     /* What the page was before is void; only its place on the flush lists stays. */
     memset(block->frame, 0, pool->page_size);

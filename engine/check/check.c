@@ -3,7 +3,8 @@
 Place: top of check/, used by cli/ and by tests. Shares base/, os/, page/ and log/ with the engine
 and nothing else.
 
-    log -> files and page 0 -> extents, segments, every used page -> transactions -> catalogue -> trees and rows
+    log -> files and page 0 -> extents, segments, every used page -> transactions -> catalogue ->
+    trees and rows
         -> what nothing led to
 
 Rules
@@ -22,9 +23,7 @@ static dberr_t chk_is_database(chk_t *chk)
     bool log = false;
     bool system = false;
     dberr_t err = env_exists(chk->env, LOG_FILE_NAME, &log);
-    if (err == DB_SUCCESS) {
-        err = env_exists(chk->env, CHK_SYSTEM_PATH, &system);
-    }
+    AND_THEN(err, env_exists(chk->env, CHK_SYSTEM_PATH, &system));
     if (err == DB_SUCCESS && !log && !system) {
         err = err_set(&chk->env->err, DB_NOT_FOUND, "not a data directory: it has no %s",
                       LOG_FILE_NAME);
@@ -37,11 +36,11 @@ static dberr_t chk_is_database(chk_t *chk)
 
 static dberr_t chk_files_scan(chk_t *chk)
 {
-    dberr_t err = chk_files_open(chk);
-    for (chk_file_t *file = chk->files; err == DB_SUCCESS && file != NULL; file = file->next) {
-        err = file->usable ? chk_file_scan(chk, file) : DB_SUCCESS;
+    TRY(chk_files_open(chk));
+    for (chk_file_t *file = chk->files; file != NULL; file = file->next) {
+        TRY(file->usable ? chk_file_scan(chk, file) : DB_SUCCESS);
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** Unclaimed files and a catalogue that cannot be read say nothing about what their pages are for.
@@ -57,14 +56,11 @@ static void chk_unreached(chk_t *chk)
 
 static dberr_t chk_all(chk_t *chk)
 {
-    dberr_t err = chk_files_scan(chk);
-    if (err == DB_SUCCESS) {
-        err = chk_undo(chk);
-    }
-    if (err == DB_SUCCESS) {
-        err = chk_dict(chk);
-    }
-    for (uint32_t i = 0; err == DB_SUCCESS && i < chk->n_tables; i++) {
+    TRY(chk_files_scan(chk));
+    TRY(chk_undo(chk));
+    dberr_t err = chk_dict(chk);
+    TRY(err);
+    for (uint32_t i = 0; i < chk->n_tables; i++) {
         chk_table_t *table = chk->tables[i];
         chk_file_t *file = chk_file_of_space(chk, table->space);
         if (table->status == CHK_READY) {
@@ -73,14 +69,12 @@ static dberr_t chk_all(chk_t *chk)
         if (file != NULL && (table->status != CHK_READY || !table->sound)) {
             file->claimed = false; /* reported with the catalogue; its trees are not known */
         }
+        TRY(err);
     }
-    if (err == DB_SUCCESS) {
-        err = chk_undo_refs_walk(chk);
-    }
-    if (err == DB_SUCCESS) {
-        chk_unreached(chk);
-    }
-    return err;
+    TRY(err);
+    TRY(chk_undo_refs_walk(chk));
+    chk_unreached(chk);
+    return DB_SUCCESS;
 }
 
 /* ---- the report ---- */
@@ -136,9 +130,7 @@ static dberr_t chk_digests(chk_t *chk)
 static dberr_t chk_run(chk_t *chk)
 {
     dberr_t err = chk_is_database(chk);
-    if (err == DB_SUCCESS) {
-        err = chk_log(chk);
-    }
+    AND_THEN(err, chk_log(chk));
     if (err != DB_SUCCESS || chk->report->needs_recovery) {
         return err;
     }
@@ -147,8 +139,8 @@ static dberr_t chk_run(chk_t *chk)
         return err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a page");
     }
     chk_memo_begin(chk);
-    err = chk_all(chk);
-    return err == DB_SUCCESS ? chk_digests(chk) : err;
+    TRY(chk_all(chk));
+    return chk_digests(chk);
 }
 
 dberr_t check_run(os_t *os, check_report_t *report, err_sink_t *err)

@@ -9,12 +9,12 @@ Digest of a table: number of live rows and the sum modulo 2^64 of XXH64 (seed 0)
 values, plus XXH64 of the names of its columns, in order, each with a comma behind it, that of a
 VARCHAR with its greatest length in brackets before that: `a,b(40),`.
 Digest of an index: number of entries that are not delete-marked and the
-sum of XXH64 of each one's record without its info byte, plus 1 if the index is unique. Both are independent of physical order and
-layout.
+sum of XXH64 of each one's record without its info byte, plus 1 if the index is unique. Both are
+independent of physical order and layout.
 
-The values of a row: the columns in the order of definition, in front of each that may be NULL a byte, 0 = NULL,
-which has nothing more, 1 = a value; BIGINT 8 bytes with the sign bit inverted; CHAR(n) n bytes, padded with
-spaces; VARCHAR its length in 2 bytes and so many bytes. */
+The values of a row: the columns in the order of definition, in front of each that may be NULL a
+byte, 0 = NULL, which has nothing more, 1 = a value; BIGINT 8 bytes with the sign bit inverted;
+CHAR(n) n bytes, padded with spaces; VARCHAR its length in 2 bytes and so many bytes. */
 #ifndef CHECK_CHECK_H
 #define CHECK_CHECK_H
 
@@ -54,10 +54,11 @@ typedef struct check_report {
     uint64_t log_end_lsn;
 } check_report_t;
 
-/** What was found right before, by content, so that it need not be looked at again. It belongs to one back end: os_view_t has
-versions. A scan with it says what a scan without would say. */
+/** What was found right before, by content, so that it need not be looked at again. It belongs to
+one back end: os_view_t has versions. A scan with it says what a scan without would say. */
 typedef struct check_memo check_memo_t;
-/** bytes_max: of what it keeps; before a scan for which that was too little it forgets everything. NULL: no memory. */
+/** bytes_max: of what it keeps; before a scan for which that was too little it forgets everything.
+NULL: no memory. */
 WARN_UNUSED check_memo_t *check_memo_create(size_t bytes_max);
 size_t check_memo_bytes(const check_memo_t *memo); /**< that it keeps */
 void check_memo_free(check_memo_t *memo);          /**< may be NULL */

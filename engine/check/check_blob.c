@@ -2,9 +2,9 @@
 
 Place: check/, below check_rows.c and check_undo.c.
 
-Checked: I6 fields of the pages, length of the value; I11 each page of a chain belongs to the segment of its
-table's leaves and is reached once: a chain with two owners, or a page in two chains, is met the second time.
-A chain that nobody owns is left over as pages that nothing leads to.
+Checked: I6 fields of the pages, length of the value; I11 each page of a chain belongs to the
+segment of its table's leaves and is reached once: a chain with two owners, or a page in two chains,
+is met the second time. A chain that nobody owns is left over as pages that nothing leads to.
 
 A walk ends, because a page is entered only when its bit is not set yet. */
 #include <stdlib.h>
@@ -50,10 +50,7 @@ dberr_t chk_blob_walk(chk_t *chk, const chk_table_t *table, const chk_ref_t *ref
         if (!*whole) {
             return DB_SUCCESS;
         }
-        dberr_t err = chk_page_read(chk, file, page_no, chk->page);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(chk_page_read(chk, file, page_no, chk->page));
         if (!chk_blob_page_fits(chk, table, left)) {
             chk_find(chk, 6, file, page_no, "table %s: a page of a long value does not fit there",
                      table->name);
@@ -95,13 +92,13 @@ static dberr_t chk_undo_col(chk_t *chk, table_id_t table, const byte *p, uint32_
 {
     uint32_t len = room < CHK_UNDO_COL_FIXED ? 0 : mach_read_2(p + 2);
     bool external = len != CHK_UNDO_COL_NULL && (len & CHK_UNDO_COL_EXTERNAL) != 0;
-    chk_ref_t ref;
-    bool owner = false;
     *size = 0;
     len = len == CHK_UNDO_COL_NULL ? 0 : len & ~CHK_UNDO_COL_EXTERNAL;
     if (room < CHK_UNDO_COL_FIXED || len > room - CHK_UNDO_COL_FIXED) {
         return DB_SUCCESS;
     }
+    chk_ref_t ref = {.len = 0};
+    bool owner = false;
     if (external) {
         const byte *value = p + CHK_UNDO_COL_FIXED;
         if (len < CHK_REF_SIZE
@@ -127,10 +124,7 @@ dberr_t chk_undo_refs_note(chk_t *chk, const byte *rec, uint32_t len, bool *vali
     at += CHK_UNDO_COLS;
     for (uint32_t i = 0; i < n && *valid; i++) {
         uint32_t size = 0;
-        dberr_t err = chk_undo_col(chk, table, rec + at, end - at, &size);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(chk_undo_col(chk, table, rec + at, end - at, &size));
         *valid = size > 0;
         at += size;
     }
@@ -143,14 +137,11 @@ dberr_t chk_undo_refs_walk(chk_t *chk)
     for (uint32_t i = 0; i < chk->n_undo_refs; i++) {
         const chk_undo_ref_t *item = &chk->undo_refs[i];
         const chk_table_t *table = chk_table_by_id(chk, item->table);
-        bool whole = true;
         if (table == NULL || table->leaves == CHK_OWNER_UNKNOWN) {
             continue; /* dropped since, or reported */
         }
-        dberr_t err = chk_blob_walk(chk, table, &item->ref, NULL, &whole);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        bool whole = true;
+        TRY(chk_blob_walk(chk, table, &item->ref, NULL, &whole));
         if (!whole) {
             chk_broken(chk_file_of_space(chk, table->space), table->leaves);
         }

@@ -58,9 +58,9 @@ typedef struct chk_dict_scan {
 __attribute__((format(printf, 3, 4))) static void
 chk_dict_find(chk_dict_scan_t *scan, chk_table_t *table, const char *format, ...)
 {
-    char what[160];
     va_list args;
     va_start(args, format);
+    char what[160];
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     if (table != NULL) {
@@ -195,12 +195,12 @@ static dberr_t chk_sys_indexes_rec(chk_dict_scan_t *scan, const byte *rec)
     uint64_t root = chk_sys_number(sys, rec, 5);
     uint64_t status = chk_sys_number(sys, rec, 6);
     chk_table_t *table = chk_table_by_id(scan->chk, table_id);
-    char name[NAME_LEN_MAX + 1];
     if (table == NULL || table->n_indexes == INDEXES_MAX) {
         chk_dict_find(scan, table, "index %" PRIu64 " of table %" PRIu64 " has no place", id,
                       table_id);
         return DB_SUCCESS;
     }
+    char name[NAME_LEN_MAX + 1];
     if (!chk_sys_name(sys, rec, 2, name) || id < CHK_USER_INDEX_ID_FIRST || id >= scan->next_ids[1]
         || n_fields == 0 || n_fields > COLUMNS_MAX || type > CHK_INDEX_UNIQUE
         || (type == CHK_INDEX_CLUSTERED) != (table->n_indexes == 0) || root == 0 || root > FIL_NULL
@@ -320,9 +320,9 @@ static dberr_t chk_dict_header(chk_dict_scan_t *scan, page_no_t roots[CHK_SYS_TA
 {
     chk_t *chk = scan->chk;
     bool ok = false;
-    dberr_t err = DB_SUCCESS;
     chk_reach(chk, scan->file, CHK_DICT_HDR_PAGE, CHK_OWNER_FIXED, 11, &ok);
-    if (err == DB_SUCCESS && ok) {
+    dberr_t err = DB_SUCCESS;
+    if (ok) {
         err = chk_page_read(chk, scan->file, CHK_DICT_HDR_PAGE, chk->page);
     }
     scan->whole = ok;
@@ -437,9 +437,9 @@ dberr_t chk_dict(chk_t *chk)
     if (scan.file == NULL) {
         return DB_SUCCESS;
     }
-    page_no_t roots[CHK_SYS_TABLES];
     scan.sys = malloc(sizeof(*scan.sys));
     chk->tables = malloc(CHK_TABLES_MAX * sizeof(chk_table_t *));
+    page_no_t roots[CHK_SYS_TABLES];
     dberr_t err = scan.sys != NULL && chk->tables != NULL
                       ? chk_dict_header(&scan, roots)
                       : err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");

@@ -10,9 +10,9 @@ Place: check/, below check_seg.c and check_fsp.c, which know the lists. */
 
 void chk_fsp_find(const chk_fsp_t *fsp, page_no_t page_no, const char *format, ...)
 {
-    char what[160];
     va_list args;
     va_start(args, format);
+    char what[160];
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     chk_find(fsp->chk, 11, fsp->file, page_no, "%s", what);
@@ -53,9 +53,9 @@ void chk_extent_list(chk_fsp_t *fsp, const chk_list_t *list, const chk_rule_t *r
 {
     const char *name = rule->name;
     chk_addr_t at = list->first;
+    *n_used = 0;
     chk_addr_t prev = CHK_NOWHERE;
     uint32_t n = 0;
-    *n_used = 0;
     while (at.page_no != FIL_NULL) {
         uint32_t no = chk_extent_at(fsp, at);
         if (no == UINT32_MAX) {

@@ -1,7 +1,9 @@
-/** What the parts of the scan stand on: findings, pages as they are in their files, and who leads to which.
+/** What the parts of the scan stand on: findings, pages as they are in their files, and who leads
+to which.
 
-Place: bottom of check/, above nothing but the formats. check_space.c opens the files and looks at each page; the trees
-and chains of check_tree.c, check_undo.c and check_blob.c mark what they reach, and what is left over is reported here.
+Place: bottom of check/, above nothing but the formats. check_space.c opens the files and looks at
+each page; the trees and chains of check_tree.c, check_undo.c and check_blob.c mark what they reach,
+and what is left over is reported here.
 
 Checked: I11 reachable = used.
 
@@ -69,26 +71,20 @@ dberr_t chk_file_use(chk_t *chk, chk_file_t *file)
         return DB_SUCCESS;
     }
     chk_file_close(chk);
-    dberr_t err = env_open(chk->env, file->path, OS_OPEN, &file->file);
-    if (err == DB_SUCCESS) {
-        chk->open_file = file;
-    }
-    return err;
+    TRY(env_open(chk->env, file->path, OS_OPEN, &file->file));
+    chk->open_file = file;
+    return DB_SUCCESS;
 }
 
 dberr_t chk_page_read(chk_t *chk, chk_file_t *file, page_no_t page_no, byte *page)
 {
+    TRY(chk_file_use(chk, file));
     size_t n_read = 0;
-    dberr_t err = chk_file_use(chk, file);
-    if (err == DB_SUCCESS) {
-        err = env_read(chk->env, file->file, (uint64_t)page_no * chk->page_size, page,
-                       chk->page_size, &n_read);
-    }
-    if (err == DB_SUCCESS) {
-        memset(page + n_read, 0, chk->page_size - n_read);
-        page_decompress(page, chk->page_size);
-    }
-    return err;
+    TRY(env_read(chk->env, file->file, (uint64_t)page_no * chk->page_size, page, chk->page_size,
+                 &n_read));
+    memset(page + n_read, 0, chk->page_size - n_read);
+    page_decompress(page, chk->page_size);
+    return DB_SUCCESS;
 }
 
 bool chk_page_view(chk_t *chk, chk_file_t *file, page_no_t page_no, os_view_t *view)
@@ -148,15 +144,15 @@ static const char *chk_owner_name(const chk_file_t *file, uint32_t owner, char t
 void chk_reach(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t owner, uint32_t twice,
                bool *ok)
 {
-    char is_text[40];
-    char text[40];
     *ok = false;
+    char text[40];
     if (page_no >= file->size_pages) {
         chk_find(chk, 11, file, page_no, "reachable as %s, but beyond the space",
                  chk_owner_name(file, owner, text));
         return;
     }
     uint32_t is = file->owner[page_no];
+    char is_text[40];
     if (is != owner && is != CHK_OWNER_UNKNOWN) {
         chk_find(chk, 11, file, page_no, "reachable as %s, but it is %s",
                  chk_owner_name(file, owner, text), chk_owner_name(file, is, is_text));

@@ -1,13 +1,14 @@
 /** Space management of one file: descriptors, lists of extents, who uses which page.
 
-Place: check/; before the scan of the pages, which asks for their owners. check_seg.c has the inodes.
+Place: check/; before the scan of the pages, which asks for their owners. check_seg.c has the
+inodes.
 
-Checked (I11): state, segment and bitmap of each extent agree; each extent is on exactly one list, that
-of its state, with links both ways and the length that the base says; used pages are counted right;
-descriptors behind the free limit, and those of pages behind FSP_SIZE, say nothing is used.
+Checked (I11): state, segment and bitmap of each extent agree; each extent is on exactly one list,
+that of its state, with links both ways and the length that the base says; used pages are counted
+right; descriptors behind the free limit, and those of pages behind FSP_SIZE, say nothing is used.
 
-Memory: a few bytes per page and per extent of a file, which must be as long as that. What is damaged is
-reported by the scan of the pages; what it would have told is UNKNOWN. */
+Memory: a few bytes per page and per extent of a file, which must be as long as that. What is
+damaged is reported by the scan of the pages; what it would have told is UNKNOWN. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +20,8 @@ reported by the scan of the pages; what it would have told is UNKNOWN. */
 
 /* ---- descriptors ---- */
 
-/** What a used page of an extent is, as far as its descriptor tells. seg: owner number of the extent's segment. */
+/** What a used page of an extent is, as far as its descriptor tells. seg: owner number of the
+extent's segment. */
 static uint32_t chk_extent_owner(const chk_fsp_t *fsp, const chk_extent_t *extent, uint32_t seg,
                                  page_no_t page_no)
 {
@@ -113,10 +115,7 @@ static dberr_t chk_xdes_page(chk_fsp_t *fsp, page_no_t page_no)
     chk_t *chk = fsp->chk;
     chk_file_t *file = fsp->file;
     page_id_t id = {file->space, page_no};
-    dberr_t err = chk_page_read(chk, file, page_no, chk->page);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(chk_page_read(chk, file, page_no, chk->page));
     uint32_t type = page_no == 0 ? FIL_PAGE_TYPE_FSP_HDR : FIL_PAGE_TYPE_XDES;
     if (fil_page_verify(chk->page, chk->page_size, id) != PAGE_OK
         || fil_page_get_type(chk->page) != type) {
@@ -174,9 +173,7 @@ static void chk_extents_listed(chk_fsp_t *fsp)
 static dberr_t chk_fsp_parts(chk_fsp_t *fsp)
 {
     dberr_t err = chk_page_read(fsp->chk, fsp->file, 0, fsp->page0);
-    if (err == DB_SUCCESS) {
-        err = chk_inodes(fsp);
-    }
+    AND_THEN(err, chk_inodes(fsp));
     for (page_no_t page_no = 0;
          err == DB_SUCCESS && page_no < fsp->n_extents * fsp->chk->extent_pages;
          page_no += fsp->covers) {
@@ -191,11 +188,9 @@ static dberr_t chk_fsp_parts(chk_fsp_t *fsp)
         return err;
     }
     chk_space_lists(fsp);
-    err = chk_segs(fsp);
-    if (err == DB_SUCCESS) {
-        chk_extents_listed(fsp);
-    }
-    return err;
+    TRY(chk_segs(fsp));
+    chk_extents_listed(fsp);
+    return DB_SUCCESS;
 }
 
 dberr_t chk_fsp(chk_t *chk, chk_file_t *file)

@@ -68,10 +68,11 @@ __attribute__((format(printf, 3, 4))) void chk_fsp_find(const chk_fsp_t *fsp, pa
 WARN_UNUSED dberr_t chk_inodes(chk_fsp_t *fsp);
 /** Lists and fragment pages of all segments. */
 WARN_UNUSED dberr_t chk_segs(chk_fsp_t *fsp);
-/** Owner number of the segment with this id; CHK_OWNER_UNKNOWN if there is none, or it is not known. */
+/** Owner number of the segment with this id; CHK_OWNER_UNKNOWN if there is none, or it is not
+known. */
 uint32_t chk_seg_by_id(const chk_file_t *file, uint64_t id);
-/** The same by a segment header, and claims it. *valid = nothing is wrong with that, as far as the inodes
-could be read. */
+/** The same by a segment header, and claims it. *valid = nothing is wrong with that, as far as the
+inodes could be read. */
 uint32_t chk_seg_claim(chk_file_t *file, const byte *header, bool *valid);
 
 #endif

@@ -1,4 +1,5 @@
-/** Private to check/: the state of one scan, its files with their page bitmaps, and what all parts stand on. */
+/** Private to check/: the state of one scan, its files with their page bitmaps, and what all parts
+stand on. */
 #ifndef CHECK_CHECK_INT_H
 #define CHECK_CHECK_INT_H
 
@@ -94,7 +95,8 @@ static inline bool chk_bit(const byte *bits, uint32_t i)
 }
 void chk_bit_set(byte *bits, uint32_t i);
 bool chk_is_bad(const chk_file_t *file, page_no_t page_no);
-/** Not all pages of owner (UNKNOWN: of some) could be walked: do not report those that nothing led to. */
+/** Not all pages of owner (UNKNOWN: of some) could be walked: do not report those that nothing led
+to. */
 void chk_broken(chk_file_t *file, uint32_t owner);
 /** Reports used pages and segments that nothing led to. */
 void chk_file_unreached(chk_t *chk, chk_file_t *file);

@@ -12,14 +12,14 @@ Invariants
 
 static dberr_t chk_log_read(chk_t *chk, log_t *log)
 {
-    bool marker_found = false;
-    bool changes = false;
     log_checkpoint_t slots[2];
     uint32_t n = 0;
     log_checkpoints(log, slots, &n);
     const log_checkpoint_t *ckpt = &slots[0];
     log_reader_t *reader = NULL;
     dberr_t err = log_reader_create(log, ckpt->lsn, &reader);
+    bool marker_found = false;
+    bool changes = false;
     while (err == DB_SUCCESS) {
         log_group_t group;
         err = log_reader_next(reader, &group);

@@ -2,7 +2,8 @@
 
 Place: check/, below check_rows.c and check_dict.c.
 
-Checked: I25 no row carries a transaction id at or above the limit, and once the history is empty none carries any, nor a delete mark. */
+Checked: I25 no row carries a transaction id at or above the limit, and once the history is empty
+none carries any, nor a delete mark. */
 #include <inttypes.h>
 
 #include "base/mach.h"

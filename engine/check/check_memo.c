@@ -2,14 +2,17 @@
 
 Place: check/, beside check_space.c and check_tree.c, which ask it.
 
-    bytes --version of the back end, else hash of the content--> way of (space, page number) --> fact
+    bytes --version of the back end, else hash of the content--> way of (space, page number) -->
+    fact
 
 Invariants
-1. a fact is about content at a place: whatever else it was held against is in its leaf's hash, or is asked again
-   (LSN against the end of the log, type against the owner, counts against the history);
-2. a version and a content mean the same bytes: versions by the back end's promise, contents by 128 bits of hash;
-3. memory is bounded: what has no room in bytes_max goes without, and before the next scan everything is
-   forgotten. */
+1. a fact is about content at a place: whatever else it was held against is in its leaf's hash, or
+   is asked again (LSN against the end of the log, type against the owner, counts against the
+   history);
+2. a version and a content mean the same bytes: versions by the back end's promise, contents by 128
+   bits of hash;
+3. memory is bounded: what has no room in bytes_max goes without, and before the next scan
+   everything is forgotten. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

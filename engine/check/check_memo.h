@@ -1,7 +1,8 @@
 /** Private to check/: what earlier scans found right, by content.
 
-Only what was right is kept, together with all that it was held against. A page that is not known, or stands among other
-neighbours, is looked at as if there were no memo, and whatever is wrong is found there: no finding is ever kept. */
+Only what was right is kept, together with all that it was held against. A page that is not known,
+or stands among other neighbours, is looked at as if there were no memo, and whatever is wrong is
+found there: no finding is ever kept. */
 #ifndef CHECK_CHECK_MEMO_H
 #define CHECK_CHECK_MEMO_H
 
@@ -40,7 +41,8 @@ struct chk_fact {
 void chk_memo_begin(chk_t *chk);
 /** Makes room for the facts of a file whose size is known. Without memory it goes without. */
 void chk_memo_file(chk_t *chk, chk_file_t *file);
-/** Enters the page into file->facts, if the memo is there and the back end can tell its content. @return it was right before */
+/** Enters the page into file->facts, if the memo is there and the back end can tell its content.
+@return it was right before */
 bool chk_memo_find(chk_t *chk, chk_file_t *file, page_no_t page_no);
 /** The page that chk_memo_find() has entered, without success, is right: chk->page. */
 void chk_memo_learn(const chk_t *chk, const chk_file_t *file, page_no_t page_no);

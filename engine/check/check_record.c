@@ -2,8 +2,9 @@
 
 Place: check/, below check_rows.c. FORMAT.md, "Rows"; shares nothing with dict/.
 
-Bytes of a row for the digest: the columns in the order of definition, in front of each that may be NULL a
-byte, 0 = NULL, which has nothing more, 1 = a value; of VARCHAR its length in 2 bytes; the value. */
+Bytes of a row for the digest: the columns in the order of definition, in front of each that may be
+NULL a byte, 0 = NULL, which has nothing more, 1 = a value; of VARCHAR its length in 2 bytes; the
+value. */
 #include <string.h>
 
 #include "base/mach.h"
@@ -59,7 +60,6 @@ static bool chk_layout_record(chk_table_t *table, uint32_t page_size)
 {
     chk_index_t *primary = &table->indexes[0];
     uint32_t size = 1;
-    bool varies = false;
     for (uint32_t i = 0; i < primary->n_fields; i++) {
         chk_col_t *col = &table->cols[primary->fields[i].col];
         if (col->primary) {
@@ -70,6 +70,7 @@ static bool chk_layout_record(chk_table_t *table, uint32_t page_size)
         size += col->len;
     }
     size += CHK_TRX_ID_LEN + CHK_ROLL_PTR_LEN + table->null_len;
+    bool varies = false;
     for (uint32_t i = 0; i < table->n_cols; i++) {
         chk_col_t *col = &table->cols[i];
         if (!col->primary) {

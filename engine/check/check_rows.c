@@ -2,9 +2,11 @@
 
 Place: check/, on the tree walk.
 
-Checked: I6 each record is a row of its table; I7 no two entries of a unique index that carry no delete mark have the same key columns; I10 each secondary index has exactly the entries that the live rows call for (count and a
-hash sum that does not depend on order); I25 no row carries a transaction id at or above the limit,
-and once the history is empty none carries any, nor a delete mark.
+Checked: I6 each record is a row of its table; I7 no two entries of a unique index that carry no
+delete mark have the same key columns; I10 each secondary index has exactly the entries that the
+live rows call for (count and a hash sum that does not depend on order); I25 no row carries a
+transaction id at or above the limit, and once the history is empty none carries any, nor a delete
+mark.
 
 The digest of a table is over row bytes, that of an index over entries, as check.h says. */
 #define XXH_INLINE_ALL
@@ -196,22 +198,19 @@ static dberr_t chk_long_values(chk_row_scan_t *scan, chk_value_t *values, bool *
     byte *to = scan->long_values;
     for (uint32_t i = 0; i < scan->table->n_cols; i++) {
         chk_value_t *value = &values[i];
-        chk_ref_t ref;
-        bool owner = false;
-        bool whole = true;
         if (value->at == NULL || !value->external) {
             continue;
         }
         scan->odd = true; /* its pages have to be walked each time */
+        chk_ref_t ref;
+        bool owner = false;
         *valid = chk_ref_read(value->at, scan->table->space, &ref, &owner) && owner
                  && ref.len <= scan->table->cols[i].len;
         if (!*valid) {
             return DB_SUCCESS;
         }
-        dberr_t err = chk_blob_walk(scan->chk, scan->table, &ref, to, &whole);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        bool whole = true;
+        TRY(chk_blob_walk(scan->chk, scan->table, &ref, to, &whole));
         scan->torn = scan->torn || !whole;
         if (!whole) {
             memset(to, 0, ref.len); /* or the digest would be over what an earlier row left there */
@@ -236,13 +235,10 @@ static void chk_leaf_marks(chk_row_scan_t *scan, const byte *rec)
 static dberr_t chk_clustered_rec(void *ctx, page_no_t page_no, const byte *rec, uint32_t len)
 {
     chk_row_scan_t *scan = ctx;
-    chk_value_t values[COLUMNS_MAX];
     chk_leaf_marks(scan, rec);
+    chk_value_t values[COLUMNS_MAX];
     bool valid = chk_row_read(scan->table, rec, len, values);
-    dberr_t err = valid ? chk_long_values(scan, values, &valid) : DB_SUCCESS;
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(valid ? chk_long_values(scan, values, &valid) : DB_SUCCESS);
     if (!valid) {
         scan->bad_page = scan->n_bad++ == 0 ? page_no : scan->bad_page;
         scan->odd = true;
@@ -262,22 +258,17 @@ static dberr_t chk_before_key(chk_row_scan_t *scan, uint32_t len)
     if (!scan->before_is_away) {
         return DB_SUCCESS;
     }
-    dberr_t err = chk_page_read(chk, scan->file, scan->before_page, chk->page);
-    if (err == DB_SUCCESS) {
-        memcpy(scan->before, page_rec(chk->page, chk->page_size, scan->before_slot) + 1, len);
-        scan->before_is_away = false;
-    }
-    return err;
+    TRY(chk_page_read(chk, scan->file, scan->before_page, chk->page));
+    memcpy(scan->before, page_rec(chk->page, chk->page_size, scan->before_slot) + 1, len);
+    scan->before_is_away = false;
+    return DB_SUCCESS;
 }
 
 /** A live entry of a unique index against the one before. */
 static dberr_t chk_unique_rec(chk_row_scan_t *scan, page_no_t page_no, const byte *key)
 {
     uint32_t len = scan->index->key_len - scan->table->pk_len;
-    dberr_t err = chk_before_key(scan, len);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(chk_before_key(scan, len));
     if (scan->has_before && memcmp(scan->before, key, len) == 0) {
         scan->same_page = scan->n_same++ == 0 ? page_no : scan->same_page;
         scan->odd = true;
@@ -291,8 +282,8 @@ static dberr_t chk_unique_rec(chk_row_scan_t *scan, page_no_t page_no, const byt
 static dberr_t chk_secondary_rec(void *ctx, page_no_t page_no, const byte *rec, uint32_t len)
 {
     chk_row_scan_t *scan = ctx;
-    dberr_t err = DB_SUCCESS;
     (void)len;
+    dberr_t err = DB_SUCCESS;
     if (!rec_is_deleted(rec) && scan->index->unique
         && !chk_key_has_null(scan->table, scan->index, rec + 1)) {
         err = chk_unique_rec(scan, page_no, rec + 1);
@@ -362,10 +353,7 @@ static dberr_t chk_indexes_walk(chk_row_scan_t *scan, chk_file_t *file)
             continue;
         }
         bool whole = true;
-        dberr_t err = chk_index_walk(scan, file, index, &whole);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(chk_index_walk(scan, file, index, &whole));
         rows_whole = index->clustered ? whole : rows_whole;
         if (!index->clustered && whole && rows_whole
             && (index->live.n != index->expected.n || index->live.hash != index->expected.hash)) {

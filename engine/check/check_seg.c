@@ -2,9 +2,9 @@
 
 Place: check/, beside check_fsp.c.
 
-Checked (I11): inode pages are on the list that their free slots say, linked both ways; ids are given
-out and unique; a free slot is zero; lists as in check_fsp.c; used pages of NOT_FULL are counted right;
-a fragment slot names a page of a shared extent that nothing else uses. */
+Checked (I11): inode pages are on the list that their free slots say, linked both ways; ids are
+given out and unique; a free slot is zero; lists as in check_fsp.c; used pages of NOT_FULL are
+counted right; a fragment slot names a page of a shared extent that nothing else uses. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,10 +69,7 @@ static dberr_t chk_inode_page(chk_fsp_t *fsp, page_no_t page_no, bool full)
             fsp->file->segs_whole = false;
             return DB_SUCCESS;
         }
-        dberr_t err = chk_inode_add(fsp, page_no, CHK_INODES + i * size);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(chk_inode_add(fsp, page_no, CHK_INODES + i * size));
     }
     if (n_used == 0 || full != (n_used == n)) {
         chk_fsp_find(fsp, page_no, "inode page with %" PRIu32 " inodes on the list of %s ones",
@@ -97,10 +94,7 @@ static dberr_t chk_inode_list(chk_fsp_t *fsp, const chk_list_t *list, bool full)
             file->segs_whole = false;
             return DB_SUCCESS;
         }
-        dberr_t err = chk_page_read(chk, file, at.page_no, chk->page);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(chk_page_read(chk, file, at.page_no, chk->page));
         file->owner[at.page_no] = CHK_OWNER_INODES;
         if (fil_page_verify(chk->page, chk->page_size, id) != PAGE_OK
             || fil_page_get_type(chk->page) != FIL_PAGE_INODE) {
@@ -111,10 +105,7 @@ static dberr_t chk_inode_list(chk_fsp_t *fsp, const chk_list_t *list, bool full)
             chk_fsp_find(fsp, at.page_no, "list of inode pages: wrong link back");
         }
         prev = at.page_no;
-        err = chk_inode_page(fsp, at.page_no, full);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(chk_inode_page(fsp, at.page_no, full));
         at = chk_addr_read(chk->page + CHK_INODE_NODE + 6);
     }
     if (file->segs_whole && (n != list->len || prev != list->last.page_no)) {
@@ -140,9 +131,7 @@ dberr_t chk_inodes(chk_fsp_t *fsp)
     chk_list_t other = chk_list_read(fsp->page0 + CHK_FSP_INODES_FREE);
     file->segs_whole = true;
     dberr_t err = chk_inode_list(fsp, &full, true);
-    if (err == DB_SUCCESS) {
-        err = chk_inode_list(fsp, &other, false);
-    }
+    AND_THEN(err, chk_inode_list(fsp, &other, false));
     if (file->n_segs > 1) {
         qsort(file->segs, file->n_segs, sizeof(*file->segs), chk_seg_cmp);
     }
@@ -225,10 +214,7 @@ dberr_t chk_segs(chk_fsp_t *fsp)
                          "%" PRIu32,
                          seg->id, n_used[1], seg->not_full_n_used);
         }
-        dberr_t err = chk_page_read(fsp->chk, file, seg->page_no, fsp->chk->page);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(chk_page_read(fsp->chk, file, seg->page_no, fsp->chk->page));
         chk_seg_frags(fsp, no);
     }
     return DB_SUCCESS;

@@ -3,8 +3,8 @@
 Place: check/; check_fsp.c tells who uses which page; the trees and chains of check_tree.c and
 check_undo.c mark what they reach (check_file.c).
 
-Checked: I4 page LSN against the end of the log; I5 envelope; I29 compressed pages decompress; I6 header fields and shape of index
-pages, type against owner; I11 sizes; I12 page 0's space ids.
+Checked: I4 page LSN against the end of the log; I5 envelope; I29 compressed pages decompress; I6
+header fields and shape of index pages, type against owner; I11 sizes; I12 page 0's space ids.
 
 Memory: a few bytes per page that both the header and the file vouch for. */
 #include <inttypes.h>
@@ -23,9 +23,9 @@ Memory: a few bytes per page that both the header and the file vouch for. */
 /** The space id that a file of this name has; false: the name is a table's. */
 static bool chk_path_space(const char *path, space_id_t *space)
 {
-    char undo[PATH_LEN_MAX];
     bool known = strcmp(path, CHK_SYSTEM_PATH) == 0;
     *space = SPACE_SYSTEM;
+    char undo[PATH_LEN_MAX];
     for (uint32_t i = 1; !known && i <= UNDO_SPACES_MAX; i++) {
         (void)snprintf(undo, sizeof(undo), CHK_UNDO_PATH, i);
         known = strcmp(path, undo) == 0;
@@ -44,10 +44,7 @@ static bool chk_path_fits(const char *path, space_id_t space)
 /** Page 0 decides whether the rest of the file can be looked at. */
 static dberr_t chk_file_header(chk_t *chk, chk_file_t *file)
 {
-    dberr_t err = chk_page_read(chk, file, 0, chk->page);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(chk_page_read(chk, file, 0, chk->page));
     const byte *page = chk->page;
     page_id_t id = {fil_page_get_id(page).space, 0};
     page_verdict_t verdict = fil_page_verify(page, chk->page_size, id);
@@ -87,14 +84,9 @@ static dberr_t chk_file_header(chk_t *chk, chk_file_t *file)
 
 static dberr_t chk_file_bitmaps(chk_t *chk, chk_file_t *file)
 {
+    TRY(chk_file_use(chk, file));
     uint64_t size_bytes = 0;
-    dberr_t err = chk_file_use(chk, file);
-    if (err == DB_SUCCESS) {
-        err = env_size(chk->env, file->file, &size_bytes);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_size(chk->env, file->file, &size_bytes));
     uint64_t in_file = size_bytes / chk->page_size;
     file->size_pages = in_file < file->fsp_size ? (uint32_t)in_file : file->fsp_size;
     if (file->size_pages < file->fsp_size) {
@@ -149,7 +141,6 @@ static dberr_t chk_list_entry(void *ctx, const char *name)
     chk_t *chk = ctx;
     size_t len = strlen(name);
     size_t suffix_len = sizeof(CHK_IBD_SUFFIX) - 1;
-    space_id_t space = SPACE_SYSTEM;
     if (strncmp(name, CHK_TMP_PREFIX, sizeof(CHK_TMP_PREFIX) - 1) == 0
         || strcmp(name, CHK_LOG_TMP_PATH) == 0) {
         chk_file_t left = {.next = NULL};
@@ -159,14 +150,15 @@ static dberr_t chk_list_entry(void *ctx, const char *name)
     }
     bool table = len > suffix_len && len <= PATH_LEN_MAX && name[0] != '.'
                  && strcmp(name + len - suffix_len, CHK_IBD_SUFFIX) == 0;
+    space_id_t space = SPACE_SYSTEM;
     bool undo = chk_path_space(name, &space) && space != SPACE_SYSTEM;
     return table || undo ? chk_file_open(chk, name) : DB_SUCCESS;
 }
 
 dberr_t chk_files_open(chk_t *chk)
 {
-    dberr_t err = chk_file_open(chk, CHK_SYSTEM_PATH);
-    return err == DB_SUCCESS ? env_list(chk->env, chk_list_entry, chk) : err;
+    TRY(chk_file_open(chk, CHK_SYSTEM_PATH));
+    return env_list(chk->env, chk_list_entry, chk);
 }
 
 /* ---- every page by itself ---- */
@@ -241,11 +233,9 @@ static dberr_t chk_page_scan(chk_t *chk, chk_file_t *file, page_no_t page_no)
         (void)chk_page_fits(chk, file, page_no, fact->type, fact->lsn);
         return DB_SUCCESS;
     }
-    dberr_t err = chk_page_read(chk, file, page_no, chk->page);
-    if (err == DB_SUCCESS) {
-        chk_page_check(chk, file, page_no);
-    }
-    return err;
+    TRY(chk_page_read(chk, file, page_no, chk->page));
+    chk_page_check(chk, file, page_no);
+    return DB_SUCCESS;
 }
 
 dberr_t chk_file_scan(chk_t *chk, chk_file_t *file)

@@ -63,8 +63,8 @@ struct chk_table {
     chk_index_t indexes[INDEXES_MAX];
     uint32_t null_len; /**< bytes of the NULL bits in a record */
     uint32_t pk_len;
-    uint32_t
-        leaves; /**< owner number of its rows' segment; CHK_OWNER_UNKNOWN: not all of it was walked */
+    /** owner number of its rows' segment; CHK_OWNER_UNKNOWN: not all of it was walked */
+    uint32_t leaves;
 };
 
 /* ---- check_dict.c ---- */
@@ -90,10 +90,11 @@ bool chk_key_has_null(const chk_table_t *table, const chk_index_t *index, const 
 
 /* ---- check_blob.c ---- */
 
-/** Reads a reference as a record or an undo record has it; *owner = its chain goes with that. False: it is none. */
+/** Reads a reference as a record or an undo record has it; *owner = its chain goes with that.
+False: it is none. */
 bool chk_ref_read(const byte *from, space_id_t space, chk_ref_t *out, bool *owner);
-/** Walks the chain of a long value of the table; its bytes go to `to` (NULL: nowhere). *whole = nothing wrong
-was met. */
+/** Walks the chain of a long value of the table; its bytes go to `to` (NULL: nowhere). *whole =
+nothing wrong was met. */
 WARN_UNUSED dberr_t chk_blob_walk(chk_t *chk, const chk_table_t *table, const chk_ref_t *ref,
                                   byte *to, bool *whole);
 /** Notes the chains that an undo record owns. False: its columns cannot be. */

@@ -56,9 +56,9 @@ typedef struct chk_walk {
 __attribute__((format(printf, 4, 5))) static void
 chk_walk_find(chk_walk_t *walk, uint32_t invariant, page_no_t page_no, const char *format, ...)
 {
-    char what[160];
     va_list args;
     va_start(args, format);
+    char what[160];
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     walk->whole = false;
@@ -134,20 +134,19 @@ static bool chk_page_keys(chk_walk_t *walk, const byte *page, page_no_t page_no,
     return walk->whole;
 }
 
-/** The greatest key so far is needed itself: a page whose records were not read has left it where it is. */
+/** The greatest key so far is needed itself: a page whose records were not read has left it where
+it is. */
 static dberr_t chk_last_key(chk_walk_t *walk, chk_level_t *level)
 {
     if (!level->last_is_away) {
         return DB_SUCCESS;
     }
     uint32_t page_size = walk->chk->page_size;
-    dberr_t err = chk_page_read(walk->chk, walk->tree->file, level->page_no, level->page);
-    if (err == DB_SUCCESS) {
-        const byte *last = page_rec(level->page, page_size, level->n_recs - 1);
-        memcpy(level->last_key, rec_payload(last), walk->tree->key_len);
-        level->last_is_away = false;
-    }
-    return err;
+    TRY(chk_page_read(walk->chk, walk->tree->file, level->page_no, level->page));
+    const byte *last = page_rec(level->page, page_size, level->n_recs - 1);
+    memcpy(level->last_key, rec_payload(last), walk->tree->key_len);
+    level->last_is_away = false;
+    return DB_SUCCESS;
 }
 
 /** Reads a page that was reached, and holds it against the tree. */
@@ -156,13 +155,8 @@ static dberr_t chk_page_look(chk_walk_t *walk, page_no_t page_no, uint32_t level
     chk_t *chk = walk->chk;
     chk_level_t *level = &walk->levels[level_no];
     bool leftmost = level->page_no == FIL_NULL;
-    dberr_t err = chk_last_key(walk, level);
-    if (err == DB_SUCCESS) {
-        err = chk_page_read(chk, walk->tree->file, page_no, level->page);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(chk_last_key(walk, level));
+    TRY(chk_page_read(chk, walk->tree->file, page_no, level->page));
     const byte *page = level->page;
     if (!chk_page_shape(walk, page, page_no, level_no)
         || !chk_page_links(walk, page, page_no, level)
@@ -282,12 +276,8 @@ static dberr_t chk_leaf_records(chk_walk_t *walk)
         ops->begin(walk->ctx);
     }
     for (uint32_t slot = 0; slot < leaf->n_recs; slot++) {
-        dberr_t err =
-            walk->fn(walk->ctx, leaf->page_no, page_rec(leaf->page, walk->chk->page_size, slot),
-                     page_rec_len(leaf->page, walk->chk->page_size, slot));
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(walk->fn(walk->ctx, leaf->page_no, page_rec(leaf->page, walk->chk->page_size, slot),
+                     page_rec_len(leaf->page, walk->chk->page_size, slot)));
     }
     if (ops != NULL) {
         chk_leaf_end(walk);
@@ -313,13 +303,14 @@ static dberr_t chk_descend(chk_walk_t *walk)
         }
         level++;
     }
-    for (uint32_t i = 0; err == DB_SUCCESS && walk->whole && i <= top; i++) {
+    TRY(err);
+    for (uint32_t i = 0; walk->whole && i <= top; i++) {
         if (walk->levels[i].next != FIL_NULL) {
             chk_walk_find(walk, 8, walk->levels[i].page_no,
                           "the last page of its level links to %" PRIu32, walk->levels[i].next);
         }
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** Both segments, as the root in chk->page names them. */
@@ -328,8 +319,8 @@ static void chk_walk_segments(chk_walk_t *walk)
     const chk_tree_t *tree = walk->tree;
     const byte *page = walk->chk->page;
     bool top = false;
-    bool leaves = false;
     walk->top = chk_seg_claim(tree->file, page + CHK_PAGE_SEG_TOP, &top);
+    bool leaves = false;
     walk->leaves = chk_seg_claim(tree->file, page + CHK_PAGE_SEG_LEAF, &leaves);
     if (tree->leaves != NULL) {
         *tree->leaves = walk->leaves;
@@ -348,10 +339,7 @@ static dberr_t chk_walk_init(chk_walk_t *walk, byte **memory)
     const chk_tree_t *tree = walk->tree;
     walk->n_levels = 1;
     if (tree->root < tree->file->size_pages) {
-        dberr_t err = chk_page_read(chk, tree->file, tree->root, chk->page);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(chk_page_read(chk, tree->file, tree->root, chk->page));
         uint32_t level = page_level(chk->page);
         if (chk_is_bad(tree->file, tree->root)) {
             walk->whole = false;

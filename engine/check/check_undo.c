@@ -30,9 +30,9 @@ typedef struct chk_undo_scan {
 __attribute__((format(printf, 4, 5))) static void
 chk_undo_find(chk_undo_scan_t *scan, uint32_t invariant, page_no_t page_no, const char *format, ...)
 {
-    char what[160];
     va_list args;
     va_start(args, format);
+    char what[160];
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     scan->whole = false;
@@ -73,10 +73,10 @@ static dberr_t chk_undo_page(chk_undo_scan_t *scan, page_no_t page_no, page_no_t
 {
     chk_t *chk = scan->chk;
     bool ok = false;
-    dberr_t err = DB_SUCCESS;
     chk_reach(chk, scan->file, page_no, scan->owner, 11, &ok);
     scan->whole &= ok;
-    if (err == DB_SUCCESS && ok) {
+    dberr_t err = DB_SUCCESS;
+    if (ok) {
         err = chk_page_read(chk, scan->file, page_no, chk->page);
     }
     if (err != DB_SUCCESS || !ok) {
@@ -192,9 +192,9 @@ static dberr_t chk_active(chk_undo_scan_t *scan, page_no_t page_no, bool *active
 static dberr_t chk_fixed_page(chk_undo_scan_t *scan, page_no_t page_no, uint32_t type, bool *ok)
 {
     chk_t *chk = scan->chk;
-    dberr_t err = DB_SUCCESS;
     chk_reach(chk, scan->file, page_no, CHK_OWNER_FIXED, 11, ok);
-    if (err == DB_SUCCESS && *ok) {
+    dberr_t err = DB_SUCCESS;
+    if (*ok) {
         err = chk_page_read(chk, scan->file, page_no, chk->page);
     }
     scan->whole &= *ok;
@@ -256,8 +256,8 @@ static dberr_t chk_rseg(chk_undo_scan_t *scan)
     for (uint32_t i = 0; i < CHK_RSEG_N_SLOTS; i++) {
         slots[i] = mach_read_4(chk->page + CHK_RSEG_SLOTS + 4 * (size_t)i);
     }
-    bool active = false;
     err = chk_history(scan, head, tail, len);
+    bool active = false;
     for (uint32_t i = 0; err == DB_SUCCESS && scan->whole && i < CHK_RSEG_N_SLOTS; i++) {
         err = slots[i] != FIL_NULL ? chk_active(scan, slots[i], &active) : DB_SUCCESS;
     }
@@ -295,7 +295,8 @@ static dberr_t chk_rseg_of_space(chk_undo_scan_t *scan, uint32_t number)
     return chk_rseg_with_logs(&rseg);
 }
 
-/** How many undo tablespaces there are cannot be said, and that was reported: nothing is said of any. */
+/** How many undo tablespaces there are cannot be said, and that was reported: nothing is said of
+any. */
 static void chk_undo_spaces_unknown(chk_t *chk)
 {
     for (uint32_t i = 1; i <= UNDO_SPACES_MAX; i++) {
@@ -324,11 +325,10 @@ dberr_t chk_undo(chk_t *chk)
         chk_undo_spaces_unknown(chk);
     }
     chk->quiet = true;
-    if (err == DB_SUCCESS) {
-        err = chk_rseg_with_logs(&scan);
+    TRY(err);
+    TRY(chk_rseg_with_logs(&scan));
+    for (uint32_t i = 1; i <= n_undo_spaces; i++) {
+        TRY(chk_rseg_of_space(&scan, i));
     }
-    for (uint32_t i = 1; err == DB_SUCCESS && i <= n_undo_spaces; i++) {
-        err = chk_rseg_of_space(&scan, i);
-    }
-    return err;
+    return DB_SUCCESS;
 }

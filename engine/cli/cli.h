@@ -51,8 +51,8 @@ int cli_options(const cli_args_t *args);
 
 int cli_exit_code(dberr_t err);
 
-/** One line on stderr, with error[REFUSAL] in front if it is one, and, with --json, {"ok":false,...} on
-stdout. Returns the exit code. */
+/** One line on stderr, with error[REFUSAL] in front if it is one, and, with --json,
+{"ok":false,...} on stdout. Returns the exit code. */
 int cli_fail(const cli_args_t *args, dberr_t err, const err_sink_t *why);
 
 /** The option was given to a database that ignores it: says so, in one line on stderr. */
@@ -79,8 +79,9 @@ void cli_print_check(const check_report_t *report);
 
 typedef struct cli_probe cli_probe_t;
 
-/** Prepares and scans the finished backups in the folders of the closed database in os: a list of {"name", "ok", "state", ...}, "check"
-where ok, else "refusal" and "message". *n_wrong: of them, those that are not right. */
+/** Prepares and scans the finished backups in the folders of the closed database in os: a list of
+{"name", "ok", "state", ...}, "check" where ok, else "refusal" and "message". *n_wrong: of them,
+those that are not right. */
 json_t *cli_backups_json(const cli_args_t *args, os_t *os, cli_probe_t *probe, uint32_t *n_wrong);
 
 /* ---- cli_probe.c ---- */

@@ -3,7 +3,8 @@
 Place: cli/, beside cli_check.c.
 
 Rules
-1. A backup that cannot be prepared is a result where many are looked at, and a failure where it is the one asked for.
+1. A backup that cannot be prepared is a result where many are looked at, and a failure where it is
+   the one asked for.
 2. An unfinished backup is left as it is: nothing is known of it but that it is unfinished. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,33 +28,27 @@ static dberr_t backup_make(const cli_args_t *args, os_t *os, os_t *target, cli_p
                            engine_status_t *status, err_sink_t *err)
 {
     engine_t *engine = NULL;
-    dberr_t e = engine_open(os, &probe->base, &args->options, false, &engine, err);
-    if (e != DB_SUCCESS) {
-        return e;
-    }
-    e = engine_backup(engine, target);
+    TRY(engine_open(os, &probe->base, &args->options, false, &engine, err));
+    dberr_t e = engine_backup(engine, target);
     if (e != DB_SUCCESS) {
         (void)err_set(err, e, "%s", engine_error(engine));
     }
     engine_get_status(engine, status);
     dberr_t close_err = engine_close(engine, !status->poisoned, e == DB_SUCCESS ? err : NULL);
-    return e == DB_SUCCESS ? close_err : e;
+    TRY(e);
+    return close_err;
 }
 
 int cli_backup(const cli_args_t *args)
 {
-    cli_probe_t probe;
-    engine_status_t status;
     err_sink_t err = {.msg = ""};
     os_t *os = NULL;
-    os_t *target = NULL;
     dberr_t e = os_posix_create(args->path, false, &err, &os);
-    if (e == DB_SUCCESS) {
-        e = engine_check_dir(os, &err);
-    }
-    if (e == DB_SUCCESS) {
-        e = os_posix_create(args->target, true, &err, &target);
-    }
+    AND_THEN(e, engine_check_dir(os, &err));
+    os_t *target = NULL;
+    AND_THEN(e, os_posix_create(args->target, true, &err, &target));
+    cli_probe_t probe;
+    engine_status_t status;
     if (e == DB_SUCCESS) {
         cli_probe_init(&probe);
         e = backup_make(args, os, target, &probe, &status, &err);
@@ -85,7 +80,6 @@ int cli_prepare(const cli_args_t *args)
 {
     cli_probe_t probe;
     engine_status_t status;
-    check_report_t report;
     err_sink_t err = {.msg = ""};
     os_t *os = NULL;
     dberr_t e = os_posix_create(args->path, false, &err, &os);
@@ -93,6 +87,7 @@ int cli_prepare(const cli_args_t *args)
         cli_probe_init(&probe);
         e = engine_prepare(os, &probe.base, &args->options, &status, &err);
     }
+    check_report_t report;
     if (e == DB_SUCCESS && args->check) {
         e = check_run(os, &report, &err);
     }
@@ -129,19 +124,14 @@ static json_t *failed_json(const char *name, dberr_t err, const err_sink_t *why)
 static dberr_t backup_prepare(backups_t *backups, os_t *folder, const char *name, err_sink_t *why)
 {
     engine_status_t status;
+    TRY(engine_prepare(folder, &backups->probe->base, &backups->args->options, &status, why));
     check_report_t report;
-    dberr_t err =
-        engine_prepare(folder, &backups->probe->base, &backups->args->options, &status, why);
-    if (err == DB_SUCCESS) {
-        err = check_run(folder, &report, why);
-    }
-    if (err == DB_SUCCESS) {
-        backups->n_wrong += report.needs_recovery || report.n_findings > 0;
-        (void)json_array_append_new(backups->list, json_pack("{s:s, s:b, s:o}", "name", name, "ok",
-                                                             1, "check", cli_check_json(&report)));
-        check_report_free(&report);
-    }
-    return err;
+    TRY(check_run(folder, &report, why));
+    backups->n_wrong += report.needs_recovery || report.n_findings > 0;
+    (void)json_array_append_new(backups->list, json_pack("{s:s, s:b, s:o}", "name", name, "ok", 1,
+                                                         "check", cli_check_json(&report)));
+    check_report_free(&report);
+    return DB_SUCCESS;
 }
 
 /** A folder of the data directory whose name says that it is a backup. */
@@ -150,11 +140,11 @@ static dberr_t backup_see(void *ctx, const char *entry)
     backups_t *backups = ctx;
     size_t suffix = strlen(BACKUP_FOLDER_SUFFIX);
     size_t len = strlen(entry);
-    char name[PATH_LEN_MAX + 1];
     if (len <= suffix || len > NAME_LEN_MAX + suffix
         || strcmp(entry + len - suffix, BACKUP_FOLDER_SUFFIX) != 0) {
         return DB_SUCCESS;
     }
+    char name[PATH_LEN_MAX + 1];
     memcpy(name, entry, len - suffix);
     name[len - suffix] = '\0';
     os_t *folder = NULL;

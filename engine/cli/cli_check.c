@@ -23,9 +23,7 @@ int cli_check(const cli_args_t *args)
     cli_dir_t dir;
     check_report_t report;
     dberr_t err = cli_dir_open(&dir, args->path);
-    if (err == DB_SUCCESS) {
-        err = check_run(dir.os, &report, &dir.env.err);
-    }
+    AND_THEN(err, check_run(dir.os, &report, &dir.env.err));
     int code = EXIT_OK;
     if (err != DB_SUCCESS) {
         code = cli_fail(args, err, &dir.env.err);
@@ -47,10 +45,7 @@ static dberr_t recover_open_close(const cli_args_t *args, os_t *os, cli_probe_t 
                                   engine_status_t *status, err_sink_t *err)
 {
     engine_t *engine = NULL;
-    dberr_t e = engine_open(os, &probe->base, &args->options, false, &engine, err);
-    if (e != DB_SUCCESS) {
-        return e;
-    }
+    TRY(engine_open(os, &probe->base, &args->options, false, &engine, err));
     if (args->sets_log_optimize_ddl) {
         cli_warn_ignored(engine);
     }
@@ -89,7 +84,6 @@ int cli_recover(const cli_args_t *args)
 {
     cli_probe_t probe;
     engine_status_t status;
-    check_report_t report;
     err_sink_t err = {.msg = ""};
     os_t *os = NULL;
     dberr_t e = os_posix_create(args->path, false, &err, &os);
@@ -97,6 +91,7 @@ int cli_recover(const cli_args_t *args)
         cli_probe_init(&probe);
         e = recover_open_close(args, os, &probe, &status, &err);
     }
+    check_report_t report;
     if (e == DB_SUCCESS && args->check) {
         e = check_run(os, &report, &err);
     }

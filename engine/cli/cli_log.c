@@ -20,17 +20,12 @@ dberr_t cli_dir_open(cli_dir_t *dir, const char *path)
 {
     memset(dir, 0, sizeof(*dir));
     dir->env.probe = &dir->probe.base;
-    dberr_t err = os_posix_create(path, false, &dir->env.err, &dir->os);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(os_posix_create(path, false, &dir->env.err, &dir->os));
     dir->env.os = dir->os;
-    err = engine_check_dir(dir->os, &dir->env.err);
+    TRY(engine_check_dir(dir->os, &dir->env.err));
     bool exists = false;
-    if (err == DB_SUCCESS) {
-        err = env_exists(&dir->env, LOCK_FILE_NAME, &exists);
-    }
-    return err == DB_SUCCESS && exists ? env_lock(&dir->env) : err;
+    TRY(env_exists(&dir->env, LOCK_FILE_NAME, &exists));
+    return exists ? env_lock(&dir->env) : DB_SUCCESS;
 }
 
 void cli_dir_close(cli_dir_t *dir)
@@ -82,12 +77,13 @@ static dberr_t log_walk(log_t *log, lsn_t from, log_facts_t *facts, log_group_fn
         err = DB_SUCCESS;
     }
     log_reader_free(reader);
-    if (err == DB_SUCCESS && from == 0 && !facts->marker_found) {
-        err = err_refuse(&log_env(log)->err, DB_UNRECOVERABLE, REFUSAL_MARKER_MISSING,
-                         "the log has no marker of checkpoint %" PRIu64 " at LSN %" PRIu64,
-                         facts->slots[0].no, facts->slots[0].marker_lsn);
+    TRY(err);
+    if (from == 0 && !facts->marker_found) {
+        TRY(err_refuse(&log_env(log)->err, DB_UNRECOVERABLE, REFUSAL_MARKER_MISSING,
+                       "the log has no marker of checkpoint %" PRIu64 " at LSN %" PRIu64,
+                       facts->slots[0].no, facts->slots[0].marker_lsn));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /* ---- engine log ---- */
@@ -222,13 +218,11 @@ static void collect_group(void *ctx, const log_group_t *group)
 static dberr_t log_show(cli_dir_t *dir, const cli_args_t *args)
 {
     log_t *log = NULL;
-    dberr_t err = log_open(&dir->env, &log);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(log_open(&dir->env, &log));
     log_facts_t facts;
     log_show_t show = {.format = log_format(log), .groups = args->json ? json_array() : NULL};
-    err = log_walk(log, args->from, &facts, args->json ? collect_group : print_group, &show);
+    dberr_t err =
+        log_walk(log, args->from, &facts, args->json ? collect_group : print_group, &show);
     if (err == DB_SUCCESS && args->json) {
         cli_print_json(json_pack("{s:b, s:o, s:o, s:O}", "ok", 1, "checkpoint_lsn",
                                  cli_u64(facts.slots[0].lsn), "log_end_lsn", cli_u64(facts.end_lsn),
@@ -246,9 +240,7 @@ int cli_log(const cli_args_t *args)
 {
     cli_dir_t dir;
     dberr_t err = cli_dir_open(&dir, args->path);
-    if (err == DB_SUCCESS) {
-        err = log_show(&dir, args);
-    }
+    AND_THEN(err, log_show(&dir, args));
     int code = err == DB_SUCCESS ? cli_finish(EXIT_OK) : cli_fail(args, err, &dir.env.err);
     cli_dir_close(&dir);
     return code;
@@ -296,11 +288,8 @@ static void status_print(const log_file_info_t *info, const log_facts_t *facts)
 static dberr_t status_show(cli_dir_t *dir, const cli_args_t *args, log_facts_t *facts)
 {
     log_t *log = NULL;
-    dberr_t err = log_open(&dir->env, &log);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = log_walk(log, 0, facts, NULL, NULL);
+    TRY(log_open(&dir->env, &log));
+    dberr_t err = log_walk(log, 0, facts, NULL, NULL);
     if (err == DB_SUCCESS && args->json) {
         status_print_json(log_info(log), facts);
     } else if (err == DB_SUCCESS) {
@@ -315,9 +304,7 @@ int cli_status(const cli_args_t *args)
     cli_dir_t dir;
     log_facts_t facts;
     dberr_t err = cli_dir_open(&dir, args->path);
-    if (err == DB_SUCCESS) {
-        err = status_show(&dir, args, &facts);
-    }
+    AND_THEN(err, status_show(&dir, args, &facts));
     int code = EXIT_OK;
     if (err != DB_SUCCESS) {
         code = cli_fail(args, err, &dir.env.err);

@@ -379,11 +379,11 @@ typedef struct page_source {
 /** Splits the path, so that the file is opened through the engine's only door. */
 static dberr_t source_open(page_source_t *source, const char *path)
 {
-    char dir[4096] = ".";
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
     size_t dir_len = slash != NULL ? (size_t)(slash - path) : 0;
     source->env.probe = &source->probe.base;
+    char dir[4096] = ".";
     if (strlen(name) > PATH_LEN_MAX || strlen(name) == 0 || dir_len >= sizeof(dir)) {
         return err_set(&source->env.err, DB_ERROR, "not a file name: %.200s", path);
     }
@@ -394,8 +394,8 @@ static dberr_t source_open(page_source_t *source, const char *path)
         dir[dir_len] = '\0';
     }
     memcpy(source->name, name, strlen(name) + 1);
-    dberr_t err = os_posix_create(dir, false, &source->env.err, &source->env.os);
-    return err == DB_SUCCESS ? env_open(&source->env, source->name, OS_OPEN, &source->file) : err;
+    TRY(os_posix_create(dir, false, &source->env.err, &source->env.os));
+    return env_open(&source->env, source->name, OS_OPEN, &source->file);
 }
 
 static void source_close(page_source_t *source)
@@ -411,10 +411,7 @@ static dberr_t source_header(page_source_t *source, uint32_t *page_size, uint32_
 {
     byte head[FSP_XDES];
     size_t n_read = 0;
-    dberr_t err = env_read(&source->env, source->file, 0, head, sizeof(head), &n_read);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_read(&source->env, source->file, 0, head, sizeof(head), &n_read));
     bool known = n_read == sizeof(head) && fil_page_get_type(head) == FIL_PAGE_TYPE_FSP_HDR;
     *space = known ? mach_read_4(head + FSP_SPACE_ID) : FIL_NULL;
     *extent_pages = known && extent_pages_is_valid(mach_read_4(head + FSP_EXTENT_PAGES))
@@ -432,11 +429,11 @@ static dberr_t source_header(page_source_t *source, uint32_t *page_size, uint32_
 
 static dberr_t source_read(page_source_t *source, uint32_t page_size, page_no_t page_no)
 {
-    size_t n_read = 0;
     source->page = malloc(page_size);
     if (source->page == NULL) {
         return err_set(&source->env.err, DB_OUT_OF_MEMORY, "no memory for a page");
     }
+    size_t n_read = 0;
     dberr_t err = env_read(&source->env, source->file, (uint64_t)page_no * page_size, source->page,
                            page_size, &n_read);
     if (err == DB_SUCCESS && n_read == 0) {
@@ -481,12 +478,8 @@ int cli_page(const cli_args_t *args)
     uint32_t extent_pages = 0;
     space_id_t space = FIL_NULL;
     dberr_t err = source_open(&source, args->path);
-    if (err == DB_SUCCESS) {
-        err = source_header(&source, &page_size, &extent_pages, &space);
-    }
-    if (err == DB_SUCCESS) {
-        err = source_read(&source, page_size, args->page_no);
-    }
+    AND_THEN(err, source_header(&source, &page_size, &extent_pages, &space));
+    AND_THEN(err, source_read(&source, page_size, args->page_no));
     int code = err == DB_SUCCESS ? page_show(args, &source, page_size, extent_pages, space)
                                  : cli_fail(args, err, &source.env.err);
     source_close(&source);

@@ -32,8 +32,8 @@ static void probe_to_trace(void *ctx, const char *text, size_t len)
 
 static void probe_to_fiu(void *ctx, const char *name)
 {
-    char full[POINT_NAME_MAX];
     (void)ctx;
+    char full[POINT_NAME_MAX];
     (void)snprintf(full, sizeof(full), POINT_PREFIX "%s", name);
     if (fiu_fail(full) != 0) {
         (void)kill(getpid(), SIGKILL);

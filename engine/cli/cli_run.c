@@ -6,8 +6,8 @@ Rules
 1. The journal: marker `issue` before a statement, `ack` after it succeeded (for a commit: after it
    is as durable as flush_log_at_trx_commit says), `fail` after it failed and changed nothing. A
    statement that met a fatal error gets neither: it may have been applied.
-2. A run-time failure of a statement is reported, and the script goes on; a fatal error ends it, and so does a restart
-   that fails.
+2. A run-time failure of a statement is reported, and the script goes on; a fatal error ends it, and
+   so does a restart that fails.
 3. Counters of the end are those of all starts. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -93,18 +93,16 @@ static void run_report_failure(run_t *run, const stmt_t *stmt, dberr_t err)
     }
 }
 
-/** A commit that has not written its log would be lost, and nobody can predict which ones have: the log is written first. */
+/** A commit that has not written its log would be lost, and nobody can predict which ones have: the
+log is written first. */
 static dberr_t run_end_start(run_t *run, bool clean)
 {
-    engine_status_t status;
-    dberr_t err = DB_SUCCESS;
     if (!clean && run->options.flush_log_at_trx_commit == 0) {
-        err = engine_flush_log(run->engine);
+        TRY(engine_flush_log(run->engine));
     }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    engine_status_t status;
     engine_get_status(run->engine, &status);
+    dberr_t err = DB_SUCCESS;
     err = run_close(run, clean);
     stats_add(&run->earlier, &status.stats);
     return err;
@@ -118,7 +116,8 @@ dberr_t run_restart(run_t *run, const stmt_t *stmt)
             options_parse(&run->options, stmt->options[i].name, stmt->options[i].value, &run->err);
     }
     run->n_restarts++;
-    return err == DB_SUCCESS ? run_open(run) : err;
+    TRY(err);
+    return run_open(run);
 }
 
 static dberr_t run_script(run_t *run, const script_t *script)
@@ -199,18 +198,19 @@ static int run_open_and_execute(run_t *run, const script_t *script)
     run_get_status(run, &status);
     if (run->engine != NULL) {
         dberr_t close_err = run_close(run, !args->crash && !status.poisoned);
-        err = err == DB_SUCCESS ? close_err : err;
+        AND_THEN(err, close_err);
     }
     return run_print_result(run, err, &status);
 }
 
-/** Reads a whole file of at most SCRIPT_LEN_MAX bytes. Caller: free(). NULL with a message in err. */
+/** Reads a whole file of at most SCRIPT_LEN_MAX bytes. Caller: free(). NULL with a message in
+err. */
 static char *read_script(const char *path, size_t *len, err_sink_t *err)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    *len = 0;
     char *text = NULL;
     size_t size = 0;
-    *len = 0;
     while (file != NULL && !ferror(file) && !feof(file) && *len <= SCRIPT_LEN_MAX) {
         if (*len == size) {
             size = size == 0 ? SCRIPT_BLOCK : 2 * size;
@@ -246,9 +246,7 @@ int cli_run(const cli_args_t *args)
     }
     dberr_t err = script_parse(text, len, &script, &run.err);
     free(text);
-    if (err == DB_SUCCESS) {
-        err = os_posix_create(args->path, true, &run.err, &run.os);
-    }
+    AND_THEN(err, os_posix_create(args->path, true, &run.err, &run.os));
     if (err != DB_SUCCESS) {
         script_free(script);
         return cli_fail(args, err, &run.err);

@@ -29,8 +29,8 @@ typedef struct run {
 /** Executes one statement. A failure's message is in run->err or, if empty, the engine's. */
 WARN_UNUSED dberr_t run_statement(run_t *run, const stmt_t *stmt);
 
-/** Ends this start of the engine and begins another one, with the statement's options. On failure run->engine is NULL,
-unless the end has not begun. */
+/** Ends this start of the engine and begins another one, with the statement's options. On failure
+run->engine is NULL, unless the end has not begun. */
 WARN_UNUSED dberr_t run_restart(run_t *run, const stmt_t *stmt);
 
 #endif

@@ -49,10 +49,7 @@ static bool is_primary_col(const dict_table_t *table, uint32_t col)
 static dberr_t row_set_value(run_t *run, const dict_table_t *table, const stmt_assign_t *assign,
                              byte *row, uint32_t *col_out)
 {
-    dberr_t err = run_find_col(run, table, assign->col, col_out);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(run_find_col(run, table, assign->col, col_out));
     const dict_col_t *col = &table->cols[*col_out];
     if (assign->kind == VALUE_NULL) {
         if (!col->nullable) {
@@ -166,16 +163,12 @@ static dberr_t run_insert(run_t *run, const stmt_t *stmt, trx_t *trx)
     const dict_table_t *table = NULL;
     byte *row = NULL;
     dberr_t err = run_table(run, stmt, &table);
-    if (err == DB_SUCCESS) {
-        err = row_create(run, table, &row);
-    }
+    AND_THEN(err, row_create(run, table, &row));
     for (uint32_t i = 0; err == DB_SUCCESS && i < stmt->n_assigns; i++) {
         uint32_t col = 0;
         err = row_set_value(run, table, &stmt->assigns[i], row, &col);
     }
-    if (err == DB_SUCCESS) {
-        err = engine_insert(run->engine, trx, stmt->table, row);
-    }
+    AND_THEN(err, engine_insert(run->engine, trx, stmt->table, row));
     free(row);
     return err;
 }
@@ -195,23 +188,17 @@ static dberr_t run_insert_rows(run_t *run, const stmt_t *stmt, trx_t *trx, const
 static dberr_t run_insert_seq(run_t *run, const stmt_t *stmt, trx_t *trx)
 {
     const dict_table_t *table = NULL;
-    byte *row = NULL;
-    dberr_t err = run_table(run, stmt, &table);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(run_table(run, stmt, &table));
     const dict_index_t *primary = &table->indexes[0];
     const dict_col_t *key = &table->cols[primary->fields[0].col];
     if (primary->n_fields != 1 || key->type != DICT_BIGINT) {
         return err_set(&run->err, DB_ERROR, "the primary key of '%s' is not one bigint column",
                        table->name);
     }
-    err = row_create(run, table, &row);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    byte *row = NULL;
+    TRY(row_create(run, table, &row));
     uint64_t savepoint = engine_savepoint(run->engine, trx);
-    err = run_insert_rows(run, stmt, trx, key, row);
+    dberr_t err = run_insert_rows(run, stmt, trx, key, row);
     free(row);
     if (err != DB_SUCCESS) {
         (void)err_set(&run->err, err, "%s", engine_error(run->engine));
@@ -228,10 +215,7 @@ static dberr_t run_set_values(run_t *run, const dict_table_t *table, const stmt_
                               row_upd_t *upd)
 {
     for (uint32_t i = 0; i < stmt->n_sets; i++) {
-        dberr_t err = row_set_value(run, table, &stmt->sets[i], row, &upd[i].col);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(row_set_value(run, table, &stmt->sets[i], row, &upd[i].col));
         if (is_primary_col(table, upd[i].col)) {
             return err_set(&run->err, DB_ERROR,
                            "column '%s' is in the primary key: it cannot change",
@@ -247,27 +231,17 @@ static dberr_t run_update(run_t *run, const stmt_t *stmt, trx_t *trx)
 {
     const dict_table_t *table = NULL;
     dberr_t err = run_table(run, stmt, &table);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    byte *row = NULL;
+    TRY(err);
     byte *pk = malloc(table->pk_len);
     row_upd_t *upd = calloc(stmt->n_sets, sizeof(*upd));
     if (pk == NULL || upd == NULL) {
         err = err_set(&run->err, DB_OUT_OF_MEMORY, "no memory for an update");
     }
-    if (err == DB_SUCCESS) {
-        err = run_primary_key(run, table, stmt, pk);
-    }
-    if (err == DB_SUCCESS) {
-        err = row_create(run, table, &row);
-    }
-    if (err == DB_SUCCESS) {
-        err = run_set_values(run, table, stmt, row, upd);
-    }
-    if (err == DB_SUCCESS) {
-        err = engine_update(run->engine, trx, stmt->table, pk, upd, stmt->n_sets);
-    }
+    AND_THEN(err, run_primary_key(run, table, stmt, pk));
+    byte *row = NULL;
+    AND_THEN(err, row_create(run, table, &row));
+    AND_THEN(err, run_set_values(run, table, stmt, row, upd));
+    AND_THEN(err, engine_update(run->engine, trx, stmt->table, pk, upd, stmt->n_sets));
     free(row);
     free(upd);
     free(pk);
@@ -277,18 +251,13 @@ static dberr_t run_update(run_t *run, const stmt_t *stmt, trx_t *trx)
 static dberr_t run_delete(run_t *run, const stmt_t *stmt, trx_t *trx)
 {
     const dict_table_t *table = NULL;
-    dberr_t err = run_table(run, stmt, &table);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(run_table(run, stmt, &table));
     byte *pk = malloc(table->pk_len);
     if (pk == NULL) {
         return err_set(&run->err, DB_OUT_OF_MEMORY, "no memory for a key");
     }
-    err = run_primary_key(run, table, stmt, pk);
-    if (err == DB_SUCCESS) {
-        err = engine_delete(run->engine, trx, stmt->table, pk);
-    }
+    dberr_t err = run_primary_key(run, table, stmt, pk);
+    AND_THEN(err, engine_delete(run->engine, trx, stmt->table, pk));
     free(pk);
     return err;
 }
@@ -318,19 +287,16 @@ static dberr_t run_dml(run_t *run, const stmt_t *stmt)
                    : err_set(&run->err, DB_NOT_FOUND, "no open transaction '%s'", stmt->trx);
     }
     trx_t *trx = NULL;
-    dberr_t err = engine_begin(run->engine, &trx);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = run_change(run, stmt, trx);
+    TRY(engine_begin(run->engine, &trx));
+    dberr_t err = run_change(run, stmt, trx);
     if (err == DB_SUCCESS) {
         return engine_commit(run->engine, trx);
     }
     if (run->err.msg[0] == '\0') {
         (void)err_set(&run->err, err, "%s", engine_error(run->engine));
     }
-    dberr_t undo_err = engine_rollback(run->engine, trx);
-    return undo_err == DB_SUCCESS ? err : undo_err;
+    TRY(engine_rollback(run->engine, trx));
+    return err;
 }
 
 /* ---- output ---- */
@@ -369,10 +335,10 @@ static void print_row_text(const dict_table_t *table, const byte *row)
 
 static json_t *value_json(const dict_col_t *col, const byte *row)
 {
-    uint32_t len = 0;
     if (dict_col_is_null(col, row)) {
         return json_null();
     }
+    uint32_t len = 0;
     const byte *value = text_value(col, row, &len);
     return col->type == DICT_BIGINT ? json_integer(dict_bigint_decode(mach_read_8(value)))
                                     : cli_escaped(value, len);
@@ -392,20 +358,14 @@ static dberr_t run_select(run_t *run, const stmt_t *stmt)
 {
     const dict_table_t *table = NULL;
     dberr_t err = run_table(run, stmt, &table);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     byte *pk = malloc(table->pk_len);
     byte *row = malloc(table->row_size);
     if (pk == NULL || row == NULL) {
         err = err_set(&run->err, DB_OUT_OF_MEMORY, "no memory for a row");
     }
-    if (err == DB_SUCCESS) {
-        err = run_primary_key(run, table, stmt, pk);
-    }
-    if (err == DB_SUCCESS) {
-        err = engine_get(run->engine, stmt->table, pk, row);
-    }
+    AND_THEN(err, run_primary_key(run, table, stmt, pk));
+    AND_THEN(err, engine_get(run->engine, stmt->table, pk, row));
     if (err == DB_SUCCESS && run->args->json) {
         cli_print_json(
             json_pack("{s:I, s:o}", "line", (json_int_t)stmt->line, "row", row_json(table, row)));
@@ -454,11 +414,10 @@ static dberr_t run_purge(run_t *run, const stmt_t *stmt)
     if (stmt->count > 0) {
         return engine_purge(run->engine, stmt->count, &done);
     }
-    dberr_t err = DB_SUCCESS;
-    while (err == DB_SUCCESS && !done) {
-        err = engine_purge(run->engine, 1000, &done);
+    while (!done) {
+        TRY(engine_purge(run->engine, 1000, &done));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t run_statement(run_t *run, const stmt_t *stmt)

@@ -154,9 +154,9 @@ static const struct option LONG_OPTIONS[] = {
 __attribute__((format(printf, 2, 3))) static int usage(const command_t *command, const char *format,
                                                        ...)
 {
-    char what[256];
     va_list args;
     va_start(args, format);
+    char what[256];
     (void)vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     (void)fprintf(stderr, "engine: %s; see `engine %s --help`\n", what,
@@ -188,10 +188,10 @@ static bool has_option(const char *list, const char *name)
 
 static bool parse_u64(const char *text, uint64_t max, uint64_t *out)
 {
-    char *end = NULL;
     if (*text < '0' || *text > '9' || strlen(text) > 19) {
         return false;
     }
+    char *end = NULL;
     uint64_t v = strtoull(text, &end, 10);
     *out = v;
     return *end == '\0' && v <= max;

@@ -28,17 +28,14 @@ static dberr_t parse_column(parser_t *p, dict_table_t *table)
         return parse_error(p, "COLUMN:TYPE expected, not '%s'", token);
     }
     *colon = '\0';
-    dberr_t err = parse_name_check(p, "column", token);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(parse_name_check(p, "column", token));
     if (table->n_cols == COLUMNS_MAX) {
         return parse_error(p, "more than %u columns", COLUMNS_MAX);
     }
     dict_col_t *col = &table->cols[table->n_cols++];
     memcpy(col->name, token, strlen(token) + 1);
-    err = parse_type(p, colon + 1, &col->type, &col->len);
-    return err == DB_SUCCESS ? parse_null(p, col) : err;
+    TRY(parse_type(p, colon + 1, &col->type, &col->len));
+    return parse_null(p, col);
 }
 
 static dberr_t parse_primary(parser_t *p, char *list, dict_table_t *table)
@@ -73,76 +70,57 @@ static dberr_t parse_primary(parser_t *p, char *list, dict_table_t *table)
 
 static dberr_t parse_create_table(parser_t *p, stmt_t *stmt)
 {
-    dberr_t err = parse_name(p, "table", &stmt->table);
-    if (err == DB_SUCCESS) {
-        err = parse_alloc(p, 1, sizeof(dict_table_t), &stmt->definition);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(parse_name(p, "table", &stmt->table));
+    TRY(parse_alloc(p, 1, sizeof(dict_table_t), &stmt->definition));
     dict_table_t *table = stmt->definition;
     memcpy(table->name, stmt->table, strlen(stmt->table) + 1);
-    while (err == DB_SUCCESS && parse_has_more(p) && !parse_word(p, "primary")) {
-        err = parse_column(p, table);
-        for (uint32_t i = 0; err == DB_SUCCESS && i + 1 < table->n_cols; i++) {
+    while (parse_has_more(p) && !parse_word(p, "primary")) {
+        TRY(parse_column(p, table));
+        for (uint32_t i = 0; i + 1 < table->n_cols; i++) {
             if (strcmp(table->cols[i].name, table->cols[table->n_cols - 1].name) == 0) {
-                err = parse_error(p, "column '%s' twice", table->cols[i].name);
+                TRY(parse_error(p, "column '%s' twice", table->cols[i].name));
             }
         }
     }
     char *list = NULL;
-    if (err == DB_SUCCESS) {
-        err = parse_next(p, "primary COLUMN[,COLUMN...]", &list);
-    }
-    return err == DB_SUCCESS ? parse_primary(p, list, table) : err;
+    TRY(parse_next(p, "primary COLUMN[,COLUMN...]", &list));
+    return parse_primary(p, list, table);
 }
 
 static dberr_t parse_insert_seq(parser_t *p, stmt_t *stmt)
 {
-    dberr_t err = parse_trx(p, true, &stmt->trx);
-    if (err == DB_SUCCESS) {
-        err = parse_name(p, "table", &stmt->table);
-    }
-    if (err == DB_SUCCESS) {
-        err = parse_number(p, "first key", INT64_MIN, INT64_MAX, &stmt->first);
-    }
-    if (err == DB_SUCCESS) {
-        err = parse_number(p, "last key", stmt->first, INT64_MAX, &stmt->last);
-    }
-    return err;
+    TRY(parse_trx(p, true, &stmt->trx));
+    TRY(parse_name(p, "table", &stmt->table));
+    TRY(parse_number(p, "first key", INT64_MIN, INT64_MAX, &stmt->first));
+    return parse_number(p, "last key", stmt->first, INT64_MAX, &stmt->last);
 }
 
 static dberr_t parse_row_stmt(parser_t *p, stmt_t *stmt)
 {
-    dberr_t err = DB_SUCCESS;
     if (stmt->kind != STMT_SELECT) {
-        err = parse_trx(p, true, &stmt->trx);
+        TRY(parse_trx(p, true, &stmt->trx));
     }
-    if (err == DB_SUCCESS) {
-        err = parse_name(p, "table", &stmt->table);
+    TRY(parse_name(p, "table", &stmt->table));
+    TRY(parse_assigns(p, &stmt->assigns, &stmt->n_assigns));
+    if (stmt->kind == STMT_UPDATE) {
+        TRY(parse_word(p, "set") ? parse_assigns(p, &stmt->sets, &stmt->n_sets)
+                                 : parse_error(p, "`set` expected behind the primary key"));
     }
-    if (err == DB_SUCCESS) {
-        err = parse_assigns(p, &stmt->assigns, &stmt->n_assigns);
-    }
-    if (err == DB_SUCCESS && stmt->kind == STMT_UPDATE) {
-        err = parse_word(p, "set") ? parse_assigns(p, &stmt->sets, &stmt->n_sets)
-                                   : parse_error(p, "`set` expected behind the primary key");
-    }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t parse_two_names(parser_t *p, stmt_t *stmt, const char *second)
 {
-    dberr_t err = parse_name(p, "table", &stmt->table);
-    return err == DB_SUCCESS ? parse_name(p, second, &stmt->name) : err;
+    TRY(parse_name(p, "table", &stmt->table));
+    return parse_name(p, second, &stmt->name);
 }
 
 static dberr_t parse_count(parser_t *p, stmt_t *stmt)
 {
-    int64_t count = 0;
     if (stmt->kind == STMT_PURGE && parse_word(p, "all")) {
         return DB_SUCCESS;
     }
+    int64_t count = 0;
     dberr_t err = parse_number(p, "count", 1, INT32_MAX, &count);
     stmt->count = (uint32_t)count;
     return err;
@@ -151,11 +129,11 @@ static dberr_t parse_count(parser_t *p, stmt_t *stmt)
 static dberr_t parse_step_alter(parser_t *p, stmt_t *stmt)
 {
     int64_t count = 1;
-    int64_t rows = BUILD_STEP_ROWS;
     dberr_t err = parse_name(p, "table", &stmt->table);
     if (err == DB_SUCCESS && parse_has_more(p)) {
         err = parse_number(p, "number of steps", 1, INT32_MAX, &count);
     }
+    int64_t rows = BUILD_STEP_ROWS;
     if (err == DB_SUCCESS && parse_has_more(p)) {
         err = parse_number(p, "rows per step", 1, INT32_MAX, &rows);
     }
@@ -166,12 +144,12 @@ static dberr_t parse_step_alter(parser_t *p, stmt_t *stmt)
 
 static dberr_t parse_backup(parser_t *p, stmt_t *stmt)
 {
-    int64_t count = BACKUP_STEP_PAGES;
     dberr_t err = parse_name(p, "backup", &stmt->name);
     if (err == DB_SUCCESS && stmt->kind == STMT_START_BACKUP) {
         stmt->flag = !parse_word(p, "lock=none");
         (void)(stmt->flag && parse_word(p, "lock=shared"));
     }
+    int64_t count = BACKUP_STEP_PAGES;
     if (err == DB_SUCCESS && stmt->kind == STMT_STEP_BACKUP && parse_has_more(p)) {
         err = parse_number(p, "number of pages", 1, INT32_MAX, &count);
     }
@@ -190,8 +168,8 @@ static dberr_t parse_set(parser_t *p, stmt_t *stmt)
 
 static dberr_t parse_scan(parser_t *p, stmt_t *stmt)
 {
-    dberr_t err = parse_name(p, "table", &stmt->table);
-    return err == DB_SUCCESS && parse_has_more(p) ? parse_name(p, "index", &stmt->name) : err;
+    TRY(parse_name(p, "table", &stmt->table));
+    return parse_has_more(p) ? parse_name(p, "index", &stmt->name) : DB_SUCCESS;
 }
 
 static dberr_t parse_arguments(parser_t *p, stmt_t *stmt)
@@ -334,9 +312,7 @@ static dberr_t parse_line(parser_t *p, char *line)
     stmt_t *stmt = &script->stmts[script->n];
     *stmt = (stmt_t){.line = p->line};
     err = parse_verb(p, stmt);
-    if (err == DB_SUCCESS) {
-        err = parse_arguments(p, stmt);
-    }
+    AND_THEN(err, parse_arguments(p, stmt));
     if (err == DB_SUCCESS && parse_has_more(p)) {
         err = parse_error(p, "'%s' is too much", p->tokens[p->pos]);
     }

@@ -24,13 +24,11 @@ static dberr_t parse_index_field(parser_t *p, char *text, ddl_index_def_t *def)
                                BTR_KEY_LEN_MAX, colon + 1);
         }
     }
-    dberr_t err = parse_name_check(p, "column", text);
-    if (err == DB_SUCCESS) {
-        memcpy(def->fields[def->n_fields].col, text, strlen(text) + 1);
-        def->fields[def->n_fields].prefix_len = (uint32_t)prefix;
-        def->n_fields++;
-    }
-    return err;
+    TRY(parse_name_check(p, "column", text));
+    memcpy(def->fields[def->n_fields].col, text, strlen(text) + 1);
+    def->fields[def->n_fields].prefix_len = (uint32_t)prefix;
+    def->n_fields++;
+    return DB_SUCCESS;
 }
 
 static dberr_t parse_index(parser_t *p, char *token, ddl_index_def_t *def)
@@ -43,20 +41,17 @@ static dberr_t parse_index(parser_t *p, char *token, ddl_index_def_t *def)
     }
     *open = '\0';
     token[len - 1] = '\0';
-    dberr_t err = parse_name_check(p, "index", token);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(parse_name_check(p, "index", token));
     memcpy(def->name, token, strlen(token) + 1);
-    for (char *field = open + 1; err == DB_SUCCESS && field != NULL;) {
+    for (char *field = open + 1; field != NULL;) {
         char *comma = strchr(field, ',');
         if (comma != NULL) {
             *comma = '\0';
         }
-        err = parse_index_field(p, field, def);
+        TRY(parse_index_field(p, field, def));
         field = comma != NULL ? comma + 1 : NULL;
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** The value of an option, if the next word is that option. */
@@ -134,19 +129,17 @@ static dberr_t parse_indexes(parser_t *p, bool unique, ddl_alter_t *alter)
 /** NAME, and NEW if there is room for one. */
 static dberr_t parse_names(parser_t *p, const char *what, const char **name, const char **new_name)
 {
-    dberr_t err = parse_name(p, what, name);
-    return err == DB_SUCCESS && new_name != NULL ? parse_name(p, what, new_name) : err;
+    TRY(parse_name(p, what, name));
+    return new_name != NULL ? parse_name(p, what, new_name) : DB_SUCCESS;
 }
 
 /** COL TYPE. */
 static dberr_t parse_modify(parser_t *p, ddl_alter_t *alter)
 {
+    TRY(parse_name(p, "column", &alter->name));
     char *type = NULL;
-    dberr_t err = parse_name(p, "column", &alter->name);
-    if (err == DB_SUCCESS) {
-        err = parse_next(p, "type", &type);
-    }
-    return err == DB_SUCCESS ? parse_type(p, type, &alter->type, &alter->len) : err;
+    TRY(parse_next(p, "type", &type));
+    return parse_type(p, type, &alter->type, &alter->len);
 }
 
 dberr_t parse_alter(parser_t *p, stmt_t *stmt)
@@ -158,9 +151,7 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
     }
     dberr_t err = parse_name(p, "table", &stmt->table);
     alter->table = stmt->table;
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     switch (alter->kind) {
     case ALTER_REBUILD:
         break;
@@ -187,5 +178,6 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
         err = parse_names(p, "column", &alter->name, &alter->new_name);
         break;
     }
-    return err == DB_SUCCESS ? parse_options(p, alter) : err;
+    TRY(err);
+    return parse_options(p, alter);
 }

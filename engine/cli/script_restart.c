@@ -3,8 +3,9 @@
 Place: cli/, above script_token.c; knows the engine's options.
 
 Rules
-1. A restart sets what an operator may set between two starts. It leaves alone what is fixed for the life of a database,
-   and what its judges go by: whether pages are doublewritten, what the storage promises, and when a commit is durable. */
+1. A restart sets what an operator may set between two starts. It leaves alone what is fixed for the
+   life of a database, and what its judges go by: whether pages are doublewritten, what the storage
+   promises, and when a commit is durable. */
 #include <string.h>
 
 #include "cli/script_int.h"
@@ -16,7 +17,6 @@ static const char *const FIXED[] = {"page_size",         "extent_pages",
 
 static dberr_t parse_option(parser_t *p, stmt_t *stmt, char *token)
 {
-    engine_options_t options;
     err_sink_t why = {.msg = ""};
     char *equals = strchr(token, '=');
     if (equals == NULL) {
@@ -31,6 +31,7 @@ static dberr_t parse_option(parser_t *p, stmt_t *stmt, char *token)
     if (!stmt->flag && strcmp(token, "log_format") == 0) {
         return parse_error(p, "a log is converted after a clean close only");
     }
+    engine_options_t options;
     for (uint32_t i = 0; i < stmt->n_options; i++) {
         if (strcmp(stmt->options[i].name, token) == 0) {
             return parse_error(p, "option '%s' twice", token);
@@ -51,13 +52,11 @@ dberr_t parse_restart(parser_t *p, stmt_t *stmt)
     if (!crash) {
         (void)parse_word(p, "clean");
     }
-    dberr_t err = parse_alloc(p, p->n, sizeof(stmt_option_t), &stmt->options);
-    while (err == DB_SUCCESS && parse_has_more(p)) {
+    TRY(parse_alloc(p, p->n, sizeof(stmt_option_t), &stmt->options));
+    while (parse_has_more(p)) {
         char *token = NULL;
-        err = parse_next(p, "an option", &token);
-        if (err == DB_SUCCESS) {
-            err = parse_option(p, stmt, token);
-        }
+        TRY(parse_next(p, "an option", &token));
+        TRY(parse_option(p, stmt, token));
     }
-    return err;
+    return DB_SUCCESS;
 }

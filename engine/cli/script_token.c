@@ -17,9 +17,9 @@ Rules
 
 dberr_t parse_error(parser_t *p, const char *format, ...)
 {
-    char what[256];
     va_list args;
     va_start(args, format);
+    char what[256];
     (void)vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     /* Names come from the script: nothing of it may break the one line. */
@@ -124,9 +124,7 @@ dberr_t parse_name(parser_t *p, const char *what, const char **out)
 {
     char *token = NULL;
     dberr_t err = parse_next(p, what, &token);
-    if (err == DB_SUCCESS) {
-        err = parse_name_check(p, what, token);
-    }
+    AND_THEN(err, parse_name_check(p, what, token));
     *out = token;
     return err;
 }
@@ -134,10 +132,7 @@ dberr_t parse_name(parser_t *p, const char *what, const char **out)
 dberr_t parse_trx(parser_t *p, bool autocommit, const char **out)
 {
     char *token = NULL;
-    dberr_t err = parse_next(p, "transaction", &token);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(parse_next(p, "transaction", &token));
     if (!(autocommit && strcmp(token, "-") == 0) && !is_name(token, strlen(token), false)) {
         return parse_error(p, "bad transaction name '%s'", token);
     }
@@ -151,8 +146,8 @@ bool parse_integer(const char *s, int64_t min, int64_t max, int64_t *out)
     if (*digits < '0' || *digits > '9') {
         return false;
     }
-    char *end = NULL;
     errno = 0;
+    char *end = NULL;
     long long v = strtoll(s, &end, 10);
     if (errno != 0 || *end != '\0' || v < min || v > max) {
         return false;
@@ -164,12 +159,12 @@ bool parse_integer(const char *s, int64_t min, int64_t max, int64_t *out)
 dberr_t parse_number(parser_t *p, const char *what, int64_t min, int64_t max, int64_t *out)
 {
     char *token = NULL;
-    dberr_t err = parse_next(p, what, &token);
-    if (err == DB_SUCCESS && !parse_integer(token, min, max, out)) {
-        err = parse_error(p, "%s must be an integer from %" PRId64 " to %" PRId64 ", not '%s'",
-                          what, min, max, token);
+    TRY(parse_next(p, what, &token));
+    if (!parse_integer(token, min, max, out)) {
+        TRY(parse_error(p, "%s must be an integer from %" PRId64 " to %" PRId64 ", not '%s'", what,
+                        min, max, token));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /* ---- values ---- */
@@ -210,15 +205,13 @@ static dberr_t parse_repeat(parser_t *p, const char *number, stmt_assign_t *out)
         return parse_error(p, "text of column '%s' cannot be repeated to '%s' bytes: 1 to %u",
                            out->col, number, VARCHAR_LEN_MAX);
     }
-    dberr_t err = parse_alloc(p, (size_t)n, 1, &to);
-    for (uint32_t i = 0; err == DB_SUCCESS && i < (uint32_t)n; i++) {
+    TRY(parse_alloc(p, (size_t)n, 1, &to));
+    for (uint32_t i = 0; i < (uint32_t)n; i++) {
         to[i] = out->text[i % out->len];
     }
-    if (err == DB_SUCCESS) {
-        out->text = to;
-        out->len = (uint32_t)n;
-    }
-    return err;
+    out->text = to;
+    out->len = (uint32_t)n;
+    return DB_SUCCESS;
 }
 
 /** Decodes "..." in place, behind its opening quote. */
@@ -252,20 +245,14 @@ static dberr_t parse_text(parser_t *p, char *quoted, stmt_assign_t *out)
 static dberr_t parse_assign(parser_t *p, stmt_assign_t *out)
 {
     char *token = NULL;
-    dberr_t err = parse_next(p, "COLUMN=VALUE", &token);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(parse_next(p, "COLUMN=VALUE", &token));
     char *equals = strchr(token, '=');
     if (equals == NULL) {
         return parse_error(p, "COLUMN=VALUE expected, not '%s'", token);
     }
     *equals = '\0';
     out->col = token;
-    err = parse_name_check(p, "column", token);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(parse_name_check(p, "column", token));
     if (equals[1] == '"') {
         return parse_text(p, equals + 1, out);
     }
@@ -288,8 +275,8 @@ dberr_t parse_assigns(parser_t *p, stmt_assign_t **out, uint32_t *n)
     uint32_t max = p->n - p->pos;
     dberr_t err = parse_alloc(p, max > 0 ? max : 1, sizeof(stmt_assign_t), out);
     *n = 0;
-    while (err == DB_SUCCESS
-           && (*n == 0 || (parse_has_more(p) && strcmp(p->tokens[p->pos], "set") != 0))) {
+    TRY(err);
+    while (*n == 0 || (parse_has_more(p) && strcmp(p->tokens[p->pos], "set") != 0)) {
         err = parse_assign(p, &(*out)[*n]);
         for (uint32_t i = 0; err == DB_SUCCESS && i < *n; i++) {
             if (strcmp((*out)[i].col, (*out)[*n].col) == 0) {
@@ -297,6 +284,7 @@ dberr_t parse_assigns(parser_t *p, stmt_assign_t **out, uint32_t *n)
             }
         }
         (*n)++;
+        TRY(err);
     }
     return err;
 }
@@ -307,12 +295,12 @@ static bool parse_sized_type(const char *text, const char *type, uint32_t max, u
     size_t name_len = strlen(type);
     size_t text_len = strlen(text);
     char number[16] = "";
-    int64_t n = 0;
     if (strncmp(text, type, name_len) != 0 || text[name_len] != '(' || text[text_len - 1] != ')'
         || text_len - name_len - 2 >= sizeof(number)) {
         return false;
     }
     memcpy(number, text + name_len + 1, text_len - name_len - 2);
+    int64_t n = 0;
     if (!parse_integer(number, 1, max, &n)) {
         return false;
     }

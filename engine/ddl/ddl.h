@@ -3,35 +3,37 @@ small durable steps, so that recovery can finish or undo it from the catalogue a
 
 CREATE TABLE: (1) commit catalogue rows with status INCOMPLETE; (2) FILE_CREATE2, file, page 0,
 clustered root; (3) commit: status READY. DROP TABLE: (1) commit status DROPPING; (2)
-forget pages, FILE_DELETE, unlink; (3) commit: rows gone. DROP INDEX: the same with its tree freed in
-(2), step by step. RENAME TABLE: (1) FILE_RENAME2, rename; (2) commit the new name; recovery makes the file's
-name follow the catalogue.
+forget pages, FILE_DELETE, unlink; (3) commit: rows gone. DROP INDEX: the same with its tree freed
+in (2), step by step. RENAME TABLE: (1) FILE_RENAME2, rename; (2) commit the new name; recovery
+makes the file's name follow the catalogue.
 
 RENAME COLUMN, RENAME INDEX: (1) commit the new name. MODIFY COLUMN: the new length, or a copy.
 
-ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; an empty tree each; one scan of the clustered
-index feeds one external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged,
-then per index: flush of its dirty pages, fsync, OP_INDEX_LOAD (I16); finally one durable
-commit sets all READY. An interrupted build writes OP_INDEX_LOAD, frees its trees through their segments,
-removes the rows and takes its dirty pages off the flush list. DDL refuses a table that an open transaction has changed or whose index
-is being built (DB_TABLE_LOCKED), and reads committed data.
+ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; an empty tree each; one scan of the
+clustered index feeds one external merge sort per index; bulk load; with log_optimize_ddl=ON the
+contents are not logged, then per index: flush of its dirty pages, fsync, OP_INDEX_LOAD (I16);
+finally one durable commit sets all READY. An interrupted build writes OP_INDEX_LOAD, frees its
+trees through their segments, removes the rows and takes its dirty pages off the flush list. DDL
+refuses a table that an open transaction has changed or whose index is being built
+(DB_TABLE_LOCKED), and reads committed data.
 
-Rebuild (FORCE): the same for a new table under an intermediate name, its clustered index loaded while the old
-one is scanned; one flush at the end; the commit swaps the two tables (ddl_rebuild.c).
+Rebuild (FORCE): the same for a new table under an intermediate name, its clustered index loaded
+while the old one is scanned; one flush at the end; the commit swaps the two tables (ddl_rebuild.c).
 
 ALGORITHM=COPY, of any ALTER: a new table by ordinary inserts, and the same swap (ddl_copy.c).
 
 TRUNCATE TABLE: a new table without rows, and the same swap (ddl_rebuild.c).
 
-Defragmentation: in steps like a build, but nothing is built: the rows of the table change as if there were none
-(ddl_defragment.c).
+Defragmentation: in steps like a build, but nothing is built: the rows of the table change as if
+there were none (ddl_defragment.c).
 
-Export: the lock of a build on a table whose file is whole and alone (ddl_export.c). Import: a new table of such
-pages, and the swap of a rebuild (ddl_import.c).
+Export: the lock of a build on a table whose file is whole and alone (ddl_export.c). Import: a new
+table of such pages, and the swap of a rebuild (ddl_import.c).
 
 While a build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
-DB_TABLE_LOCKED. With LOCK=EXCLUSIVE it cannot be read either. With LOCK=NONE it can be changed, too: changes are logged and applied at the end
-(ddl_online.c). Other tables know nothing of it, and may have builds of their own. */
+DB_TABLE_LOCKED. With LOCK=EXCLUSIVE it cannot be read either. With LOCK=NONE it can be changed,
+too: changes are logged and applied at the end (ddl_online.c). Other tables know nothing of it, and
+may have builds of their own. */
 #ifndef DDL_DDL_H
 #define DDL_DDL_H
 
@@ -68,8 +70,8 @@ typedef enum alter_kind {
     ALTER_MODIFY_COLUMN
 } alter_kind_t;
 
-/** How a statement is to be carried out. NOCOPY and INSTANT are promises: no table is copied, nothing but
-the catalogue changes. */
+/** How a statement is to be carried out. NOCOPY and INSTANT are promises: no table is copied,
+nothing but the catalogue changes. */
 typedef enum ddl_algorithm {
     ALGORITHM_DEFAULT, /**< the cheapest that will do */
     ALGORITHM_COPY,
@@ -101,12 +103,12 @@ typedef struct ddl_alter {
     ddl_lock_t lock;
 } ddl_alter_t;
 
-/** Can the statement be carried out as its options ask for? DB_UNSUPPORTED, with what to try instead. Knows
-no table. */
+/** Can the statement be carried out as its options ask for? DB_UNSUPPORTED, with what to try
+instead. Knows no table. */
 WARN_UNUSED dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err);
-/** ALGORITHM=DEFAULT becomes COPY where the table leaves no better way: MODIFY COLUMN, but for a longer VARCHAR that
-no index has as a whole. DB_UNSUPPORTED: the statement promises more, or wants another type. DB_NOT_FOUND,
-DB_TABLE_LOCKED. */
+/** ALGORITHM=DEFAULT becomes COPY where the table leaves no better way: MODIFY COLUMN, but for a
+longer VARCHAR that no index has as a whole. DB_UNSUPPORTED: the statement promises more, or wants
+another type. DB_NOT_FOUND, DB_TABLE_LOCKED. */
 WARN_UNUSED dberr_t ddl_alter_choose(trx_sys_t *sys, ddl_alter_t *alter);
 /** Does it build something, so that it can be done in steps? */
 bool ddl_alter_is_build(const ddl_alter_t *alter);
@@ -116,18 +118,20 @@ WARN_UNUSED dberr_t ddl_alter_at_once(trx_sys_t *sys, const ddl_alter_t *alter);
 /** A build in progress, advanced in steps that the caller interleaves with other work. */
 typedef struct ddl_build ddl_build_t;
 
-/** Commits the INCOMPLETE rows. Of the options, sort_buffer_size bounds the memory of all sorts together,
-online_alter_log_max_size each log of row changes (LOCK=NONE); defragment_* tell how leaves are packed.
-The statement has passed ddl_alter_check() and ddl_alter_choose(). Caller: ddl_build_free(). */
+/** Commits the INCOMPLETE rows. Of the options, sort_buffer_size bounds the memory of all sorts
+together, online_alter_log_max_size each log of row changes (LOCK=NONE); defragment_* tell how
+leaves are packed. The statement has passed ddl_alter_check() and ddl_alter_choose(). Caller:
+ddl_build_free(). */
 WARN_UNUSED dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter,
                                     const engine_options_t *options, ddl_build_t **out);
-/** One step: about max_rows rows scanned, merged or loaded, or the rest of a step. *done = committed.
-After an error the build is over: call ddl_build_abort(). */
+/** One step: about max_rows rows scanned, merged or loaded, or the rest of a step. *done =
+committed. After an error the build is over: call ddl_build_abort(). */
 WARN_UNUSED dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done);
-/** Is nothing left to do but the last step: the commit, or to say that two rows have the same key of a unique index
-(DB_DUPLICATE_KEY)? LOCK=NONE: it applies the last changes, may find that too much was changed
-(DB_ONLINE_LOG_TOO_BIG), and is refused while an open transaction has changed the table (DB_TABLE_LOCKED): then nothing has
-happened, and it can be taken later. Rows that change meanwhile may leave more to do before it. */
+/** Is nothing left to do but the last step: the commit, or to say that two rows have the same key
+of a unique index (DB_DUPLICATE_KEY)? LOCK=NONE: it applies the last changes, may find that too much
+was changed (DB_ONLINE_LOG_TOO_BIG), and is refused while an open transaction has changed the table
+(DB_TABLE_LOCKED): then nothing has happened, and it can be taken later. Rows that change meanwhile
+may leave more to do before it. */
 bool ddl_build_is_loaded(const ddl_build_t *build);
 /** What users see of a build. */
 typedef struct ddl_progress {
@@ -136,8 +140,8 @@ typedef struct ddl_progress {
     uint32_t pct_progress;    /**< of the build, in 10000ths: all but its last step */
 } ddl_progress_t;
 ddl_progress_t ddl_build_progress(const ddl_build_t *build);
-/** Leaves nothing behind: pages freed and given up unwritten, rows and temporary files removed. When it fails
-it can be called again, and nothing else. */
+/** Leaves nothing behind: pages freed and given up unwritten, rows and temporary files removed.
+When it fails it can be called again, and nothing else. */
 WARN_UNUSED dberr_t ddl_build_abort(ddl_build_t *build);
 /** Memory. What a build that neither committed nor was aborted has in files stays there for
 recovery, as after a crash. NULL is fine. */

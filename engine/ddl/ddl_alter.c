@@ -1,9 +1,11 @@
 /* ALTER TABLE: which way a statement can be carried out, and the statements that are done at once.
 
-Place: top of ddl/: it names all statements. How those go that are carried out in steps is told by their tables.
+Place: top of ddl/: it names all statements. How those go that are carried out in steps is told by
+their tables.
 
     RENAME COLUMN, RENAME INDEX   INSTANT   one row of the catalogue, one durable commit
-    MODIFY COLUMN                 INSTANT   the same, for a longer VARCHAR that no index has as a whole
+    MODIFY COLUMN                 INSTANT   the same, for a longer VARCHAR that no index has as a
+                                            whole
                                   COPY      another length otherwise
     DROP INDEX                    NOCOPY    pages of the index are freed
     ADD INDEX                     NOCOPY    pages of the index are loaded
@@ -13,12 +15,13 @@ Place: top of ddl/: it names all statements. How those go that are carried out i
     FORCE, TRUNCATE               INPLACE   the table is built anew, with its rows or without
 
 Rules
-1. A statement whose options cannot be kept is refused before anything is looked at: ALGORITHM=NOCOPY and
-   INSTANT are promises, and a build that turns out to be something else would break them.
-2. A name or a length changes by one commit. The object in the cache is replaced, as after every DDL, and no page
-   but the catalogue's is touched.
-3. A VARCHAR can become longer under its values, unless entries of an index would change (ddl_define.c). A shorter
-   one may have values that are too long. */
+1. A statement whose options cannot be kept is refused before anything is looked at:
+   ALGORITHM=NOCOPY and INSTANT are promises, and a build that turns out to be something else would
+   break them.
+2. A name or a length changes by one commit. The object in the cache is replaced, as after every
+   DDL, and no page but the catalogue's is touched.
+3. A VARCHAR can become longer under its values, unless entries of an index would change
+   (ddl_define.c). A shorter one may have values that are too long. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,15 +110,13 @@ static const char *ddl_modify_why(const ddl_alter_t *alter, const dict_table_t *
 dberr_t ddl_alter_choose(trx_sys_t *sys, ddl_alter_t *alter)
 {
     err_sink_t *sink = &ddl_env(sys)->err;
-    dict_table_t *table = NULL;
-    uint32_t col = 0;
     if (alter->kind != ALTER_MODIFY_COLUMN) {
         return DB_SUCCESS;
     }
+    dict_table_t *table = NULL;
     dberr_t err = ddl_table_lock(sys, alter->table, &table);
-    if (err == DB_SUCCESS) {
-        err = ddl_modify_find(alter, table, sink, &col);
-    }
+    uint32_t col = 0;
+    AND_THEN(err, ddl_modify_find(alter, table, sink, &col));
     const char *why = err == DB_SUCCESS ? ddl_modify_why(alter, table, col) : NULL;
     if (why == NULL || alter->algorithm == ALGORITHM_COPY) {
         return err;
@@ -144,34 +145,23 @@ static dberr_t ddl_change_of(const ddl_alter_t *alter, dict_table_t *table, err_
 static dberr_t ddl_change_part(trx_sys_t *sys, const ddl_alter_t *alter)
 {
     env_t *env = ddl_env(sys);
-    ddl_change_t change;
     dict_table_t *table = NULL;
+    TRY(ddl_table_lock(sys, alter->table, &table));
     dict_table_t *changed = NULL;
-    dberr_t err = ddl_table_lock(sys, alter->table, &table);
-    if (err == DB_SUCCESS) {
-        err = dict_table_copy(trx_sys_dict(sys), table, &changed);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = ddl_alter_define(alter, changed, &env->err);
-    if (err == DB_SUCCESS) {
-        err = ddl_change_of(alter, changed, &env->err, &change);
-    }
-    if (err == DB_SUCCESS) {
-        err = dict_table_layout(changed, buf_page_size(trx_sys_pool(sys)), &env->err);
-    }
+    TRY(dict_table_copy(trx_sys_dict(sys), table, &changed));
+    dberr_t err = ddl_alter_define(alter, changed, &env->err);
+    ddl_change_t change;
+    AND_THEN(err, ddl_change_of(alter, changed, &env->err, &change));
+    AND_THEN(err, dict_table_layout(changed, buf_page_size(trx_sys_pool(sys)), &env->err));
     if (err != DB_SUCCESS) {
         free(changed);
         return err;
     }
-    err = ddl_commit_put(sys, &change, changed);
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(env->probe, "ddl.committed");
-        env->stats.alters_instant++;
-        env->stats.varchars_extended += alter->kind == ALTER_MODIFY_COLUMN;
-    }
-    return err;
+    TRY(ddl_commit_put(sys, &change, changed));
+    PROBE_POINT(env->probe, "ddl.committed");
+    env->stats.alters_instant++;
+    env->stats.varchars_extended += alter->kind == ALTER_MODIFY_COLUMN;
+    return DB_SUCCESS;
 }
 
 dberr_t ddl_alter_at_once(trx_sys_t *sys, const ddl_alter_t *alter)

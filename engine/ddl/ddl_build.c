@@ -1,17 +1,20 @@
-/* Statements that are carried out in steps: their beginning, the order of their steps, their end. What a statement
-does in them says its table (ddl_statement_t).
+/* Statements that are carried out in steps: their beginning, the order of their steps, their end.
+What a statement does in them says its table (ddl_statement_t).
 
-Place: ddl/, above ddl_online.c; below the statements (ddl_index.c, ddl_rebuild.c, ...) and ddl_alter.c, which
-chooses one.
+Place: ddl/, above ddl_online.c; below the statements (ddl_index.c, ddl_rebuild.c, ...) and
+ddl_alter.c, which chooses one.
 
 Invariants
 1. No page is pinned between two calls.
-2. Between two calls anything may happen but DDL of the table that is read, and changes of it unless they are
-   watched (LOCK=NONE). `building` and `watch` of its cached object say so. The build has its own copy of that object.
-3. A duplicate in a unique index ends the build at the same point as the commit would: steps go no further, and
-   the last call refuses. So the statements alone tell which of them fails. LOCK=NONE: the last call looks for it.
-4. Progress is an estimate by the work that is known. It never falls, though the table, and what is logged of its
-   changes, may grow meanwhile. All of it means that nothing is left but the last call. */
+2. Between two calls anything may happen but DDL of the table that is read, and changes of it unless
+   they are watched (LOCK=NONE). `building` and `watch` of its cached object say so. The build has
+   its own copy of that object.
+3. A duplicate in a unique index ends the build at the same point as the commit would: steps go no
+   further, and the last call refuses. So the statements alone tell which of them fails. LOCK=NONE:
+   the last call looks for it.
+4. Progress is an estimate by the work that is known. It never falls, though the table, and what is
+   logged of its changes, may grow meanwhile. All of it means that nothing is left but the last
+   call. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -41,9 +44,7 @@ dberr_t ddl_build_start(trx_sys_t *sys, const ddl_statement_t *statement, const 
     dict_table_t *table = NULL;
     ddl_build_t *build = NULL;
     dberr_t err = ddl_table_lock(sys, alter->table, &table);
-    if (err == DB_SUCCESS) {
-        err = ddl_build_create(sys, statement, table, &build);
-    }
+    AND_THEN(err, ddl_build_create(sys, statement, table, &build));
     if (err == DB_SUCCESS) {
         build->options = options;
         err = statement->begin(build, alter);
@@ -64,8 +65,8 @@ dberr_t ddl_build_start(trx_sys_t *sys, const ddl_statement_t *statement, const 
 dberr_t ddl_build_commit(ddl_build_t *build, const ddl_change_t *change)
 {
     dict_table_t *cached = NULL;
-    dberr_t err = dict_table_copy(trx_sys_dict(build->sys), build->table, &cached);
-    return err == DB_SUCCESS ? ddl_commit_put(build->sys, change, cached) : err;
+    TRY(dict_table_copy(trx_sys_dict(build->sys), build->table, &cached));
+    return ddl_commit_put(build->sys, change, cached);
 }
 
 dberr_t ddl_build_make_durable(ddl_build_t *build)
@@ -90,7 +91,8 @@ static bool ddl_step_is_passed(const ddl_build_t *build, const ddl_step_t *step)
            || (step->times != UNTIL_COMMIT && step->wanted != NULL && !step->wanted(build));
 }
 
-/** Goes on to the next step; behind those of an index to the next index, behind those of a scan to the next scan. */
+/** Goes on to the next step; behind those of an index to the next index, behind those of a scan to
+the next scan. */
 static void ddl_build_next(ddl_build_t *build)
 {
     do {
@@ -106,8 +108,8 @@ static void ddl_build_next(ddl_build_t *build)
     } while (ddl_step_is_passed(build, build->step));
 }
 
-/** What is done of a step's work, in 10000ths of its share, and for how many indexes it is done. The clustered
-index of a new table is one more of the first scan. */
+/** What is done of a step's work, in 10000ths of its share, and for how many indexes it is done.
+The clustered index of a new table is one more of the first scan. */
 static uint64_t ddl_step_work(const ddl_build_t *build, const ddl_step_t *step, uint32_t position,
                               uint32_t *times)
 {
@@ -132,10 +134,7 @@ static dberr_t ddl_build_note_progress(ddl_build_t *build)
     uint64_t progress = PROGRESS_MAX;
     if (!ddl_build_is_loaded(build)) {
         const ddl_step_t *at = build->step;
-        dberr_t err = at->position != NULL ? at->position(build, &position) : DB_SUCCESS;
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(at->position != NULL ? at->position(build, &position) : DB_SUCCESS);
         for (const ddl_step_t *step = build->statement->steps; step->run != NULL; step++) {
             uint32_t times = 0;
             work += step->share * ddl_step_work(build, step, position, &times);
@@ -173,13 +172,8 @@ static dberr_t ddl_build_finish(ddl_build_t *build)
     if (build->duplicate != NULL) {
         return ddl_table_refuse_duplicate(build->sys, build->source, build->duplicate);
     }
-    dberr_t err = build->online != NULL ? ddl_online_finish(build) : DB_SUCCESS;
-    if (err == DB_SUCCESS) {
-        err = build->statement->commit(build);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(build->online != NULL ? ddl_online_finish(build) : DB_SUCCESS);
+    TRY(build->statement->commit(build));
     build->committed = true;
     ddl_build_unlock(build);
     ddl_online_stop(build);
@@ -195,7 +189,6 @@ static dberr_t ddl_build_finish(ddl_build_t *build)
 dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done)
 {
     CHECK(max_rows > 0 && !build->committed);
-    bool over = false;
     *done = false;
     if (build->aborting) {
         return err_set(&build_env(build)->err, DB_ERROR,
@@ -207,17 +200,19 @@ dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done)
         *done = end == DB_SUCCESS;
         return end;
     }
+    bool over = false;
     dberr_t err = build->step->run(build, max_rows, &over);
     if (err == DB_SUCCESS && over) {
         ddl_build_next(build);
     }
-    return err == DB_SUCCESS ? ddl_build_note_progress(build) : err;
+    TRY(err);
+    return ddl_build_note_progress(build);
 }
 
 static dberr_t ddl_build_discard(ddl_build_t *build)
 {
-    dberr_t err = build->step->undo != NULL ? build->step->undo(build) : DB_SUCCESS;
-    return err == DB_SUCCESS ? build->statement->discard(build) : err;
+    TRY(build->step->undo != NULL ? build->step->undo(build) : DB_SUCCESS);
+    return build->statement->discard(build);
 }
 
 dberr_t ddl_build_abort(ddl_build_t *build)
@@ -238,11 +233,9 @@ dberr_t ddl_build_abort(ddl_build_t *build)
         /* Nothing can be written any more: recovery drops what is INCOMPLETE. */
         return DB_IO_ERROR;
     }
-    dberr_t err = ddl_build_discard(build);
-    if (err == DB_SUCCESS) {
-        ddl_build_unlock(build);
-    }
-    return err;
+    TRY(ddl_build_discard(build));
+    ddl_build_unlock(build);
+    return DB_SUCCESS;
 }
 
 void ddl_build_free(ddl_build_t *build)

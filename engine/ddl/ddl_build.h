@@ -1,5 +1,6 @@
-/** Private to ddl/: statements that are carried out in steps, each a table (ddl_statement_t), and what their steps
-share. A new statement is a new table: a beginning, steps, most of which are here, a commit, and what takes them back. */
+/** Private to ddl/: statements that are carried out in steps, each a table (ddl_statement_t), and
+what their steps share. A new statement is a new table: a beginning, steps, most of which are here,
+a commit, and what takes them back. */
 #ifndef DDL_DDL_BUILD_H
 #define DDL_DDL_BUILD_H
 
@@ -15,7 +16,8 @@ share. A new statement is a new table: a beginning, steps, most of which are her
 typedef enum ddl_times {
     ONCE,
     EACH_SCAN, /**< for as many indexes at a time as there is memory to sort for */
-    EACH_INDEX, /**< that the scan has fed; such steps in a row are taken for one index after the other */
+    /** that the scan has fed; such steps in a row are taken for one index after the other */
+    EACH_INDEX,
     UNTIL_COMMIT /**< the last one: whenever it is wanted, until the commit is taken */
 } ddl_times_t;
 
@@ -25,7 +27,8 @@ typedef struct ddl_step {
     /** A part of it, of about max_rows rows; *over, false before: nothing of it is left. */
     dberr_t (*run)(ddl_build_t *build, uint32_t max_rows, bool *over);
     bool (*wanted)(const ddl_build_t *build); /**< is it passed over if not; NULL: never */
-    /** Takes back what it has begun and not ended, before `discard`. Can be called again. NULL: nothing. */
+    /** Takes back what it has begun and not ended, before `discard`. Can be called again. NULL:
+       nothing. */
     dberr_t (*undo)(ddl_build_t *build);
     uint32_t share; /**< of the work, for each index */
     /** How much of it is done, in 10000ths; NULL: not known. */
@@ -113,8 +116,8 @@ WARN_UNUSED dberr_t ddl_build_start(trx_sys_t *sys, const ddl_statement_t *state
                                     ddl_build_t **out);
 /** Commits a change of the catalogue; the cache then has the built table as the build has it. */
 WARN_UNUSED dberr_t ddl_build_commit(ddl_build_t *build, const ddl_change_t *change);
-/** The end of a statement that commits nothing: as every one of data definition it makes durable what was
-committed before. */
+/** The end of a statement that commits nothing: as every one of data definition it makes durable
+what was committed before. */
 WARN_UNUSED dberr_t ddl_build_make_durable(ddl_build_t *build);
 
 /* ---- ddl_scan.c ---- */
@@ -125,7 +128,8 @@ typedef dberr_t (*ddl_row_fn)(ddl_build_t *build, void *ctx, const byte *row);
 uint32_t ddl_rec_size_max(const ddl_build_t *build, uint32_t size);
 /** Memory for a scan, and for `rec`, of so many bytes. */
 WARN_UNUSED dberr_t ddl_scan_prepare(ddl_build_t *build, uint32_t rec_size);
-/** The rows of the next records, at most max_rows of them; marked ones are passed. *over: there were fewer. */
+/** The rows of the next records, at most max_rows of them; marked ones are passed. *over: there
+were fewer. */
 WARN_UNUSED dberr_t ddl_scan_rows(ddl_build_t *build, uint32_t max_rows, ddl_row_fn fn, void *ctx,
                                   bool *over);
 /** How much of the table the scan has passed, in 10000ths. */
@@ -133,7 +137,8 @@ WARN_UNUSED dberr_t ddl_scan_position(const ddl_build_t *build, uint32_t *out);
 
 /* ---- ddl_load.c ---- */
 
-/** Memory for the steps of a load, with logs if rows may change; table, indexes, n and clustered are set. */
+/** Memory for the steps of a load, with logs if rows may change; table, indexes, n and clustered
+are set. */
 WARN_UNUSED dberr_t ddl_load_prepare(ddl_build_t *build, const ddl_alter_t *alter);
 /** The indexes that are built, *n of them. */
 const dict_index_t *ddl_load_indexes(const ddl_build_t *build, uint32_t *n);
@@ -148,11 +153,12 @@ WARN_UNUSED dberr_t ddl_load_undo(ddl_build_t *build);
 
 /* ---- ddl_rebuild.c: what statements that make a table share ---- */
 
-/** build->table: as the statement wants it, with ids of its own, INCOMPLETE, under an intermediate name. */
+/** build->table: as the statement wants it, with ids of its own, INCOMPLETE, under an intermediate
+name. */
 WARN_UNUSED dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter,
                                        const char *prefix);
-/** Its rows, durably, its file and its empty trees; or nothing of that. size_pages: of the file, which is left
-empty if its trees have roots already; 0: as a new one. */
+/** Its rows, durably, its file and its empty trees; or nothing of that. size_pages: of the file,
+which is left empty if its trees have roots already; 0: as a new one. */
 WARN_UNUSED dberr_t ddl_rebuild_make(ddl_build_t *build, uint32_t size_pages);
 /** It takes the place of the source; *counter counts it. */
 WARN_UNUSED dberr_t ddl_rebuild_swap(ddl_build_t *build, uint64_t *counter);

@@ -10,8 +10,8 @@ Place: ddl/, below ddl_export.c and ddl_import.c.
                                                       per field: column 1, prefix 4
 
 Rules
-1. Bytes of a user's file are believed in nothing: the checksum, each number and the end are checked, and what is
-   wrong fails the statement, not the database. */
+1. Bytes of a user's file are believed in nothing: the checksum, each number and the end are
+   checked, and what is wrong fails the statement, not the database. */
 #include "ddl/ddl_cfg.h"
 
 #include <stdio.h>
@@ -81,25 +81,21 @@ static uint32_t cfg_encode(const ddl_cfg_t *cfg, byte *to)
 static dberr_t cfg_write_bytes(env_t *env, const char *path, const byte *bytes, uint32_t len)
 {
     os_file_t *file = NULL;
-    dberr_t err = env_open(env, path, OS_CREATE_TRUNC, &file);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = env_write(env, file, 0, bytes, len);
-    if (err == DB_SUCCESS) {
-        err = env_sync(env, file);
-    }
+    TRY(env_open(env, path, OS_CREATE_TRUNC, &file));
+    dberr_t err = env_write(env, file, 0, bytes, len);
+    AND_THEN(err, env_sync(env, file));
     env_close(env, file);
-    return err == DB_SUCCESS ? env_sync_dir(env) : err;
+    TRY(err);
+    return env_sync_dir(env);
 }
 
 dberr_t ddl_cfg_write(env_t *env, const ddl_cfg_t *cfg)
 {
-    char path[PATH_LEN_MAX + 1];
     byte *bytes = calloc(1, CFG_MAX);
     if (bytes == NULL) {
         return err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for the export of a table");
     }
+    char path[PATH_LEN_MAX + 1];
     ddl_cfg_path(cfg->table->name, path);
     dberr_t err = cfg_write_bytes(env, path, bytes, cfg_encode(cfg, bytes));
     free(bytes);
@@ -114,7 +110,8 @@ dberr_t ddl_cfg_remove(env_t *env, const char *table)
     if (err == DB_NOT_FOUND) {
         return DB_SUCCESS;
     }
-    return err == DB_SUCCESS ? env_sync_dir(env) : err;
+    TRY(err);
+    return env_sync_dir(env);
 }
 
 /* ---- reading ---- */
@@ -193,28 +190,24 @@ static bool cfg_decode(const byte *from, uint32_t len, ddl_cfg_t *cfg)
 static dberr_t cfg_read_bytes(env_t *env, const char *path, byte *bytes, size_t *len)
 {
     os_file_t *file = NULL;
-    dberr_t err = env_open(env, path, OS_OPEN, &file);
-    if (err == DB_SUCCESS) {
-        err = env_read(env, file, 0, bytes, CFG_MAX + 1, len);
-        env_close(env, file);
-    }
+    TRY(env_open(env, path, OS_OPEN, &file));
+    dberr_t err = env_read(env, file, 0, bytes, CFG_MAX + 1, len);
+    env_close(env, file);
     return err;
 }
 
 dberr_t ddl_cfg_read(env_t *env, const char *table, ddl_cfg_t *out)
 {
-    char path[PATH_LEN_MAX + 1];
-    size_t len = 0;
     byte *bytes = malloc(CFG_MAX + 1);
     *out = (ddl_cfg_t){.table = calloc(1, sizeof(dict_table_t))};
     dberr_t err = DB_SUCCESS;
     if (bytes == NULL || out->table == NULL) {
         err = err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for the import of a table");
     }
+    char path[PATH_LEN_MAX + 1];
     ddl_cfg_path(table, path);
-    if (err == DB_SUCCESS) {
-        err = cfg_read_bytes(env, path, bytes, &len);
-    }
+    size_t len = 0;
+    AND_THEN(err, cfg_read_bytes(env, path, bytes, &len));
     if (err == DB_SUCCESS && (len > CFG_MAX || !cfg_decode(bytes, (uint32_t)len, out))) {
         err = err_set(&env->err, DB_ERROR, "%s is damaged", path);
     }

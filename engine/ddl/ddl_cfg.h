@@ -6,7 +6,8 @@
 
 #define CFG_SUFFIX ".cfg"
 
-/** What it says. table: names, columns and indexes with their old ids and roots, and the old space; nothing else. */
+/** What it says. table: names, columns and indexes with their old ids and roots, and the old space;
+nothing else. */
 typedef struct ddl_cfg {
     uint32_t page_size;
     uint32_t size_pages;
@@ -21,7 +22,8 @@ WARN_UNUSED dberr_t ddl_cfg_write(env_t *env, const ddl_cfg_t *cfg);
 /** Removes it, durably; there need be none. */
 WARN_UNUSED dberr_t ddl_cfg_remove(env_t *env, const char *table);
 
-/** Reads that of a table. DB_NOT_FOUND: there is none. DB_ERROR: damaged bytes. Caller: free(out->table). */
+/** Reads that of a table. DB_NOT_FOUND: there is none. DB_ERROR: damaged bytes. Caller:
+free(out->table). */
 WARN_UNUSED dberr_t ddl_cfg_read(env_t *env, const char *table, ddl_cfg_t *out);
 
 #endif

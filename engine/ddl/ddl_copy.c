@@ -1,5 +1,5 @@
-/* ALTER TABLE with ALGORITHM=COPY: a table as the statement wants it is made, and gets the rows of the old one by
-ordinary inserts, with undo and redo and in no order but that of the scan.
+/* ALTER TABLE with ALGORITHM=COPY: a table as the statement wants it is made, and gets the rows of
+the old one by ordinary inserts, with undo and redo and in no order but that of the scan.
 
 Place: ddl/, beside ddl_rebuild.c, whose swap ends it.
 
@@ -8,13 +8,15 @@ Place: ddl/, beside ddl_rebuild.c, whose swap ends it.
     commit   the swap of a rebuild
 
 Invariants
-1. A step is a transaction of its own, as MySQL has committed after each 10,000 rows: a crash rolls back one step,
-   not the whole statement, and then recovery drops the table. No transaction is open between two steps.
-2. The indexes are READY before the first row, so that inserts, rollback and purge keep them; the table is INCOMPLETE, so
-   that nobody sees it and recovery drops it.
-3. Rows of the new table have history, which purge visits like any other, before the swap too: it resets their ids
-   (MDEV-12288), so each page is dirtied twice (I25).
-4. The new table may have texts of other lengths (MODIFY COLUMN): a value that is too long ends the statement. */
+1. A step is a transaction of its own, as MySQL has committed after each 10,000 rows: a crash rolls
+   back one step, not the whole statement, and then recovery drops the table. No transaction is open
+   between two steps.
+2. The indexes are READY before the first row, so that inserts, rollback and purge keep them; the
+   table is INCOMPLETE, so that nobody sees it and recovery drops it.
+3. Rows of the new table have history, which purge visits like any other, before the swap too: it
+   resets their ids (MDEV-12288), so each page is dirtied twice (I25).
+4. The new table may have texts of other lengths (MODIFY COLUMN): a value that is too long ends the
+   statement. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -28,11 +30,9 @@ static dberr_t ddl_copy_ready(ddl_build_t *build)
     }
     const ddl_change_t rows = {ddl_rows_update_indexes, .indexes = build->table->indexes,
                                .n = build->table->n_indexes};
-    dberr_t err = ddl_build_commit(build, &rows);
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(build_env(build)->probe, "ddl.copy_begin");
-    }
-    return err;
+    TRY(ddl_build_commit(build, &rows));
+    PROBE_POINT(build_env(build)->probe, "ddl.copy_begin");
+    return DB_SUCCESS;
 }
 
 /* ---- steps ---- */
@@ -46,22 +46,18 @@ typedef struct ddl_copy_to {
 static dberr_t ddl_copy_row(ddl_build_t *build, void *ctx, const byte *row)
 {
     const ddl_copy_to_t *to = ctx;
-    dberr_t err =
-        dict_row_convert(build->source, row, to->table, build->rec, &build_env(build)->err);
-    return err == DB_SUCCESS ? row_insert(to->trx, to->table, build->rec) : err;
+    TRY(dict_row_convert(build->source, row, to->table, build->rec, &build_env(build)->err));
+    return row_insert(to->trx, to->table, build->rec);
 }
 
 static dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows, bool *over)
 {
     env_t *env = build_env(build);
     trx_t *trx = NULL;
-    dberr_t err = trx_begin(build->sys, &trx);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(trx_begin(build->sys, &trx));
     ddl_copy_to_t to = {.trx = trx,
                         .table = dict_table_by_id(trx_sys_dict(build->sys), build->table->id)};
-    err = ddl_scan_rows(build, max_rows, ddl_copy_row, &to, over);
+    dberr_t err = ddl_scan_rows(build, max_rows, ddl_copy_row, &to, over);
     if (err == DB_SUCCESS) {
         err = trx_commit(trx);
         PROBE_POINT(env->probe, "ddl.copied");
@@ -76,7 +72,8 @@ static dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows, bool *over)
         build->duplicate = dict_index_get(build->table, refused->name)->name;
         return DB_SUCCESS;
     }
-    return undo_err == DB_SUCCESS ? err : undo_err;
+    TRY(undo_err);
+    return err;
 }
 
 /* ---- begin and commit ---- */
@@ -88,17 +85,10 @@ static dberr_t ddl_copy_commit(ddl_build_t *build)
 
 static dberr_t ddl_copy_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
-    dberr_t err = ddl_rebuild_define(build, alter, COPY_PREFIX);
-    if (err == DB_SUCCESS) {
-        err = ddl_scan_prepare(build, build->table->row_size);
-    }
-    if (err == DB_SUCCESS) {
-        err = ddl_rebuild_make(build, 0);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = ddl_copy_ready(build);
+    TRY(ddl_rebuild_define(build, alter, COPY_PREFIX));
+    TRY(ddl_scan_prepare(build, build->table->row_size));
+    TRY(ddl_rebuild_make(build, 0));
+    dberr_t err = ddl_copy_ready(build);
     return err == DB_SUCCESS ? err : ddl_table_undo(build->sys, build->table, err);
 }
 

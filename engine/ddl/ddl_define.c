@@ -3,8 +3,9 @@
 Place: ddl/, below the statements. Knows no pages and no rows.
 
 Rules
-1. Records have the size that their values take, so that a VARCHAR can become longer under them. Parts of secondary
-   keys are padded to the length that the index has of the column: where that is all of it, entries would change. */
+1. Records have the size that their values take, so that a VARCHAR can become longer under them.
+   Parts of secondary keys are padded to the length that the index has of the column: where that is
+   all of it, entries would change. */
 #include <string.h>
 
 #include "ddl/ddl_int.h"
@@ -40,10 +41,7 @@ static dberr_t ddl_define_field(const dict_table_t *table, const ddl_index_def_t
                                 dict_index_t *index, err_sink_t *err)
 {
     uint32_t col = 0;
-    dberr_t e = ddl_find_col(table, def->fields[pos].col, err, &col);
-    if (e != DB_SUCCESS) {
-        return e;
-    }
+    TRY(ddl_find_col(table, def->fields[pos].col, err, &col));
     const dict_col_t *c = &table->cols[col];
     uint32_t prefix = def->fields[pos].prefix_len;
     if (prefix > c->len || (prefix != 0 && c->type == DICT_BIGINT)) {
@@ -87,13 +85,8 @@ dberr_t ddl_index_name_free(const dict_table_t *table, const char *name, err_sin
 /** Appends an index, INCOMPLETE and without id, root and layout. */
 static dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def, err_sink_t *err)
 {
-    dberr_t e = ddl_name_check(err, "index", def->name);
-    if (e == DB_SUCCESS) {
-        e = ddl_index_name_free(table, def->name, err);
-    }
-    if (e != DB_SUCCESS) {
-        return e;
-    }
+    TRY(ddl_name_check(err, "index", def->name));
+    TRY(ddl_index_name_free(table, def->name, err));
     if (table->n_indexes == INDEXES_MAX) {
         return err_set(err, DB_ERROR, "table '%s' would have more than %u indexes", table->name,
                        INDEXES_MAX);
@@ -111,10 +104,7 @@ static dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def,
     index->tree.space = table->space;
     index->tree.root = FIL_NULL;
     for (uint32_t pos = 0; pos < def->n_fields; pos++) {
-        e = ddl_define_field(table, def, pos, index, err);
-        if (e != DB_SUCCESS) {
-            return e;
-        }
+        TRY(ddl_define_field(table, def, pos, index, err));
     }
     table->n_indexes++;
     return DB_SUCCESS;
@@ -122,82 +112,67 @@ static dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def,
 
 static dberr_t ddl_define_indexes(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *sink)
 {
-    dberr_t err = alter->n_defs > 0 ? DB_SUCCESS : err_set(sink, DB_ERROR, "no index is named");
-    for (uint32_t i = 0; err == DB_SUCCESS && i < alter->n_defs; i++) {
-        err = ddl_define_index(table, &alter->defs[i], sink);
+    TRY(alter->n_defs > 0 ? DB_SUCCESS : err_set(sink, DB_ERROR, "no index is named"));
+    for (uint32_t i = 0; i < alter->n_defs; i++) {
+        TRY(ddl_define_index(table, &alter->defs[i], sink));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t ddl_define_without(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *sink)
 {
     dict_index_t *index = NULL;
-    dberr_t err = ddl_find_secondary(table, alter->name, sink, &index);
-    if (err == DB_SUCCESS) {
-        const dict_index_t *end = &table->indexes[table->n_indexes--];
-        memmove(index, index + 1, (size_t)(end - (index + 1)) * sizeof(*index));
-    }
-    return err;
+    TRY(ddl_find_secondary(table, alter->name, sink, &index));
+    const dict_index_t *end = &table->indexes[table->n_indexes--];
+    memmove(index, index + 1, (size_t)(end - (index + 1)) * sizeof(*index));
+    return DB_SUCCESS;
 }
 
 static dberr_t ddl_define_column_name(const ddl_alter_t *alter, dict_table_t *table,
                                       err_sink_t *sink)
 {
+    TRY(ddl_name_check(sink, "column", alter->new_name));
     uint32_t col = 0;
-    dberr_t err = ddl_name_check(sink, "column", alter->new_name);
-    if (err == DB_SUCCESS) {
-        err = ddl_find_col(table, alter->name, sink, &col);
-    }
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_cols; i++) {
+    TRY(ddl_find_col(table, alter->name, sink, &col));
+    for (uint32_t i = 0; i < table->n_cols; i++) {
         if (strcmp(table->cols[i].name, alter->new_name) == 0) {
-            err = err_set(sink, DB_ALREADY_EXISTS, "column '%s' exists in table '%s'",
-                          alter->new_name, table->name);
+            TRY(err_set(sink, DB_ALREADY_EXISTS, "column '%s' exists in table '%s'",
+                        alter->new_name, table->name));
         }
     }
-    if (err == DB_SUCCESS) {
-        memcpy(table->cols[col].name, alter->new_name, strlen(alter->new_name) + 1);
-    }
-    return err;
+    memcpy(table->cols[col].name, alter->new_name, strlen(alter->new_name) + 1);
+    return DB_SUCCESS;
 }
 
 static dberr_t ddl_define_index_name(const ddl_alter_t *alter, dict_table_t *table,
                                      err_sink_t *sink)
 {
     dict_index_t *index = NULL;
-    dberr_t err = ddl_name_check(sink, "index", alter->new_name);
-    if (err == DB_SUCCESS) {
-        err = ddl_find_secondary(table, alter->name, sink, &index);
-    }
-    if (err == DB_SUCCESS) {
-        err = ddl_index_name_free(table, alter->new_name, sink);
-    }
-    if (err == DB_SUCCESS) {
-        memcpy(index->name, alter->new_name, strlen(alter->new_name) + 1);
-    }
-    return err;
+    TRY(ddl_name_check(sink, "index", alter->new_name));
+    TRY(ddl_find_secondary(table, alter->name, sink, &index));
+    TRY(ddl_index_name_free(table, alter->new_name, sink));
+    memcpy(index->name, alter->new_name, strlen(alter->new_name) + 1);
+    return DB_SUCCESS;
 }
 
 dberr_t ddl_modify_find(const ddl_alter_t *alter, const dict_table_t *table, err_sink_t *err,
                         uint32_t *col)
 {
-    dberr_t e = ddl_find_col(table, alter->name, err, col);
-    if (e == DB_SUCCESS
-        && (table->cols[*col].type != DICT_VARCHAR || alter->type != DICT_VARCHAR)) {
-        e = err_set(err, DB_UNSUPPORTED,
+    TRY(ddl_find_col(table, alter->name, err, col));
+    if (table->cols[*col].type != DICT_VARCHAR || alter->type != DICT_VARCHAR) {
+        TRY(err_set(err, DB_UNSUPPORTED,
                     "column '%s' of table '%s': nothing but the length of a VARCHAR can change",
-                    alter->name, table->name);
+                    alter->name, table->name));
     }
-    return e;
+    return DB_SUCCESS;
 }
 
-/** An index that has all of the column, which has len bytes, still has all of it; no prefix is longer. */
+/** An index that has all of the column, which has len bytes, still has all of it; no prefix is
+longer. */
 static dberr_t ddl_define_length(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *sink)
 {
     uint32_t pos = 0;
-    dberr_t err = ddl_modify_find(alter, table, sink, &pos);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_modify_find(alter, table, sink, &pos));
     dict_col_t *col = &table->cols[pos];
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         dict_index_t *index = &table->indexes[i];

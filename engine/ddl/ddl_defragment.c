@@ -7,9 +7,10 @@ Place: ddl/, above ddl_build.c and btr_defragment.c.
     end      nothing durable but what the log had already
 
 Invariants
-1. Nothing depends on where it stands: each mini-transaction leaves a tree that is whole, with all of its
-   records. A crash forgets the rest, as giving it up does.
-2. Rows change between two steps; definitions do not, as with any build. Where a step goes on is a key.
+1. Nothing depends on where it stands: each mini-transaction leaves a tree that is whole, with all
+   of its records. A crash forgets the rest, as giving it up does.
+2. Rows change between two steps; definitions do not, as with any build. Where a step goes on is a
+   key.
 3. Nobody is told of rows that change: there is nothing to bring up to date. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -72,7 +73,8 @@ static void ddl_defragment_count(const ddl_build_t *build, const dict_index_t *i
                index->tree.space, index->id, packed->n_pages, packed->n_freed);
 }
 
-/** Leaves of a step: as asked for, but no more than a quarter of the pool, since all of them are read at once. */
+/** Leaves of a step: as asked for, but no more than a quarter of the pool, since all of them are
+read at once. */
 static uint32_t ddl_defragment_leaves(const engine_options_t *options)
 {
     uint32_t max = options->buffer_pool_pages / 4;
@@ -90,11 +92,8 @@ static dberr_t ddl_step_defragment(ddl_build_t *build, uint32_t max_rows, bool *
                                    .n_recs = options->defragment_fill_factor_n_recs};
     const dict_index_t *index = &build->table->indexes[defragment->index];
     btr_packed_t packed;
-    dberr_t err =
-        btr_defragment_step(build_pool(build), &index->tree, &packing, &defragment->place, &packed);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(btr_defragment_step(build_pool(build), &index->tree, &packing, &defragment->place,
+                            &packed));
     ddl_defragment_count(build, index, &packed);
     if (defragment->place.ended) {
         memset(&defragment->place, 0, sizeof(defragment->place));

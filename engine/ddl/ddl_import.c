@@ -1,20 +1,24 @@
 /* ALTER TABLE ... IMPORT TABLESPACE: a table gets the pages of an exported one.
 
-Place: ddl/, above ddl_rebuild.c, ddl_load.c and ddl_cfg.c. A build of a new table that copies pages instead of rows.
+Place: ddl/, above ddl_rebuild.c, ddl_load.c and ddl_cfg.c. A build of a new table that copies pages
+instead of rows.
 
-    begin    NAME.cfg read and compared | rows of the new table INCOMPLETE, with roots | its file, as long as the other
+    begin    NAME.cfg read and compared | rows of the new table INCOMPLETE, with roots | its file,
+             as long as the other
     import   page by page: read, verified, made the new space's, put into the pool
     flush    as of a rebuild: all of them home, fsynced; INDEX_LOAD per index
     commit   the swap of a rebuild: the table has this file, its old one is deleted
 
 Invariants
-1. A page is believed when its checksum, its number and the exporting space fit and its records stand. What is wrong
-   with the file fails the statement: nothing of it has been named yet.
-2. Space id and index ids are the new ones wherever a page has them: envelope, page 0, index id, segment headers of a
-   root, pages of long values and the references to them. LSNs are this database's.
-3. (I16) Index pages and long values are a load: logged, or without redo and then flushed before INDEX_LOAD. Pages of
-   space management are always logged, as in any load. (InnoDB writes all of them to the file directly, without
-   doublewrite, and fsyncs; ours go the way that every page goes.)
+1. A page is believed when its checksum, its number and the exporting space fit and its records
+   stand. What is wrong with the file fails the statement: nothing of it has been named yet.
+2. Space id and index ids are the new ones wherever a page has them: envelope, page 0, index id,
+   segment headers of a root, pages of long values and the references to them. LSNs are this
+   database's.
+3. (I16) Index pages and long values are a load: logged, or without redo and then flushed before
+   INDEX_LOAD. Pages of space management are always logged, as in any load. (InnoDB writes all of
+   them to the file directly, without doublewrite, and fsyncs; ours go the way that every page
+   goes.)
 4. Pages that no index of the table owns are left out: they are free, and old. */
 #include <stdlib.h>
 #include <string.h>
@@ -81,9 +85,7 @@ static dberr_t import_prepare(ddl_build_t *build, const char *from)
     if (err == DB_NOT_FOUND) {
         return err_set(sink, err, "table '%s' is not exported", from);
     }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     const dict_table_t *theirs = import->cfg.table;
     if (import->cfg.page_size != buf_page_size(build_pool(build))
         || import->cfg.size_pages < FSP_INITIAL_PAGES || import->cfg.size_pages > FIL_PAGES_MAX
@@ -92,12 +94,9 @@ static dberr_t import_prepare(ddl_build_t *build, const char *from)
                        build->source->name, from);
     }
     import->page = malloc(import->cfg.page_size);
-    err = dict_table_copy(trx_sys_dict(build->sys), build->source, &import->old);
-    if (err == DB_SUCCESS && import->page == NULL) {
-        err = err_set(sink, DB_OUT_OF_MEMORY, "no memory for the import of a table");
-    }
-    if (err != DB_SUCCESS) {
-        return err;
+    TRY(dict_table_copy(trx_sys_dict(build->sys), build->source, &import->old));
+    if (import->page == NULL) {
+        TRY(err_set(sink, DB_OUT_OF_MEMORY, "no memory for the import of a table"));
     }
     import->old->space = theirs->space;
     for (uint32_t i = 0; i < import->old->n_indexes; i++) {
@@ -138,10 +137,10 @@ static dberr_t import_adjust_references(const ddl_build_t *build)
     for (uint32_t slot = 0; slot < page_n_recs(page); slot++) {
         uint32_t len = page_rec_len(page, page_size, slot);
         uint32_t at = page_rec_offset(page, page_size, slot);
-        dict_ext_t ext;
         if (dict_rec_check(import->old, page + at, len, &build_env(build)->err) != DB_SUCCESS) {
             return import_damaged(build, "a record is none of the table");
         }
+        dict_ext_t ext;
         dict_rec_ext(import->old, page + at, &ext);
         for (uint32_t i = 0; i < import->old->n_cols; i++) {
             if (ext.is[i]) {
@@ -197,19 +196,16 @@ static dberr_t import_put(ddl_build_t *build, bool managing)
     const ddl_import_t *import = build->own;
     const byte *page = import->page;
     bool redo = managing || build_redo(build);
-    buf_block_t *block = NULL;
+    TRY(buf_log_free_check(build_pool(build)));
     mtr_t mtr;
-    dberr_t err = buf_log_free_check(build_pool(build));
-    if (err != DB_SUCCESS) {
-        return err;
-    }
     mtr_start(&mtr, build_pool(build), redo ? MTR_LOG_ALL : MTR_LOG_NO_REDO);
     if (!redo) {
         mtr_set_observer(&mtr, build->clustered->id);
         build->has_rows = true;
     }
-    err = mtr_page_create(&mtr, (page_id_t){build->table->space, import->next},
-                          (page_type_t)fil_page_get_type(page), &block);
+    buf_block_t *block = NULL;
+    dberr_t err = mtr_page_create(&mtr, (page_id_t){build->table->space, import->next},
+                                  (page_type_t)fil_page_get_type(page), &block);
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
         return err;
@@ -231,13 +227,8 @@ static dberr_t import_page(ddl_build_t *build)
     ddl_import_t *import = build->own;
     uint32_t page_size = import->cfg.page_size;
     size_t n_read = 0;
-    bool copied = false;
-    bool managing = false;
-    dberr_t err = env_read(build_env(build), import->file, (uint64_t)import->next * page_size,
-                           import->page, page_size, &n_read);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_read(build_env(build), import->file, (uint64_t)import->next * page_size, import->page,
+                 page_size, &n_read));
     memset(import->page + n_read, 0, page_size - n_read);
     page_decompress(import->page, page_size);
     page_verdict_t verdict =
@@ -248,8 +239,10 @@ static dberr_t import_page(ddl_build_t *build)
     if (verdict != PAGE_OK) {
         return import_damaged(build, page_verdict_name(verdict));
     }
-    err = import_adjust(build, &copied, &managing);
-    return err == DB_SUCCESS && copied ? import_put(build, managing) : err;
+    bool copied = false;
+    bool managing = false;
+    TRY(import_adjust(build, &copied, &managing));
+    return copied ? import_put(build, managing) : DB_SUCCESS;
 }
 
 static dberr_t ddl_step_import(ddl_build_t *build, uint32_t max_pages, bool *over)
@@ -284,13 +277,8 @@ static dberr_t ddl_import_begin(ddl_build_t *build, const ddl_alter_t *alter)
         return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for an import");
     }
     build->own = import;
-    dberr_t err = import_prepare(build, alter->name);
-    if (err == DB_SUCCESS) {
-        err = ddl_rebuild_define(build, alter, REBUILD_PREFIX);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(import_prepare(build, alter->name));
+    TRY(ddl_rebuild_define(build, alter, REBUILD_PREFIX));
     build->clustered = &build->table->indexes[0];
     for (uint32_t i = 0; i < build->table->n_indexes; i++) {
         build->table->indexes[i].tree.root = import->old->indexes[i].tree.root;

@@ -7,12 +7,12 @@ Place: ddl/, above ddl_build.c and ddl_load.c.
     commit  all READY in one durable transaction
 
 Invariants
-1. The new indexes are in the cached table object from the first commit on, INCOMPLETE: nobody uses or keeps
-   them, recovery drops them.
-2. An interrupted load ends with INDEX_LOAD too. Its pages stay dirty until the tree is free: a logged
-   change of one (its root may be made by a logged mtr) is lost with them when they leave the flush
-   list unwritten, and from then on the checkpoint may pass it. What recovery can meet of such a page
-   after that ends with its being free, or starts with its next initialisation. */
+1. The new indexes are in the cached table object from the first commit on, INCOMPLETE: nobody uses
+   or keeps them, recovery drops them.
+2. An interrupted load ends with INDEX_LOAD too. Its pages stay dirty until the tree is free: a
+   logged change of one (its root may be made by a logged mtr) is lost with them when they leave the
+   flush list unwritten, and from then on the checkpoint may pass it. What recovery can meet of such
+   a page after that ends with its being free, or starts with its next initialisation. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -26,15 +26,14 @@ static dberr_t ddl_add_index_define(ddl_build_t *build, const ddl_alter_t *alter
     dict_table_t *table = build->source;
     build->table = table;
     build->indexes = &table->indexes[table->n_indexes];
-    dberr_t err = ddl_alter_define(alter, table, sink);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_alter_define(alter, table, sink));
     build->n = alter->n_defs;
-    err = dict_table_layout(table, buf_page_size(build_pool(build)), sink);
-    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
+    dberr_t err = dict_table_layout(table, buf_page_size(build_pool(build)), sink);
+    TRY(err);
+    for (uint32_t i = 0; i < build->n; i++) {
         err = dict_new_index_id(dict, &build->indexes[i].id);
         build->indexes[i].tree.id = build->indexes[i].id;
+        TRY(err);
     }
     return err;
 }
@@ -45,10 +44,7 @@ static dberr_t ddl_add_index_commit(ddl_build_t *build)
         build->indexes[i].status = DICT_READY;
     }
     const ddl_change_t rows = {ddl_rows_update_indexes, .indexes = build->indexes, .n = build->n};
-    dberr_t err = ddl_build_commit(build, &rows);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_build_commit(build, &rows));
     PROBE_POINT(build_env(build)->probe, "ddl.committed");
     return DB_SUCCESS;
 }
@@ -57,26 +53,19 @@ static dberr_t ddl_add_index_discard(ddl_build_t *build)
 {
     dberr_t err = ddl_indexes_remove(build->sys, build->indexes, build->n);
     /* Only now: while the tree is there, its pages hold the checkpoint back (invariant 2). */
-    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
-        err = buf_observer_drop(build_pool(build), build->table->space, build->indexes[i].id);
+    TRY(err);
+    for (uint32_t i = 0; i < build->n; i++) {
+        TRY(buf_observer_drop(build_pool(build), build->table->space, build->indexes[i].id));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t ddl_add_index_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
-    dberr_t err = ddl_add_index_define(build, alter);
-    if (err == DB_SUCCESS) {
-        err = ddl_load_prepare(build, alter);
-    }
-    if (err == DB_SUCCESS) {
-        const ddl_change_t rows = {ddl_rows_insert_indexes, .indexes = build->indexes,
-                                   .n = build->n};
-        err = ddl_build_commit(build, &rows);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_add_index_define(build, alter));
+    TRY(ddl_load_prepare(build, alter));
+    const ddl_change_t rows = {ddl_rows_insert_indexes, .indexes = build->indexes, .n = build->n};
+    TRY(ddl_build_commit(build, &rows));
     PROBE_POINT(build_env(build)->probe, "ddl.create_logged");
     return ddl_trees_create(build->sys, build->indexes, build->n);
 }

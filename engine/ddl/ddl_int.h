@@ -5,7 +5,8 @@ statements and recovery. */
 
 #include "ddl/ddl.h"
 
-/** Intermediate names, followed by the table's id, have a character that ddl_name_check() refuses. */
+/** Intermediate names, followed by the table's id, have a character that ddl_name_check()
+refuses. */
 #define COPY_PREFIX "#sql-"      /**< a table that is being copied */
 #define REBUILD_PREFIX "#sql-ib" /**< one that is being built */
 #define REPLACED_PREFIX "#sql2-" /**< the one whose place it has taken */
@@ -29,7 +30,8 @@ WARN_UNUSED dberr_t ddl_table_refuse_duplicate(trx_sys_t *sys, const dict_table_
 /** DB_ALREADY_EXISTS if the catalogue (any status) or the directory has a table of this name. */
 WARN_UNUSED dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name);
 
-/** Changes the definition of a table as the statement wants it; new indexes are without id, root and layout. */
+/** Changes the definition of a table as the statement wants it; new indexes are without id, root
+and layout. */
 WARN_UNUSED dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table,
                                      err_sink_t *err);
 /** The column that MODIFY is about, if it can become what is asked for. */
@@ -61,13 +63,14 @@ struct ddl_change {
 /** Makes n changes in a transaction of its own: durable when it returns DB_SUCCESS, rolled back
 otherwise. */
 WARN_UNUSED dberr_t ddl_commit(trx_sys_t *sys, const ddl_change_t *changes, uint32_t n);
-/** The same of one; then table, which belongs to the caller until here, is in the cache, or gone after an error. */
+/** The same of one; then table, which belongs to the caller until here, is in the cache, or gone
+after an error. */
 WARN_UNUSED dberr_t ddl_commit_put(trx_sys_t *sys, const ddl_change_t *change, dict_table_t *table);
 
 typedef dberr_t (*ddl_undo_fn)(trx_sys_t *sys, void *ctx);
 
-/** Takes back what a statement has made that fails with err, unless nothing can be written any more: then
-recovery does. Returns err, or what kept it from being taken back. */
+/** Takes back what a statement has made that fails with err, unless nothing can be written any
+more: then recovery does. Returns err, or what kept it from being taken back. */
 WARN_UNUSED dberr_t ddl_undo(trx_sys_t *sys, dberr_t err, ddl_undo_fn undo, void *ctx);
 
 /** Of a table, with its columns and indexes. */
@@ -84,8 +87,8 @@ ddl_rows_fn ddl_rows_update_column;
 
 /** New ids for a table and its indexes, which are INCOMPLETE and without trees. */
 WARN_UNUSED dberr_t ddl_table_identify(trx_sys_t *sys, dict_table_t *table);
-/** FILE_CREATE2, file, page 0, an empty tree for each index; or, where size_pages is not 0, a file of that many
-zero pages. */
+/** FILE_CREATE2, file, page 0, an empty tree for each index; or, where size_pages is not 0, a file
+of that many zero pages. */
 WARN_UNUSED dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table, uint32_t size_pages);
 
 /* ---- steps shared with recovery ---- */
@@ -99,12 +102,12 @@ WARN_UNUSED dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table);
 /** ddl_undo() by that; err: what the creation failed with. */
 WARN_UNUSED dberr_t ddl_table_undo(trx_sys_t *sys, dict_table_t *table, dberr_t err);
 
-/** The same for some secondary indexes of one table: trees freed through their segments, rows removed.
-Failing, it can be called again. They may be the catalogue's (gone afterwards). */
+/** The same for some secondary indexes of one table: trees freed through their segments, rows
+removed. Failing, it can be called again. They may be the catalogue's (gone afterwards). */
 WARN_UNUSED dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n);
 
-/** Gives indexes whose rows are INCOMPLETE their empty trees, before any page is loaded: the segments tell
-recovery what to free. Removes the indexes if that fails. */
+/** Gives indexes whose rows are INCOMPLETE their empty trees, before any page is loaded: the
+segments tell recovery what to free. Removes the indexes if that fails. */
 WARN_UNUSED dberr_t ddl_trees_create(trx_sys_t *sys, dict_index_t *indexes, uint32_t n);
 
 #endif

@@ -1,17 +1,19 @@
-/* The steps of a load (WL#7277): of indexes of a table that is there (ADD INDEX), or of a table with all of its
-indexes (rebuild).
+/* The steps of a load (WL#7277): of indexes of a table that is there (ADD INDEX), or of a table
+with all of its indexes (rebuild).
 
-Place: ddl/, above btr/ (bulk load), merge_sort.c and ddl_online.c; in the tables of ddl_index.c, ddl_rebuild.c and
-ddl_import.c.
+Place: ddl/, above btr/ (bulk load), merge_sort.c and ddl_online.c; in the tables of ddl_index.c,
+ddl_rebuild.c and ddl_import.c.
 
     for all indexes, or for as many at a time as there is memory for:
-      scan    one pass over the clustered index feeds one merge sort per index; the first one of a rebuild
-              loads the new clustered index too, which needs no sort: its order is that of the scan
+      scan    one pass over the clustered index feeds one merge sort per index; the first one of a
+              rebuild loads the new clustered index too, which needs no sort: its order is that of
+              the scan
       per index:
         merge   runs merged until one last merge can be read
         load    bottom-up, contents logged or not
         flush   if not logged, of ADD INDEX: the load's pages written, fsync; then INDEX_LOAD
-        apply   LOCK=NONE, ADD INDEX: what its rows have changed meanwhile, all but the last block of it
+        apply   LOCK=NONE, ADD INDEX: what its rows have changed meanwhile, all but the last block
+                of it
     flush     if not logged, of a rebuild: those of all loads, one fsync; then INDEX_LOAD per index
     catch up  LOCK=NONE: what rows have changed meanwhile, for as long as whole blocks come
     commit    LOCK=NONE: the last blocks. One durable transaction
@@ -27,11 +29,12 @@ Invariants
 3. Only rows without a delete mark are read. There is no MVCC, and no open transaction has
    changed the table, so a marked row is merely waiting for purge, which does not miss entries that
    are not there. LOCK=NONE: or the log tells what became of it (ddl_online.c).
-4. The sorts of one scan share sort_buffer_size, each with enough to work in (merge_sort_memory_min):
-   what is left over waits for the next scan. So memory never exceeds sort_buffer_size, whatever
-   the number of indexes.
-5. A table without rows has no load: no page of its indexes is written without redo, and there is nothing to
-   flush and no INDEX_LOAD. As InnoDB, whose observer is made when the first row is buffered. */
+4. The sorts of one scan share sort_buffer_size, each with enough to work in
+   (merge_sort_memory_min): what is left over waits for the next scan. So memory never exceeds
+   sort_buffer_size, whatever the number of indexes.
+5. A table without rows has no load: no page of its indexes is written without redo, and there is
+   nothing to flush and no INDEX_LOAD. As InnoDB, whose observer is made when the first row is
+   buffered. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -48,9 +51,9 @@ const dict_index_t *ddl_load_indexes(const ddl_build_t *build, uint32_t *n)
 
 dberr_t ddl_load_prepare(ddl_build_t *build, const ddl_alter_t *alter)
 {
-    dberr_t err = ddl_scan_prepare(
-        build, ddl_rec_size_max(build, build->table->indexes[0].tree.leaf_rec_size));
-    return err == DB_SUCCESS && alter->lock == LOCK_NONE ? ddl_online_create(build) : err;
+    TRY(ddl_scan_prepare(build,
+                         ddl_rec_size_max(build, build->table->indexes[0].tree.leaf_rec_size)));
+    return alter->lock == LOCK_NONE ? ddl_online_create(build) : DB_SUCCESS;
 }
 
 /** A load begins. The pages of a new table carry one stamp, that of its clustered index. */
@@ -69,13 +72,11 @@ static dberr_t ddl_load_begin(ddl_build_t *build, const dict_index_t *index)
 
 static dberr_t ddl_load_end(ddl_build_t *build)
 {
-    dberr_t err = btr_bulk_finish(build->bulk);
-    if (err == DB_SUCCESS) {
-        btr_bulk_free(build->bulk);
-        build->bulk = NULL;
-        PROBE_POINT(build_env(build)->probe, "ddl.loaded");
-    }
-    return err;
+    TRY(btr_bulk_finish(build->bulk));
+    btr_bulk_free(build->bulk);
+    build->bulk = NULL;
+    PROBE_POINT(build_env(build)->probe, "ddl.loaded");
+    return DB_SUCCESS;
 }
 
 /* ---- scan ---- */
@@ -96,36 +97,30 @@ static dberr_t ddl_scan_begin(ddl_build_t *build)
     uint32_t n = ddl_scan_room(build);
     build->scan_end = build->current + n;
     build_env(build)->stats.build_rescans += build->current > 0;
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = build->current; err == DB_SUCCESS && i < build->scan_end; i++) {
+    for (uint32_t i = build->current; i < build->scan_end; i++) {
         const btr_t *tree = &build->indexes[i].tree;
         /* The info byte in front is 0 in every record: it does not change the order. */
-        err = merge_sort_create(build_env(build), tree->id, tree->leaf_rec_size, 1 + tree->key_len,
-                                build->options->sort_buffer_size / n, &build->sorts[i]);
+        TRY(merge_sort_create(build_env(build), tree->id, tree->leaf_rec_size, 1 + tree->key_len,
+                              build->options->sort_buffer_size / n, &build->sorts[i]));
     }
-    return err == DB_SUCCESS && build->clustered != NULL && build->current == 0
-               ? ddl_load_begin(build, build->clustered)
-               : err;
+    return build->clustered != NULL && build->current == 0 ? ddl_load_begin(build, build->clustered)
+                                                           : DB_SUCCESS;
 }
 
-/** Gives a row to the new clustered index, where its ids are 0: its history, if it has any, stays with the old
-table. Its long values come first: nobody sees a table that is being built, and what a crash leaves of it is
-dropped with its segments. */
+/** Gives a row to the new clustered index, where its ids are 0: its history, if it has any, stays
+with the old table. Its long values come first: nobody sees a table that is being built, and what a
+crash leaves of it is dropped with its segments. */
 static dberr_t ddl_feed_clustered(ddl_build_t *build, const byte *row)
 {
     const dict_table_t *table = build->table;
     dict_ext_t ext;
-    dberr_t err = DB_SUCCESS;
     dict_ext_plan(table, row, NULL, &ext);
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_cols; i++) {
+    for (uint32_t i = 0; i < table->n_cols; i++) {
         if (ext.is[i]) {
             uint32_t len = 0;
             const byte *value = dict_col_value(&table->cols[i], row, &len);
-            err = btr_bulk_blob(build->bulk, value, len, &ext.refs[i]);
+            TRY(btr_bulk_blob(build->bulk, value, len, &ext.refs[i]));
         }
-    }
-    if (err != DB_SUCCESS) {
-        return err;
     }
     uint32_t len = dict_row_to_rec(table, row, &ext, 0, 0, build->rec);
     return btr_bulk_add(build->bulk, build->rec, len);
@@ -135,25 +130,22 @@ static dberr_t ddl_feed_clustered(ddl_build_t *build, const byte *row)
 static dberr_t ddl_feed_row(ddl_build_t *build, void *ctx, const byte *row)
 {
     (void)ctx;
-    dberr_t err = DB_SUCCESS;
     build->has_rows = true;
     if (build->bulk != NULL) {
-        err = ddl_feed_clustered(build, row);
+        TRY(ddl_feed_clustered(build, row));
     }
-    for (uint32_t i = build->current; err == DB_SUCCESS && i < build->scan_end; i++) {
+    for (uint32_t i = build->current; i < build->scan_end; i++) {
         dict_row_to_sec(&build->indexes[i], row, build->rec);
-        err = merge_sort_add(build->sorts[i], build->rec);
+        TRY(merge_sort_add(build->sorts[i], build->rec));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t ddl_step_scan(ddl_build_t *build, uint32_t max_rows, bool *over)
 {
-    dberr_t err = build->scan_started ? DB_SUCCESS : ddl_scan_begin(build);
-    if (err == DB_SUCCESS) {
-        err = ddl_scan_rows(build, max_rows, ddl_feed_row, NULL, over);
-    }
-    return err == DB_SUCCESS && *over && build->bulk != NULL ? ddl_load_end(build) : err;
+    TRY(build->scan_started ? DB_SUCCESS : ddl_scan_begin(build));
+    TRY(ddl_scan_rows(build, max_rows, ddl_feed_row, NULL, over));
+    return *over && build->bulk != NULL ? ddl_load_end(build) : DB_SUCCESS;
 }
 
 /* ---- merge and load ---- */
@@ -161,9 +153,8 @@ dberr_t ddl_step_scan(ddl_build_t *build, uint32_t max_rows, bool *over)
 dberr_t ddl_step_merge(ddl_build_t *build, uint32_t max_rows, bool *over)
 {
     (void)max_rows;
-    dberr_t err = merge_sort_step(build->sorts[build->current], over);
-    return err == DB_SUCCESS && *over ? ddl_load_begin(build, &build->indexes[build->current])
-                                      : err;
+    TRY(merge_sort_step(build->sorts[build->current], over));
+    return *over ? ddl_load_begin(build, &build->indexes[build->current]) : DB_SUCCESS;
 }
 
 dberr_t ddl_merge_position(const ddl_build_t *build, uint32_t *out)
@@ -195,18 +186,13 @@ dberr_t ddl_step_load(ddl_build_t *build, uint32_t max_rows, bool *over)
     for (uint32_t n = 0; err == DB_SUCCESS && build->duplicate == NULL && n < max_rows; n++) {
         const byte *rec = NULL;
         err = merge_sort_next(build->sorts[build->current], &rec);
-        if (err == DB_SUCCESS) {
-            err = ddl_load_record(build, rec);
-        }
+        AND_THEN(err, ddl_load_record(build, rec));
     }
     if (err != DB_NOT_FOUND) {
         return err;
     }
     *over = true;
-    err = ddl_load_end(build);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_load_end(build));
     build_env(build)->stats.rowlog_loads_behind += ddl_online_is_behind(build);
     merge_sort_free(build->sorts[build->current]);
     build->sorts[build->current] = NULL;
@@ -227,10 +213,7 @@ static dberr_t ddl_index_load(ddl_build_t *build, const dict_index_t *index, boo
 {
     buf_pool_t *pool = build_pool(build);
     const btr_t *tree = &index->tree;
-    dberr_t err = buf_log_free_check(pool);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_log_free_check(pool));
     mtr_t mtr;
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     mtr_index_load(&mtr, tree->space, tree->root, tree->id);
@@ -247,16 +230,10 @@ dberr_t ddl_step_flush(ddl_build_t *build, uint32_t max_rows, bool *over)
     const dict_index_t *first =
         build->clustered != NULL ? ddl_load_indexes(build, &n) : &build->indexes[build->current];
     (void)max_rows;
-    dberr_t err = buf_observer_flush(build_pool(build), first->tree.space, first->id);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_observer_flush(build_pool(build), first->tree.space, first->id));
     PROBE_POINT(build_env(build)->probe, "ddl.flushed");
-    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
-        err = ddl_index_load(build, &first[i], false);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
+    for (uint32_t i = 0; i < n; i++) {
+        TRY(ddl_index_load(build, &first[i], false));
     }
     PROBE_POINT(build_env(build)->probe, "ddl.index_load_logged");
     *over = true;

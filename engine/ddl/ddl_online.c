@@ -1,24 +1,26 @@
-/* Builds with LOCK=NONE: rows change while a build goes on, and what it misses is applied afterwards.
+/* Builds with LOCK=NONE: rows change while a build goes on, and what it misses is applied
+afterwards.
 
-Place: ddl/, above row_log.c, below ddl_build.c and ddl_load.c. trx/ tells of each change (dict_row_watch_t).
+Place: ddl/, above row_log.c, below ddl_build.c and ddl_load.c. trx/ tells of each change
+(dict_row_watch_t).
 
     ADD INDEX   a log per index: its entries        put KEY, delete KEY
     rebuild     one log: rows of the new table      put ROW, delete PRIMARY KEY
 
 Invariants
-1. (I26) What is built equals the rows of the table at the commit. The scan reads the newest version of each row, whoever
-   made it; each change from the beginning on is in the log, in order, rollbacks too; putting what is there and
-   deleting what is not is nothing. So whether the scan has met a change or not, the last operation on an
-   entry or row decides. At the commit no transaction is open that has changed the table: the newest versions are
-   the committed ones.
-2. Full blocks are applied while rows go on changing; what is in the last one when the table is not changed any
-   more, in the step of the commit.
-3. (I16) A log is applied to pages that the log of the database says nothing of only after they are flushed and
-   INDEX_LOAD is written. Its own changes are ordinary logged ones, onto these pages.
-4. Uniqueness is decided at the end, by what is there then. Until then two rows may have one key: the scan has met one
-   of them before it changed, the other one after that.
-5. A log that lacks a change is not applied any more, and fails the build in its last step: so the statements alone
-   tell which one fails, and what may be changed before that. */
+1. (I26) What is built equals the rows of the table at the commit. The scan reads the newest version
+   of each row, whoever made it; each change from the beginning on is in the log, in order,
+   rollbacks too; putting what is there and deleting what is not is nothing. So whether the scan has
+   met a change or not, the last operation on an entry or row decides. At the commit no transaction
+   is open that has changed the table: the newest versions are the committed ones.
+2. Full blocks are applied while rows go on changing; what is in the last one when the table is not
+   changed any more, in the step of the commit.
+3. (I16) A log is applied to pages that the log of the database says nothing of only after they are
+   flushed and INDEX_LOAD is written. Its own changes are ordinary logged ones, onto these pages.
+4. Uniqueness is decided at the end, by what is there then. Until then two rows may have one key:
+   the scan has met one of them before it changed, the other one after that.
+5. A log that lacks a change is not applied any more, and fails the build in its last step: so the
+   statements alone tell which one fails, and what may be changed before that. */
 #include "ddl/ddl_online.h"
 
 #include <stdlib.h>
@@ -41,7 +43,8 @@ struct ddl_online {
 
 /* ---- logging ---- */
 
-/** The secondary records before and after a change: what is different goes into the log of the index. */
+/** The secondary records before and after a change: what is different goes into the log of the
+index. */
 static void ddl_online_log_entry(const ddl_build_t *build, uint32_t i, const byte *before,
                                  const byte *after)
 {
@@ -117,7 +120,8 @@ dberr_t ddl_online_create(ddl_build_t *build)
     dberr_t err = ddl_online_alloc(build);
     bool of_rows = build->clustered != NULL;
     uint32_t n = of_rows ? 1 : build->n;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
+    TRY(err);
+    for (uint32_t i = 0; i < n; i++) {
         const btr_t *tree = of_rows ? &build->clustered->tree : &build->indexes[i].tree;
         row_log_def_t def = {.table = build->source->name,
                              .id = tree->id,
@@ -127,6 +131,7 @@ dberr_t ddl_online_create(ddl_build_t *build)
                              .max_bytes = build->options->online_alter_log_max_size};
         err = row_log_create(build_env(build), &def, &build->online->logs[i]);
         build->online->n += err == DB_SUCCESS;
+        TRY(err);
     }
     return err;
 }
@@ -149,12 +154,11 @@ static dberr_t ddl_online_set_entry(ddl_build_t *build, const dict_index_t *inde
 /** All entries of a row of the new table. */
 static dberr_t ddl_online_set_entries(ddl_build_t *build, row_log_op_t op, const byte *row)
 {
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
+    for (uint32_t i = 0; i < build->n; i++) {
         dict_row_to_sec(&build->indexes[i], row, build->online->before);
-        err = ddl_online_set_entry(build, &build->indexes[i], op, build->online->before);
+        TRY(ddl_online_set_entry(build, &build->indexes[i], op, build->online->before));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** Whatever the new table has under this primary key goes, with its entries. */
@@ -163,21 +167,17 @@ static dberr_t ddl_online_remove_row(ddl_build_t *build, const byte *pk)
     const ddl_online_t *online = build->online;
     const dict_index_t *clustered = &build->table->indexes[0];
     uint32_t len = 0;
-    dict_ext_t ext;
     dberr_t err = btr_get(build_pool(build), &clustered->tree, pk, online->rec, &len);
     if (err != DB_SUCCESS) {
         return err == DB_NOT_FOUND ? DB_SUCCESS : err;
     }
-    err = dict_rec_read(build_pool(build), build->table, online->rec, len, online->row);
-    if (err == DB_SUCCESS) {
-        err = ddl_online_set_entries(build, ROW_LOG_DELETE, online->row);
-    }
-    if (err == DB_SUCCESS) {
-        dict_rec_ext(build->table, online->rec, &ext);
-        err = row_free_chains(build_pool(build), build->table, pk, &ext, NULL,
-                              &build_env(build)->stats.blobs_reapplied);
-    }
-    return err == DB_SUCCESS ? btr_delete(build_pool(build), &clustered->tree, pk) : err;
+    TRY(dict_rec_read(build_pool(build), build->table, online->rec, len, online->row));
+    TRY(ddl_online_set_entries(build, ROW_LOG_DELETE, online->row));
+    dict_ext_t ext;
+    dict_rec_ext(build->table, online->rec, &ext);
+    TRY(row_free_chains(build_pool(build), build->table, pk, &ext, NULL,
+                        &build_env(build)->stats.blobs_reapplied));
+    return btr_delete(build_pool(build), &clustered->tree, pk);
 }
 
 static dberr_t ddl_online_put_row(ddl_build_t *build, const byte *row)
@@ -185,17 +185,13 @@ static dberr_t ddl_online_put_row(ddl_build_t *build, const byte *row)
     const ddl_online_t *online = build->online;
     byte pk[PAGE_SIZE_MAX / 2];
     dict_row_to_pk(build->table, row, pk);
-    dberr_t err = ddl_online_remove_row(build, pk);
-    if (err == DB_SUCCESS) {
-        dict_ext_t ext;
-        dict_ext_plan(build->table, row, NULL, &ext);
-        uint32_t len = dict_row_to_rec(build->table, row, &ext, 0, 0, online->rec);
-        err = btr_insert(build_pool(build), &build->table->indexes[0].tree, online->rec, len);
-    }
-    if (err == DB_SUCCESS) {
-        err = row_store_chains(build_pool(build), build->table, online->rec, row);
-    }
-    return err == DB_SUCCESS ? ddl_online_set_entries(build, ROW_LOG_PUT, row) : err;
+    TRY(ddl_online_remove_row(build, pk));
+    dict_ext_t ext;
+    dict_ext_plan(build->table, row, NULL, &ext);
+    uint32_t len = dict_row_to_rec(build->table, row, &ext, 0, 0, online->rec);
+    TRY(btr_insert(build_pool(build), &build->table->indexes[0].tree, online->rec, len));
+    TRY(row_store_chains(build_pool(build), build->table, online->rec, row));
+    return ddl_online_set_entries(build, ROW_LOG_PUT, row);
 }
 
 /** The next record of a log; DB_NOT_FOUND. */
@@ -204,35 +200,29 @@ static dberr_t ddl_online_apply_one(ddl_build_t *build, uint32_t number)
     const ddl_online_t *online = build->online;
     row_log_op_t op = ROW_LOG_PUT;
     const byte *payload = NULL;
-    dberr_t err = row_log_next(online->logs[number], &op, &payload);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(row_log_next(online->logs[number], &op, &payload));
     if (!online->of_rows) {
         const dict_index_t *index = &build->indexes[number];
         online->rec[0] = 0;
         memcpy(online->rec + 1, payload, index->tree.key_len);
-        err = ddl_online_set_entry(build, index, op, online->rec);
+        TRY(ddl_online_set_entry(build, index, op, online->rec));
     } else {
-        err = op == ROW_LOG_PUT ? ddl_online_put_row(build, payload)
-                                : ddl_online_remove_row(build, payload);
+        TRY(op == ROW_LOG_PUT ? ddl_online_put_row(build, payload)
+                              : ddl_online_remove_row(build, payload));
     }
-    if (err == DB_SUCCESS) {
-        build_env(build)->stats.rowlog_applied++;
-        PROBE_POINT(build_env(build)->probe, "ddl.rowlog_applied");
-    }
-    return err;
+    build_env(build)->stats.rowlog_applied++;
+    PROBE_POINT(build_env(build)->probe, "ddl.rowlog_applied");
+    return DB_SUCCESS;
 }
 
 /** What is in full blocks of a log, at most max_rows records of it. */
 static dberr_t ddl_online_apply(ddl_build_t *build, uint32_t number, uint32_t max_rows)
 {
     const row_log_t *log = build->online->logs[number];
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t n = 0; err == DB_SUCCESS && n < max_rows && row_log_has_full_block(log); n++) {
-        err = ddl_online_apply_one(build, number);
+    for (uint32_t n = 0; n < max_rows && row_log_has_full_block(log); n++) {
+        TRY(ddl_online_apply_one(build, number));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t ddl_step_apply(ddl_build_t *build, uint32_t max_rows, bool *over)
@@ -299,19 +289,18 @@ static dberr_t ddl_online_check_unique(ddl_build_t *build, const dict_index_t *i
     return err == DB_NOT_FOUND ? DB_SUCCESS : err;
 }
 
-/** Of indexes that the rows were changed in, or that have had duplicates without that. Those of a rebuild are
-unique because the ones of the table are. */
+/** Of indexes that the rows were changed in, or that have had duplicates without that. Those of a
+rebuild are unique because the ones of the table are. */
 static dberr_t ddl_online_check_all_unique(ddl_build_t *build)
 {
     const ddl_online_t *online = build->online;
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && !online->of_rows && i < build->n; i++) {
+    for (uint32_t i = 0; !online->of_rows && i < build->n; i++) {
         bool doubtful = online->has_duplicate[i] || row_log_n_records(online->logs[i]) > 0;
         if (build->indexes[i].unique && doubtful) {
-            err = ddl_online_check_unique(build, &build->indexes[i]);
+            TRY(ddl_online_check_unique(build, &build->indexes[i]));
         }
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** No open transaction has changed the table, and no change is missing. */
@@ -321,36 +310,31 @@ static dberr_t ddl_online_check(const ddl_build_t *build)
     if (table->n_trx > 0) {
         return ddl_table_is_changed(build->sys, table);
     }
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < build->online->n; i++) {
-        err = row_log_check(build->online->logs[i]);
+    for (uint32_t i = 0; i < build->online->n; i++) {
+        TRY(row_log_check(build->online->logs[i]));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** All that the logs have left. */
 static dberr_t ddl_online_apply_rest(ddl_build_t *build)
 {
     dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < build->online->n; i++) {
+    for (uint32_t i = 0; i < build->online->n; i++) {
         while (err == DB_SUCCESS) {
             err = ddl_online_apply_one(build, i);
         }
         err = err == DB_NOT_FOUND ? DB_SUCCESS : err;
+        TRY(err);
     }
     return err;
 }
 
 dberr_t ddl_online_finish(ddl_build_t *build)
 {
-    dberr_t err = ddl_online_check(build);
-    if (err == DB_SUCCESS) {
-        err = ddl_online_apply_rest(build);
-    }
-    if (err == DB_SUCCESS) {
-        err = ddl_online_check_all_unique(build);
-    }
-    return err;
+    TRY(ddl_online_check(build));
+    TRY(ddl_online_apply_rest(build));
+    return ddl_online_check_all_unique(build);
 }
 
 /* ---- what users see; end ---- */

@@ -1,12 +1,13 @@
-/** Private to ddl/: builds with LOCK=NONE. Logs what changes behind the scan's back, and applies it. */
+/** Private to ddl/: builds with LOCK=NONE. Logs what changes behind the scan's back, and applies
+it. */
 #ifndef DDL_DDL_ONLINE_H
 #define DDL_DDL_ONLINE_H
 
 #include "ddl/ddl_build.h"
 #include "ddl/row_log.h"
 
-/** Makes the logs of a build whose tables and indexes are defined, and its watch: from its being set on they see every
-change. */
+/** Makes the logs of a build whose tables and indexes are defined, and its watch: from its being
+set on they see every change. */
 WARN_UNUSED dberr_t ddl_online_create(ddl_build_t *build);
 
 /** Is there a log? */
@@ -20,8 +21,8 @@ WARN_UNUSED dberr_t ddl_step_catch_up(ddl_build_t *build, uint32_t max_rows, boo
 /** What share of all logs was applied, in 10000ths. */
 WARN_UNUSED dberr_t ddl_online_position(const ddl_build_t *build, uint32_t *out);
 /** Before the commit: nothing may change meanwhile. What is built equals the table then.
-DB_TABLE_LOCKED: an open transaction has changed the table; nothing was done. DB_ONLINE_LOG_TOO_BIG and others: a
-change is missing. DB_DUPLICATE_KEY */
+DB_TABLE_LOCKED: an open transaction has changed the table; nothing was done. DB_ONLINE_LOG_TOO_BIG
+and others: a change is missing. DB_DUPLICATE_KEY */
 WARN_UNUSED dberr_t ddl_online_finish(ddl_build_t *build);
 
 /** The load has met two rows with the same key of a unique index: one of them may go. */

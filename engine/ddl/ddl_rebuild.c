@@ -1,21 +1,28 @@
-/* ALTER TABLE ... FORCE: a table is built anew, with all of its indexes, and takes the old one's place. TRUNCATE
-TABLE: the same without rows, so that there are no steps between beginning and commit.
+/* ALTER TABLE ... FORCE: a table is built anew, with all of its indexes, and takes the old one's
+place. TRUNCATE TABLE: the same without rows, so that there are no steps between beginning and
+commit.
 
 Place: ddl/, above ddl_build.c, ddl_load.c and ddl_table.c.
 
-    begin    rows of the new table INCOMPLETE, under an intermediate name | its file, page 0, empty trees
+    begin    rows of the new table INCOMPLETE, under an intermediate name | its file, page 0, empty
+             trees
     ...      the steps of a load
-    commit   in one transaction: the new table READY under the name, the old one DROPPING under #sql2-ID
-             | old file renamed to #sql2-ID.ibd | new file renamed to NAME.ibd | old file deleted | old rows gone
+    commit   in one transaction: the new table READY under the name, the old one DROPPING under
+             #sql2-ID
+             | old file renamed to #sql2-ID.ibd | new file renamed to NAME.ibd | old file deleted |
+             old rows gone
 
 Invariants
-1. (I12) The bars are durable. Until the commit the catalogue has the old table and something INCOMPLETE; from
-   then on the new one and something DROPPING. Recovery deletes what is not READY, then makes file names follow the
-   catalogue, so that a crash anywhere leaves the old table or the new one, never two, never none.
-2. The old file gives its name away before the new one takes it: at no time do two files want one name.
-3. Rows of the new table have no history: their ids are 0. No open transaction has changed the old table, and the
-   undo records of those that have are about a table that is gone (I25).
-4. An interrupted build has nothing to give back page by page: its file is deleted, dirty pages and all. */
+1. (I12) The bars are durable. Until the commit the catalogue has the old table and something
+   INCOMPLETE; from then on the new one and something DROPPING. Recovery deletes what is not READY,
+   then makes file names follow the catalogue, so that a crash anywhere leaves the old table or the
+   new one, never two, never none.
+2. The old file gives its name away before the new one takes it: at no time do two files want one
+   name.
+3. Rows of the new table have no history: their ids are 0. No open transaction has changed the old
+   table, and the undo records of those that have are about a table that is gone (I25).
+4. An interrupted build has nothing to give back page by page: its file is deleted, dirty pages and
+   all. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,20 +38,12 @@ static void ddl_intermediate_name(dict_table_t *table, const char *prefix)
 dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter, const char *prefix)
 {
     err_sink_t *sink = &build_env(build)->err;
-    dberr_t err = dict_table_copy(trx_sys_dict(build->sys), build->source, &build->table);
-    if (err == DB_SUCCESS) {
-        err = ddl_alter_define(alter, build->table, sink);
-    }
-    if (err == DB_SUCCESS) {
-        err = dict_table_layout(build->table, buf_page_size(build_pool(build)), sink);
-    }
-    if (err == DB_SUCCESS) {
-        err = ddl_table_identify(build->sys, build->table);
-    }
-    if (err == DB_SUCCESS) {
-        ddl_intermediate_name(build->table, prefix);
-    }
-    return err;
+    TRY(dict_table_copy(trx_sys_dict(build->sys), build->source, &build->table));
+    TRY(ddl_alter_define(alter, build->table, sink));
+    TRY(dict_table_layout(build->table, buf_page_size(build_pool(build)), sink));
+    TRY(ddl_table_identify(build->sys, build->table));
+    ddl_intermediate_name(build->table, prefix);
+    return DB_SUCCESS;
 }
 
 dberr_t ddl_rebuild_discard(ddl_build_t *build)
@@ -65,15 +64,11 @@ static dberr_t ddl_swap_define(ddl_build_t *build, dict_table_t **old_table,
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         table->indexes[i].status = DICT_READY;
     }
-    dberr_t err = dict_table_copy(dict, build->source, old_table);
-    if (err == DB_SUCCESS) {
-        err = dict_table_copy(dict, table, new_table);
-    }
-    if (err == DB_SUCCESS) {
-        (*old_table)->status = DICT_DROPPING;
-        ddl_intermediate_name(*old_table, REPLACED_PREFIX);
-    }
-    return err;
+    TRY(dict_table_copy(dict, build->source, old_table));
+    TRY(dict_table_copy(dict, table, new_table));
+    (*old_table)->status = DICT_DROPPING;
+    ddl_intermediate_name(*old_table, REPLACED_PREFIX);
+    return DB_SUCCESS;
 }
 
 static dberr_t ddl_swap_file(trx_sys_t *sys, const dict_table_t *table)
@@ -105,13 +100,8 @@ dberr_t ddl_rebuild_swap(ddl_build_t *build, uint64_t *counter)
     dict_table_put(dict, old_table);
     dict_table_put(dict, new_table);
     PROBE_POINT(build_env(build)->probe, "ddl.committed");
-    err = ddl_swap_file(build->sys, old_table);
-    if (err == DB_SUCCESS) {
-        err = ddl_swap_file(build->sys, new_table);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_swap_file(build->sys, old_table));
+    TRY(ddl_swap_file(build->sys, new_table));
     PROBE_POINT(build_env(build)->probe, "ddl.swapped");
     err = ddl_table_remove(build->sys, old_table);
     *counter += err == DB_SUCCESS;
@@ -128,25 +118,20 @@ static dberr_t ddl_rebuild_commit(ddl_build_t *build)
 dberr_t ddl_rebuild_make(ddl_build_t *build, uint32_t size_pages)
 {
     const ddl_change_t rows = {ddl_rows_insert_table, .table = build->table};
-    dberr_t err = ddl_build_commit(build, &rows);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_build_commit(build, &rows));
     PROBE_POINT(build_env(build)->probe, "ddl.create_logged");
-    err = ddl_table_create_file(build->sys, build->table, size_pages);
+    dberr_t err = ddl_table_create_file(build->sys, build->table, size_pages);
     return err == DB_SUCCESS ? err : ddl_table_undo(build->sys, build->table, err);
 }
 
 static dberr_t ddl_rebuild_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
-    dberr_t err = ddl_rebuild_define(build, alter, REBUILD_PREFIX);
-    if (err == DB_SUCCESS) {
-        build->clustered = &build->table->indexes[0];
-        build->indexes = &build->table->indexes[1];
-        build->n = build->table->n_indexes - 1;
-        err = ddl_load_prepare(build, alter);
-    }
-    return err == DB_SUCCESS ? ddl_rebuild_make(build, 0) : err;
+    TRY(ddl_rebuild_define(build, alter, REBUILD_PREFIX));
+    build->clustered = &build->table->indexes[0];
+    build->indexes = &build->table->indexes[1];
+    build->n = build->table->n_indexes - 1;
+    TRY(ddl_load_prepare(build, alter));
+    return ddl_rebuild_make(build, 0);
 }
 
 const ddl_statement_t DDL_REBUILD = {
@@ -168,8 +153,8 @@ const ddl_statement_t DDL_REBUILD = {
 
 static dberr_t ddl_truncate_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
-    dberr_t err = ddl_rebuild_define(build, alter, REBUILD_PREFIX);
-    return err == DB_SUCCESS ? ddl_rebuild_make(build, 0) : err;
+    TRY(ddl_rebuild_define(build, alter, REBUILD_PREFIX));
+    return ddl_rebuild_make(build, 0);
 }
 
 static dberr_t ddl_truncate_commit(ddl_build_t *build)

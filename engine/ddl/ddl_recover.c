@@ -14,7 +14,8 @@ catalogue was loaded, before anything else changes it.
 Rules
 1. Every step is repeatable: a crash in it leaves one of the states above (I17).
 2. No file is deleted but those of a table that the catalogue calls INCOMPLETE or DROPPING, and
-   temporary files of sorts and metadata of exported tables, which belong to nobody after a restart. */
+   temporary files of sorts and metadata of exported tables, which belong to nobody after a
+   restart. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -29,28 +30,23 @@ static dberr_t ddl_recover_open_file(trx_sys_t *sys, const dict_table_t *table)
     fil_t *fil = buf_fil(trx_sys_pool(sys));
     env_t *env = ddl_env(sys);
     char path[PATH_LEN_MAX + 1];
-    bool exists = false;
     fil_path_of_table(table->name, path);
     if (fil_space_get(fil, table->space) != NULL || fil_space_by_path(fil, path) != NULL) {
         return DB_SUCCESS;
     }
+    bool exists = false;
     dberr_t err = env_exists(env, path, &exists);
     if (err != DB_SUCCESS || !exists) {
         return err;
     }
     os_file_t *file = NULL;
-    err = env_open(env, path, OS_OPEN, &file);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_open(env, path, OS_OPEN, &file));
     byte head[FIL_PAGE_DATA];
     size_t n_read = 0;
-    bool ours = true;
     err = env_read(env, file, 0, head, sizeof(head), &n_read);
     env_close(env, file);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
+    bool ours = true;
     for (size_t i = 0; i < n_read; i++) {
         ours = ours && head[i] == 0;
     }
@@ -72,10 +68,7 @@ static dberr_t ddl_recover_one_table(trx_sys_t *sys, const ddl_cleanup_hooks_t *
     if (table == NULL) {
         return DB_SUCCESS;
     }
-    dberr_t err = ddl_recover_open_file(sys, table);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_recover_open_file(sys, table));
     if (hooks != NULL && hooks->drop_table != NULL) {
         hooks->drop_table(hooks->ctx, table->id);
     }
@@ -113,14 +106,11 @@ static dberr_t ddl_recover_name(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks
 {
     env_t *env = ddl_env(sys);
     bool exists = false;
-    dberr_t err = env_exists(env, path, &exists);
-    if (err == DB_SUCCESS && exists) {
-        err = err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
-                         "table '%s': its file is %s, and another file has the name %s",
-                         table->name, space->path, path);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
+    TRY(env_exists(env, path, &exists));
+    if (exists) {
+        TRY(err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                       "table '%s': its file is %s, and another file has the name %s", table->name,
+                       space->path, path));
     }
     bool swap = strncmp(space->path, COPY_PREFIX, sizeof(COPY_PREFIX) - 1) == 0;
     if (swap && hooks != NULL && hooks->finish_swap != NULL) {
@@ -132,9 +122,7 @@ static dberr_t ddl_recover_name(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks
 static dberr_t ddl_recover_names(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks)
 {
     fil_t *fil = buf_fil(trx_sys_pool(sys));
-    dberr_t err = DB_SUCCESS;
-    for (dict_table_t *t = dict_first(trx_sys_dict(sys)); err == DB_SUCCESS && t != NULL;
-         t = t->next) {
+    for (dict_table_t *t = dict_first(trx_sys_dict(sys)); t != NULL; t = t->next) {
         char path[PATH_LEN_MAX + 1];
         fil_path_of_table(t->name, path);
         fil_space_t *space = fil_space_get(fil, t->space);
@@ -144,10 +132,10 @@ static dberr_t ddl_recover_names(trx_sys_t *sys, const ddl_cleanup_hooks_t *hook
                               path, t->space);
         }
         if (strcmp(space->path, path) != 0) {
-            err = ddl_recover_name(sys, hooks, t, space, path);
+            TRY(ddl_recover_name(sys, hooks, t, space, path));
         }
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 typedef struct ddl_tmp_search {
@@ -198,16 +186,14 @@ static dberr_t ddl_recover_tmp_files(trx_sys_t *sys)
 
 dberr_t ddl_recover(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks)
 {
-    dberr_t err = ddl_recover_tmp_files(sys);
-    for (bool found = true; err == DB_SUCCESS && found;) {
-        err = ddl_recover_one_table(sys, hooks, &found);
+    TRY(ddl_recover_tmp_files(sys));
+    for (bool found = true; found;) {
+        TRY(ddl_recover_one_table(sys, hooks, &found));
     }
-    if (err == DB_SUCCESS) {
-        /* Before the indexes: their pages are freed in files that must be there. */
-        err = ddl_recover_names(sys, hooks);
+    /* Before the indexes: their pages are freed in files that must be there. */
+    TRY(ddl_recover_names(sys, hooks));
+    for (bool found = true; found;) {
+        TRY(ddl_recover_one_index(sys, hooks, &found));
     }
-    for (bool found = true; err == DB_SUCCESS && found;) {
-        err = ddl_recover_one_index(sys, hooks, &found);
-    }
-    return err;
+    return DB_SUCCESS;
 }

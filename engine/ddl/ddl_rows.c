@@ -24,9 +24,7 @@ dberr_t ddl_commit(trx_sys_t *sys, const ddl_change_t *changes, uint32_t n)
 {
     trx_t *trx = NULL;
     dberr_t err = trx_begin(sys, &trx);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
         err = changes[i].rows(trx, trx_sys_dict(sys), &changes[i]);
     }
@@ -36,7 +34,8 @@ dberr_t ddl_commit(trx_sys_t *sys, const ddl_change_t *changes, uint32_t n)
     bool held = env_hold(ddl_env(sys));
     dberr_t rollback_err = trx_rollback(trx);
     env_release(ddl_env(sys), held);
-    return rollback_err != DB_SUCCESS ? rollback_err : err;
+    TRY(rollback_err);
+    return err;
 }
 
 dberr_t ddl_commit_put(trx_sys_t *sys, const ddl_change_t *change, dict_table_t *table)
@@ -59,7 +58,8 @@ dberr_t ddl_undo(trx_sys_t *sys, dberr_t err, ddl_undo_fn undo, void *ctx)
     bool held = env_hold(env);
     dberr_t undo_err = undo(sys, ctx);
     env_release(env, held);
-    return undo_err == DB_SUCCESS ? err : undo_err;
+    TRY(undo_err);
+    return err;
 }
 
 static dberr_t ddl_row_delete(trx_t *trx, dict_t *dict, sys_table_t which, const byte *row)
@@ -74,13 +74,13 @@ static dberr_t ddl_row_update(trx_t *trx, dict_t *dict, sys_table_t which, const
                               const uint32_t *cols, uint32_t n)
 {
     dict_table_t *sys_table = dict_sys_table(dict, which);
-    byte pk[SYS_ROW_MAX];
-    row_upd_t upd[ROW_COLS_MAX];
     CHECK(n <= ROW_COLS_MAX);
+    row_upd_t upd[ROW_COLS_MAX];
     for (uint32_t i = 0; i < n; i++) {
         upd[i].col = cols[i];
         upd[i].value = row + sys_table->cols[cols[i]].row_offset;
     }
+    byte pk[SYS_ROW_MAX];
     dict_row_to_pk(sys_table, row, pk);
     return row_update(trx, sys_table, pk, upd, n);
 }
@@ -89,57 +89,50 @@ static dberr_t ddl_index_insert(trx_t *trx, dict_t *dict, const dict_index_t *in
 {
     byte row[SYS_ROW_MAX];
     dict_sys_indexes_row(index, row);
-    dberr_t err = row_insert(trx, dict_sys_table(dict, SYS_INDEXES), row);
-    for (uint32_t pos = 0; err == DB_SUCCESS && pos < index->n_fields; pos++) {
+    TRY(row_insert(trx, dict_sys_table(dict, SYS_INDEXES), row));
+    for (uint32_t pos = 0; pos < index->n_fields; pos++) {
         dict_sys_fields_row(index, pos, row);
-        err = row_insert(trx, dict_sys_table(dict, SYS_FIELDS), row);
+        TRY(row_insert(trx, dict_sys_table(dict, SYS_FIELDS), row));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t ddl_rows_insert_indexes(trx_t *trx, dict_t *dict, const ddl_change_t *change)
 {
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < change->n; i++) {
-        err = ddl_index_insert(trx, dict, &change->indexes[i]);
+    for (uint32_t i = 0; i < change->n; i++) {
+        TRY(ddl_index_insert(trx, dict, &change->indexes[i]));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t ddl_index_delete(trx_t *trx, dict_t *dict, const dict_index_t *index)
 {
     byte row[SYS_ROW_MAX];
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t pos = 0; err == DB_SUCCESS && pos < index->n_fields; pos++) {
+    for (uint32_t pos = 0; pos < index->n_fields; pos++) {
         dict_sys_fields_row(index, pos, row);
-        err = ddl_row_delete(trx, dict, SYS_FIELDS, row);
+        TRY(ddl_row_delete(trx, dict, SYS_FIELDS, row));
     }
-    if (err == DB_SUCCESS) {
-        dict_sys_indexes_row(index, row);
-        err = ddl_row_delete(trx, dict, SYS_INDEXES, row);
-    }
-    return err;
+    dict_sys_indexes_row(index, row);
+    return ddl_row_delete(trx, dict, SYS_INDEXES, row);
 }
 
 dberr_t ddl_rows_delete_indexes(trx_t *trx, dict_t *dict, const ddl_change_t *change)
 {
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < change->n; i++) {
-        err = ddl_index_delete(trx, dict, &change->indexes[i]);
+    for (uint32_t i = 0; i < change->n; i++) {
+        TRY(ddl_index_delete(trx, dict, &change->indexes[i]));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t ddl_rows_update_indexes(trx_t *trx, dict_t *dict, const ddl_change_t *change)
 {
     static const uint32_t COLS[] = {SYS_INDEXES_COL_NAME, SYS_INDEXES_COL_STATUS};
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < change->n; i++) {
+    for (uint32_t i = 0; i < change->n; i++) {
         byte row[SYS_ROW_MAX];
         dict_sys_indexes_row(&change->indexes[i], row);
-        err = ddl_row_update(trx, dict, SYS_INDEXES, row, COLS, 2);
+        TRY(ddl_row_update(trx, dict, SYS_INDEXES, row, COLS, 2));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const ddl_change_t *change)
@@ -162,29 +155,26 @@ dberr_t ddl_rows_insert_table(trx_t *trx, dict_t *dict, const ddl_change_t *chan
     const ddl_change_t indexes = ddl_indexes_of(table);
     byte row[SYS_ROW_MAX];
     dict_sys_tables_row(table, row);
-    dberr_t err = row_insert(trx, dict_sys_table(dict, SYS_TABLES), row);
-    for (uint32_t pos = 0; err == DB_SUCCESS && pos < table->n_cols; pos++) {
+    TRY(row_insert(trx, dict_sys_table(dict, SYS_TABLES), row));
+    for (uint32_t pos = 0; pos < table->n_cols; pos++) {
         dict_sys_columns_row(table, pos, row);
-        err = row_insert(trx, dict_sys_table(dict, SYS_COLUMNS), row);
+        TRY(row_insert(trx, dict_sys_table(dict, SYS_COLUMNS), row));
     }
-    return err == DB_SUCCESS ? ddl_rows_insert_indexes(trx, dict, &indexes) : err;
+    return ddl_rows_insert_indexes(trx, dict, &indexes);
 }
 
 dberr_t ddl_rows_delete_table(trx_t *trx, dict_t *dict, const ddl_change_t *change)
 {
     const dict_table_t *table = change->table;
     const ddl_change_t indexes = ddl_indexes_of(table);
+    TRY(ddl_rows_delete_indexes(trx, dict, &indexes));
     byte row[SYS_ROW_MAX];
-    dberr_t err = ddl_rows_delete_indexes(trx, dict, &indexes);
-    for (uint32_t pos = 0; err == DB_SUCCESS && pos < table->n_cols; pos++) {
+    for (uint32_t pos = 0; pos < table->n_cols; pos++) {
         dict_sys_columns_row(table, pos, row);
-        err = ddl_row_delete(trx, dict, SYS_COLUMNS, row);
+        TRY(ddl_row_delete(trx, dict, SYS_COLUMNS, row));
     }
-    if (err == DB_SUCCESS) {
-        dict_sys_tables_row(table, row);
-        err = ddl_row_delete(trx, dict, SYS_TABLES, row);
-    }
-    return err;
+    dict_sys_tables_row(table, row);
+    return ddl_row_delete(trx, dict, SYS_TABLES, row);
 }
 
 dberr_t ddl_rows_update_table(trx_t *trx, dict_t *dict, const ddl_change_t *change)

@@ -3,8 +3,8 @@
 Place: ddl/, below ddl_load.c and ddl_copy.c, which say what becomes of a row.
 
 Rules
-1. No page is pinned when a row is handed out, nor between two calls: the scan goes on behind the last primary key
-   it saw, whether purge has taken that record away or not.
+1. No page is pinned when a row is handed out, nor between two calls: the scan goes on behind the
+   last primary key it saw, whether purge has taken that record away or not.
 2. Rows with a delete mark are passed. */
 #include <stdlib.h>
 #include <string.h>
@@ -30,20 +30,18 @@ dberr_t ddl_scan_prepare(ddl_build_t *build, uint32_t rec_size)
                : err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for an index build");
 }
 
-/** Copies the rows of the next records, at most max_rows and BATCH_ROWS of them, into batch. DB_NOT_FOUND:
-there were fewer. */
+/** Copies the rows of the next records, at most max_rows and BATCH_ROWS of them, into batch.
+DB_NOT_FOUND: there were fewer. */
 static dberr_t ddl_scan_fetch(ddl_build_t *build, uint32_t max_rows)
 {
     const btr_t *tree = &build->source->indexes[0].tree;
     uint32_t pk_len = build->source->pk_len;
-    btr_cursor_t cursor;
-    const byte *rec = NULL;
     build->n_rows = 0;
+    btr_cursor_t cursor;
     dberr_t err = btr_cursor_open(&cursor, build_pool(build), tree,
                                   build->scan_started ? build->last_pk : NULL, pk_len);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
+    const byte *rec = NULL;
     for (uint32_t n = 0; n < max_rows; n++) {
         err = btr_cursor_next(&cursor, &rec);
         if (err == DB_SUCCESS && n == 0 && build->scan_started

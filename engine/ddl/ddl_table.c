@@ -51,19 +51,16 @@ dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_t **out)
 dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name)
 {
     env_t *env = ddl_env(sys);
-    dberr_t err = ddl_name_check(&env->err, "table", name);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_name_check(&env->err, "table", name));
     for (dict_table_t *t = dict_first(trx_sys_dict(sys)); t != NULL; t = t->next) {
         if (strcmp(t->name, name) == 0) {
             return err_set(&env->err, DB_ALREADY_EXISTS, "table '%s' exists", name);
         }
     }
     char path[PATH_LEN_MAX + 1];
-    bool exists = false;
     fil_path_of_table(name, path);
-    err = env_exists(env, path, &exists);
+    bool exists = false;
+    dberr_t err = env_exists(env, path, &exists);
     if (err == DB_SUCCESS && exists) {
         return err_set(&env->err, DB_ALREADY_EXISTS,
                        "file '%s' is in the way: no table of the catalogue owns it", path);
@@ -78,22 +75,16 @@ dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
     buf_pool_t *pool = trx_sys_pool(sys);
     fil_space_t *space = fil_space_get(buf_fil(pool), table->space);
     const ddl_change_t rows = {ddl_rows_delete_table, .table = table};
-    dberr_t err = DB_SUCCESS;
     if (space != NULL) {
-        err = buf_log_free_check(pool); /* while the pages can still be written */
+        TRY(buf_log_free_check(pool)); /* while the pages can still be written */
     }
-    if (space != NULL && err == DB_SUCCESS) {
-        err = buf_discard_space(pool, table->space);
+    if (space != NULL) {
+        TRY(buf_discard_space(pool, table->space));
     }
-    if (space != NULL && err == DB_SUCCESS) {
-        err = fil_space_delete(buf_fil(pool), space);
+    if (space != NULL) {
+        TRY(fil_space_delete(buf_fil(pool), space));
     }
-    if (err == DB_SUCCESS) {
-        err = ddl_commit(sys, &rows, 1);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_commit(sys, &rows, 1));
     PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
     dict_table_remove(trx_sys_dict(sys), table->id);
     return DB_SUCCESS;
@@ -115,10 +106,7 @@ static dberr_t ddl_copy_without(dict_t *dict, const dict_index_t *indexes, uint3
 {
     const dict_table_t *table = dict_table_by_id(dict, indexes[0].table->id);
     CHECK(table != NULL);
-    dberr_t err = dict_table_copy(dict, table, out);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(dict_table_copy(dict, table, out));
     dict_table_t *copy = *out;
     copy->n_indexes = 0;
     for (uint32_t i = 0; i < table->n_indexes; i++) {
@@ -140,9 +128,7 @@ dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
     dict_t *dict = trx_sys_dict(sys);
     dict_table_t *rest = NULL;
     dberr_t err = ddl_copy_without(dict, indexes, n, &rest);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
         /* Through the segments: an interrupted load has pages that no node pointer leads to. */
         err = dict_index_tree_free(dict, &indexes[i]);
@@ -151,11 +137,9 @@ dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
         free(rest);
         return err;
     }
-    err = ddl_commit_put(sys, &rows, rest);
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
-    }
-    return err;
+    TRY(ddl_commit_put(sys, &rows, rest));
+    PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
+    return DB_SUCCESS;
 }
 
 /** Indexes whose trees could not all be made. */
@@ -186,17 +170,17 @@ dberr_t ddl_table_identify(trx_sys_t *sys, dict_table_t *table)
 {
     dict_t *dict = trx_sys_dict(sys);
     table->status = DICT_INCOMPLETE;
-    dberr_t err = dict_new_table_id(dict, &table->id);
-    if (err == DB_SUCCESS) {
-        err = dict_new_space_id(dict, &table->space);
-    }
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+    TRY(dict_new_table_id(dict, &table->id));
+    dberr_t err = dict_new_space_id(dict, &table->space);
+    TRY(err);
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
         dict_index_t *index = &table->indexes[i];
         index->status = DICT_INCOMPLETE;
         err = dict_new_index_id(dict, &index->id);
         index->tree.id = index->id;
         index->tree.space = table->space;
         index->tree.root = FIL_NULL;
+        TRY(err);
     }
     return err;
 }
@@ -215,13 +199,10 @@ static dberr_t ddl_create_define(trx_sys_t *sys, const dict_table_t *definition,
     primary->table = table;
     primary->clustered = true;
     for (uint32_t i = 0; i < table->n_cols && i < COLUMNS_MAX; i++) {
-        dberr_t err = ddl_name_check(sink, "column", table->cols[i].name);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(ddl_name_check(sink, "column", table->cols[i].name));
     }
-    dberr_t err = dict_table_layout(table, buf_page_size(trx_sys_pool(sys)), sink);
-    return err == DB_SUCCESS ? ddl_table_identify(sys, table) : err;
+    TRY(dict_table_layout(table, buf_page_size(trx_sys_pool(sys)), sink));
+    return ddl_table_identify(sys, table);
 }
 
 dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table, uint32_t size_pages)
@@ -231,10 +212,8 @@ dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table, uint32_t size
     fil_path_of_table(table->name, path);
     fil_space_t *space = NULL;
     dberr_t err = buf_log_free_check(pool);
-    if (err == DB_SUCCESS) {
-        err = fil_space_create(buf_fil(pool), table->space, path,
-                               size_pages > 0 ? size_pages : FSP_INITIAL_PAGES, &space);
-    }
+    AND_THEN(err, fil_space_create(buf_fil(pool), table->space, path,
+                                   size_pages > 0 ? size_pages : FSP_INITIAL_PAGES, &space));
     if (err == DB_SUCCESS && size_pages == 0) {
         err = buf_log_free_check(pool);
     }
@@ -249,10 +228,11 @@ dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table, uint32_t size
         return err;
     }
     mtr_commit(&mtr);
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
-        err = dict_index_tree_create(trx_sys_dict(sys), &table->indexes[i]);
+    TRY(err);
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
+        TRY(dict_index_tree_create(trx_sys_dict(sys), &table->indexes[i]));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
@@ -261,12 +241,9 @@ static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
     const ddl_change_t rows = {ddl_rows_insert_table, .table = table};
     const ddl_change_t ready[] = {{ddl_rows_update_indexes, .indexes = primary, .n = 1},
                                   {ddl_rows_update_table, .table = table}};
-    dberr_t err = ddl_commit(sys, &rows, 1);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_commit(sys, &rows, 1));
     PROBE_POINT(ddl_env(sys)->probe, "ddl.create_logged");
-    err = ddl_table_create_file(sys, table, 0);
+    dberr_t err = ddl_table_create_file(sys, table, 0);
     if (err == DB_SUCCESS) {
         table->status = DICT_READY;
         primary->status = DICT_READY;
@@ -281,18 +258,13 @@ static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
 
 dberr_t ddl_create_table(trx_sys_t *sys, const dict_table_t *definition)
 {
-    dberr_t err = ddl_table_name_free(sys, definition->name);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_table_name_free(sys, definition->name));
     dict_table_t *table = malloc(sizeof(*table));
     if (table == NULL) {
         return err_set(&ddl_env(sys)->err, DB_OUT_OF_MEMORY, "no memory for a table definition");
     }
-    err = ddl_create_define(sys, definition, table);
-    if (err == DB_SUCCESS) {
-        err = ddl_create_steps(sys, table);
-    }
+    dberr_t err = ddl_create_define(sys, definition, table);
+    AND_THEN(err, ddl_create_steps(sys, table));
     if (err != DB_SUCCESS) {
         free(table);
         return err;
@@ -304,8 +276,8 @@ dberr_t ddl_create_table(trx_sys_t *sys, const dict_table_t *definition)
 dberr_t ddl_file_rename(trx_sys_t *sys, fil_space_t *space, const char *path)
 {
     buf_pool_t *pool = trx_sys_pool(sys);
-    dberr_t err = buf_log_free_check(pool);
-    return err == DB_SUCCESS ? fil_space_rename(buf_fil(pool), space, path) : err;
+    TRY(buf_log_free_check(pool));
+    return fil_space_rename(buf_fil(pool), space, path);
 }
 
 /* ---- DROP TABLE, RENAME TABLE, DROP INDEX ---- */
@@ -313,19 +285,11 @@ dberr_t ddl_file_rename(trx_sys_t *sys, fil_space_t *space, const char *path)
 dberr_t ddl_drop_table(trx_sys_t *sys, const char *name)
 {
     dict_table_t *table = NULL;
+    TRY(ddl_table_lock(sys, name, &table));
     dict_table_t *dropping = NULL;
-    dberr_t err = ddl_table_lock(sys, name, &table);
-    if (err == DB_SUCCESS) {
-        err = dict_table_copy(trx_sys_dict(sys), table, &dropping);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(dict_table_copy(trx_sys_dict(sys), table, &dropping));
     dropping->status = DICT_DROPPING;
-    err = ddl_commit_put(sys, &(ddl_change_t){ddl_rows_update_table, .table = dropping}, dropping);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_commit_put(sys, &(ddl_change_t){ddl_rows_update_table, .table = dropping}, dropping));
     PROBE_POINT(ddl_env(sys)->probe, "ddl.drop_logged");
     return ddl_table_remove(sys, dropping);
 }
@@ -367,17 +331,10 @@ static dberr_t ddl_rename_steps(trx_sys_t *sys, const dict_table_t *table, dict_
 dberr_t ddl_rename_table(trx_sys_t *sys, const char *from, const char *to)
 {
     dict_table_t *table = NULL;
+    TRY(ddl_table_lock(sys, from, &table));
+    TRY(ddl_table_name_free(sys, to));
     dict_table_t *named = NULL;
-    dberr_t err = ddl_table_lock(sys, from, &table);
-    if (err == DB_SUCCESS) {
-        err = ddl_table_name_free(sys, to);
-    }
-    if (err == DB_SUCCESS) {
-        err = dict_table_copy(trx_sys_dict(sys), table, &named);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(dict_table_copy(trx_sys_dict(sys), table, &named));
     memcpy(named->name, to, strlen(to) + 1);
     return ddl_rename_steps(sys, table, named);
 }
@@ -385,26 +342,15 @@ dberr_t ddl_rename_table(trx_sys_t *sys, const char *from, const char *to)
 dberr_t ddl_drop_index(trx_sys_t *sys, const char *table_name, const char *name)
 {
     dict_table_t *table = NULL;
-    dict_table_t *dropping = NULL;
-    dberr_t err = ddl_table_lock(sys, table_name, &table);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_table_lock(sys, table_name, &table));
     dict_index_t *index = NULL;
-    err = ddl_find_secondary(table, name, &ddl_env(sys)->err, &index);
-    if (err == DB_SUCCESS) {
-        err = dict_table_copy(trx_sys_dict(sys), table, &dropping);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_find_secondary(table, name, &ddl_env(sys)->err, &index));
+    dict_table_t *dropping = NULL;
+    TRY(dict_table_copy(trx_sys_dict(sys), table, &dropping));
     index = dict_index_get(dropping, name);
     index->status = DICT_DROPPING;
-    err = ddl_commit_put(sys, &(ddl_change_t){ddl_rows_update_indexes, .indexes = index, .n = 1},
-                         dropping);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_commit_put(sys, &(ddl_change_t){ddl_rows_update_indexes, .indexes = index, .n = 1},
+                       dropping));
     PROBE_POINT(ddl_env(sys)->probe, "ddl.drop_logged");
     ddl_env(sys)->stats.indexes_dropped++;
     return ddl_indexes_remove(sys, index, 1);

@@ -1,4 +1,5 @@
-/** Private to the merge sort: the object that collecting (merge_sort.c) and merging (merge_runs.c) share. */
+/** Private to the merge sort: the object that collecting (merge_sort.c) and merging (merge_runs.c)
+share. */
 #ifndef DDL_MERGE_INT_H
 #define DDL_MERGE_INT_H
 
@@ -69,8 +70,8 @@ void merge_hold(merge_sort_t *sort, uint64_t bytes);
 WARN_UNUSED dberr_t merge_out_of_memory(merge_sort_t *sort);
 /** The least that merging takes, besides the object itself. */
 uint64_t merge_runs_memory_min(uint32_t rec_size);
-/** Makes the merge buffers, within the budget: how many runs at a time is decided here. No other buffer
-is held any more. */
+/** Makes the merge buffers, within the budget: how many runs at a time is decided here. No other
+buffer is held any more. */
 WARN_UNUSED dberr_t merge_runs_alloc(merge_sort_t *sort);
 /** Opens the runs of a group; returns its first and last + 1 record. */
 WARN_UNUSED dberr_t merge_group_open(merge_sort_t *sort, uint64_t group, uint64_t *first,

@@ -83,11 +83,8 @@ static dberr_t merge_reader_fill(merge_sort_t *sort, run_reader_t *reader)
     }
     size_t len = (size_t)reader->n * sort->rec_size;
     size_t n_read = 0;
-    dberr_t err = env_read(sort->env, sort->files[sort->current], reader->next * sort->rec_size,
-                           reader->block, len, &n_read);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_read(sort->env, sort->files[sort->current], reader->next * sort->rec_size,
+                 reader->block, len, &n_read));
     if (n_read != len) {
         return err_set(&sort->env->err, DB_TEMP_FILE_FAILED,
                        "sort file " MERGE_TMP_PREFIX "%" PRIu64 "-%u: %zu of %zu bytes read",
@@ -138,10 +135,7 @@ dberr_t merge_group_open(merge_sort_t *sort, uint64_t group, uint64_t *first, ui
         reader->next = start;
         reader->end = start + sort->run_len < *end ? start + sort->run_len : *end;
         reader->block = sort->blocks + (size_t)i * sort->block_recs * sort->rec_size;
-        dberr_t err = merge_reader_fill(sort, reader);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(merge_reader_fill(sort, reader));
         sort->heap[i] = i;
         sort->heap_size++;
     }
@@ -156,10 +150,7 @@ dberr_t merge_group_next(merge_sort_t *sort, const byte **rec)
     if (sort->advance) {
         run_reader_t *reader = &sort->readers[sort->heap[0]];
         if (++reader->pos == reader->n) {
-            dberr_t err = merge_reader_fill(sort, reader);
-            if (err != DB_SUCCESS) {
-                return err;
-            }
+            TRY(merge_reader_fill(sort, reader));
             if (reader->n == 0) {
                 sort->heap[0] = sort->heap[--sort->heap_size];
             }
@@ -193,10 +184,7 @@ dberr_t merge_group(merge_sort_t *sort)
             fill += sort->rec_size;
         }
         if (fill > 0 && (fill == block_bytes || err == DB_NOT_FOUND)) {
-            dberr_t write_err = env_write(sort->env, sort->files[other], offset, out, fill);
-            if (write_err != DB_SUCCESS) {
-                return write_err;
-            }
+            TRY(env_write(sort->env, sort->files[other], offset, out, fill));
             offset += fill;
             fill = 0;
         }

@@ -1,11 +1,12 @@
 /* External merge sort of fixed-size records.
 
-Place: ddl/, above os/ only, with merge_runs.c. Feeds the bottom-up loads of an index build (WL#7277).
+Place: ddl/, above os/ only, with merge_runs.c. Feeds the bottom-up loads of an index build
+(WL#7277).
 
 Rules
-1. Memory never exceeds the budget given at creation, whatever the input: a full buffer is sorted and
-   spilled as a run, and a merge (merge_runs.c) holds no more. All is counted (sort_bytes):
-   this object, its buffers, and the copy of the references that qsort_r() may make.
+1. Memory never exceeds the budget given at creation, whatever the input: a full buffer is sorted
+   and spilled as a run, and a merge (merge_runs.c) holds no more. All is counted (sort_bytes): this
+   object, its buffers, and the copy of the references that qsort_r() may make.
 2. All runs of a generation but the last have the same length, and a merge keeps the byte position
    of its group, so a file needs no directory: run i starts at record i * run_len.
 3. Temporary files are never synced and never logged. They vanish with the object; what a crash
@@ -180,16 +181,10 @@ static dberr_t merge_spill(merge_sort_t *sort)
 {
     merge_sort_buffer(sort);
     if (sort->files[0] == NULL) {
-        dberr_t err = merge_file_create(sort, 0);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(merge_file_create(sort, 0));
     }
-    dberr_t err = env_write(sort->env, sort->files[0], sort->n_spilled * sort->rec_size, sort->recs,
-                            (size_t)sort->n * sort->rec_size);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_write(sort->env, sort->files[0], sort->n_spilled * sort->rec_size, sort->recs,
+                  (size_t)sort->n * sort->rec_size));
     sort->env->stats.sort_runs++;
     sort->n_spilled += sort->n;
     sort->n = 0;
@@ -199,14 +194,10 @@ static dberr_t merge_spill(merge_sort_t *sort)
 dberr_t merge_sort_add(merge_sort_t *sort, const byte *rec)
 {
     CHECK(sort->phase == PHASE_COLLECT);
-    dberr_t err = DB_SUCCESS;
     if (sort->recs == NULL) {
-        err = merge_buffer_alloc(sort);
+        TRY(merge_buffer_alloc(sort));
     } else if (sort->n == sort->capacity) {
-        err = merge_spill(sort);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
+        TRY(merge_spill(sort));
     }
     memcpy(sort->recs + (size_t)sort->n * sort->rec_size, rec, sort->rec_size);
     sort->refs[sort->n].head = merge_key_head(sort, rec);
@@ -218,15 +209,11 @@ dberr_t merge_sort_add(merge_sort_t *sort, const byte *rec)
 /** Trades the collecting buffer for merge buffers of the same budget. */
 static dberr_t merge_start(merge_sort_t *sort)
 {
-    dberr_t err = sort->n > 0 ? merge_spill(sort) : DB_SUCCESS;
-    if (err == DB_SUCCESS) {
-        merge_buffers_free(sort);
-        err = merge_runs_alloc(sort);
-    }
-    if (err == DB_SUCCESS) {
-        sort->phase = PHASE_MERGE;
-    }
-    return err;
+    TRY(sort->n > 0 ? merge_spill(sort) : DB_SUCCESS);
+    merge_buffers_free(sort);
+    TRY(merge_runs_alloc(sort));
+    sort->phase = PHASE_MERGE;
+    return DB_SUCCESS;
 }
 
 dberr_t merge_sort_step(merge_sort_t *sort, bool *done)
@@ -256,9 +243,7 @@ dberr_t merge_sort_step(merge_sort_t *sort, bool *done)
     }
     uint32_t other = 1 - sort->current;
     dberr_t err = sort->files[other] == NULL ? merge_file_create(sort, other) : DB_SUCCESS;
-    if (err == DB_SUCCESS) {
-        err = merge_group(sort);
-    }
+    AND_THEN(err, merge_group(sort));
     if (err == DB_SUCCESS && ++sort->group * group_len >= sort->n_spilled) {
         merge_file_remove(sort, sort->current);
         sort->current = other;

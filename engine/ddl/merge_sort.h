@@ -1,6 +1,7 @@
 /** External merge sort of fixed-size records in temporary files, within a memory budget that counts
-every byte it allocates. A sort of no records allocates no buffer. Temporary files are named "#sql-tmp-ID-N" and are never logged; recovery removes them. Order: memcmp of the
-first key_len bytes; keys are distinct (a secondary key ends with the primary key). */
+every byte it allocates. A sort of no records allocates no buffer. Temporary files are named
+"#sql-tmp-ID-N" and are never logged; recovery removes them. Order: memcmp of the first key_len
+bytes; keys are distinct (a secondary key ends with the primary key). */
 #ifndef DDL_MERGE_SORT_H
 #define DDL_MERGE_SORT_H
 

@@ -3,11 +3,14 @@
 Place: ddl/, above os/ only. ddl_online.c says what is logged and applies it.
 
 Rules
-1. Written at its end and read from its beginning, at the same time: what was read is not given back. So
-   whether it overflows depends on what was logged alone, not on how far the build has come.
-2. Overflow comes at the end of a block, when the next one would pass the limit: as InnoDB. Then, as after any other
-   failure, nothing is added any more, and the reader gets nothing: a log with a hole tells lies.
-3. Nothing of it outlives the statement. A file that fails fails the ALTER, never the change that was logged. */
+1. Written at its end and read from its beginning, at the same time: what was read is not given
+   back. So whether it overflows depends on what was logged alone, not on how far the build has
+   come.
+2. Overflow comes at the end of a block, when the next one would pass the limit: as InnoDB. Then, as
+   after any other failure, nothing is added any more, and the reader gets nothing: a log with a
+   hole tells lies.
+3. Nothing of it outlives the statement. A file that fails fails the ALTER, never the change that
+   was logged. */
 #include "ddl/row_log.h"
 
 #include <inttypes.h>
@@ -71,21 +74,16 @@ uint64_t row_log_capacity(const row_log_t *log)
 /** The last block is full: writes it, and begins the next one. */
 static dberr_t row_log_flush(row_log_t *log)
 {
-    dberr_t err = DB_SUCCESS;
     if (log->file == NULL) {
         char path[PATH_LEN_MAX + 1];
         row_log_path(log, path);
-        err = env_tmp_create(log->env, path, &log->file);
+        TRY(env_tmp_create(log->env, path, &log->file));
     }
-    if (err == DB_SUCCESS) {
-        err = env_write(log->env, log->file, log->n_flushed * log->def.block_bytes, log->tail,
-                        log->def.block_bytes);
-    }
-    if (err == DB_SUCCESS) {
-        log->n_flushed++;
-        log->env->stats.rowlog_blocks_written++;
-    }
-    return err;
+    TRY(env_write(log->env, log->file, log->n_flushed * log->def.block_bytes, log->tail,
+                  log->def.block_bytes));
+    log->n_flushed++;
+    log->env->stats.rowlog_blocks_written++;
+    return DB_SUCCESS;
 }
 
 static dberr_t row_log_append(row_log_t *log, const byte *bytes, uint64_t len)
@@ -94,10 +92,7 @@ static dberr_t row_log_append(row_log_t *log, const byte *bytes, uint64_t len)
     while (len > 0) {
         uint64_t used = log->written - log->n_flushed * block;
         if (used == block) {
-            dberr_t err = row_log_flush(log);
-            if (err != DB_SUCCESS) {
-                return err;
-            }
+            TRY(row_log_flush(log));
             used = 0;
         }
         uint64_t part = len < block - used ? len : block - used;
@@ -135,12 +130,8 @@ void row_log_add(row_log_t *log, row_log_op_t op, const byte *payload)
     const byte first = (byte)op;
     uint32_t len = row_log_len(log, op);
     dberr_t err = row_log_reserve(log, 1 + (uint64_t)len);
-    if (err == DB_SUCCESS) {
-        err = row_log_append(log, &first, 1);
-    }
-    if (err == DB_SUCCESS) {
-        err = row_log_append(log, payload, len);
-    }
+    AND_THEN(err, row_log_append(log, &first, 1));
+    AND_THEN(err, row_log_append(log, payload, len));
     if (err != DB_SUCCESS) {
         log->failure = err;
         err_copy(&log->reason, &log->env->err);
@@ -177,7 +168,6 @@ bool row_log_has_full_block(const row_log_t *log)
 static dberr_t row_log_block(row_log_t *log, uint64_t number, const byte **out)
 {
     uint64_t len = log->def.block_bytes;
-    size_t n_read = 0;
     if (number == log->n_flushed) {
         *out = log->tail;
         return DB_SUCCESS;
@@ -189,6 +179,7 @@ static dberr_t row_log_block(row_log_t *log, uint64_t number, const byte **out)
         return err_set(&log->env->err, DB_OUT_OF_MEMORY, "no memory for a row log");
     }
     dberr_t err = DB_SUCCESS;
+    size_t n_read = 0;
     if (log->head_number != number) {
         log->head_number = NO_BLOCK;
         err = env_read(log->env, log->file, number * len, log->head, len, &n_read);
@@ -197,11 +188,10 @@ static dberr_t row_log_block(row_log_t *log, uint64_t number, const byte **out)
                           "row log: %zu of %" PRIu64 " bytes read", n_read, len);
         }
     }
-    if (err == DB_SUCCESS) {
-        log->head_number = number;
-        *out = log->head;
-    }
-    return err;
+    TRY(err);
+    log->head_number = number;
+    *out = log->head;
+    return DB_SUCCESS;
 }
 
 static dberr_t row_log_take(row_log_t *log, byte *bytes, uint64_t len)
@@ -209,10 +199,7 @@ static dberr_t row_log_take(row_log_t *log, byte *bytes, uint64_t len)
     uint64_t block = log->def.block_bytes;
     while (len > 0) {
         const byte *from = NULL;
-        dberr_t err = row_log_block(log, log->read / block, &from);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(row_log_block(log, log->read / block, &from));
         uint64_t offset = log->read % block;
         uint64_t part = len < block - offset ? len : block - offset;
         memcpy(bytes, from + offset, part);
@@ -225,23 +212,19 @@ static dberr_t row_log_take(row_log_t *log, byte *bytes, uint64_t len)
 
 dberr_t row_log_next(row_log_t *log, row_log_op_t *op, const byte **payload)
 {
-    byte first = 0;
     CHECK(log->failure == DB_SUCCESS);
     if (log->read == log->written) {
         return DB_NOT_FOUND;
     }
-    dberr_t err = row_log_take(log, &first, 1);
-    if (err == DB_SUCCESS && first != ROW_LOG_PUT && first != ROW_LOG_DELETE) {
-        err = err_set(&log->env->err, DB_TEMP_FILE_FAILED, "row log: %u is no operation", first);
+    byte first = 0;
+    TRY(row_log_take(log, &first, 1));
+    if (first != ROW_LOG_PUT && first != ROW_LOG_DELETE) {
+        TRY(err_set(&log->env->err, DB_TEMP_FILE_FAILED, "row log: %u is no operation", first));
     }
-    if (err == DB_SUCCESS) {
-        err = row_log_take(log, log->payload, row_log_len(log, (row_log_op_t)first));
-    }
-    if (err == DB_SUCCESS) {
-        *op = (row_log_op_t)first;
-        *payload = log->payload;
-    }
-    return err;
+    TRY(row_log_take(log, log->payload, row_log_len(log, (row_log_op_t)first)));
+    *op = (row_log_op_t)first;
+    *payload = log->payload;
+    return DB_SUCCESS;
 }
 
 uint64_t row_log_n_records(const row_log_t *log)
@@ -264,9 +247,9 @@ uint64_t row_log_bytes_read(const row_log_t *log)
 void row_log_free(row_log_t *log)
 {
     if (log != NULL && log->file != NULL) {
-        char path[PATH_LEN_MAX + 1];
         env_close(log->env, log->file);
         log->file = NULL;
+        char path[PATH_LEN_MAX + 1];
         row_log_path(log, path);
         env_tmp_remove(log->env, path);
     }

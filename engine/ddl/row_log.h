@@ -1,12 +1,12 @@
-/** The log of changes that a build with LOCK=NONE misses: operations in order, in memory and in a temporary
-file. Knows neither tables nor trees (ddl_online.c).
+/** The log of changes that a build with LOCK=NONE misses: operations in order, in memory and in a
+temporary file. Knows neither tables nor trees (ddl_online.c).
 
     op (1 byte) | payload: put_len or delete_len bytes, as the op says
     0x61 put: it is there from now on      0x62 delete: it is gone
 
-Records follow each other without a gap and straddle blocks. A full block is written to the file when the next byte
-comes; the last block is in memory only. The file is named as those of sorts are (MERGE_TMP_PREFIX), never logged
-and never synced. */
+Records follow each other without a gap and straddle blocks. A full block is written to the file
+when the next byte comes; the last block is in memory only. The file is named as those of sorts are
+(MERGE_TMP_PREFIX), never logged and never synced. */
 #ifndef DDL_ROW_LOG_H
 #define DDL_ROW_LOG_H
 
@@ -27,8 +27,8 @@ typedef struct row_log_def {
 } row_log_def_t;
 
 WARN_UNUSED dberr_t row_log_create(env_t *env, const row_log_def_t *def, row_log_t **out);
-/** Appends a record. A log that cannot take it (too much was logged, its file failed) takes none any more: the
-change of the row goes on without it, and row_log_check() tells. */
+/** Appends a record. A log that cannot take it (too much was logged, its file failed) takes none
+any more: the change of the row goes on without it, and row_log_check() tells. */
 void row_log_add(row_log_t *log, row_log_op_t op, const byte *payload);
 /** DB_ONLINE_LOG_TOO_BIG, DB_TEMP_FILE_FAILED, DB_OUT_OF_MEMORY: a record is missing. */
 WARN_UNUSED dberr_t row_log_check(const row_log_t *log);

@@ -9,7 +9,8 @@ ddl/ only.
    DDL on that table.
 4. The cache holds what dict_load() would make of the catalogue pages whenever no DDL transaction is
    half done: DDL replaces whole objects (dict_table_put, dict_table_remove), and nobody changes one
-   in place but for n_trx, building, exclusive, watch, and the root of an index that gets or loses its tree. */
+   in place but for n_trx, building, exclusive, watch, and the root of an index that gets or loses
+   its tree. */
 #include "dict/dict.h"
 
 #include <inttypes.h>
@@ -56,13 +57,8 @@ static const char *dict_hdr_fault(const byte *page)
 static dberr_t dict_hdr_get(buf_pool_t *pool, mtr_t *mtr, buf_block_t **out)
 {
     buf_block_t *block = NULL;
-    dberr_t err = mtr_page_get(mtr, DICT_HDR_ID, &block);
-    const char *fault;
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    fault = dict_hdr_fault(block->frame);
+    TRY(mtr_page_get(mtr, DICT_HDR_ID, &block));
+    const char *fault = dict_hdr_fault(block->frame);
     if (fault != NULL) {
         return err_set(&buf_env(pool)->err, DB_CORRUPTION, "catalogue header, space %u page %u: %s",
                        SPACE_SYSTEM, DICT_HDR_PAGE, fault);
@@ -75,15 +71,11 @@ static dberr_t dict_hdr_get(buf_pool_t *pool, mtr_t *mtr, buf_block_t **out)
 
 static dberr_t dict_hdr_create(buf_pool_t *pool)
 {
-    buf_block_t *block = NULL;
+    TRY(buf_log_free_check(pool));
     mtr_t mtr;
-    dberr_t err = buf_log_free_check(pool);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
     mtr_start(&mtr, pool, MTR_LOG_ALL);
-    err = mtr_page_create(&mtr, DICT_HDR_ID, FIL_PAGE_TYPE_SYS, &block);
+    buf_block_t *block = NULL;
+    dberr_t err = mtr_page_create(&mtr, DICT_HDR_ID, FIL_PAGE_TYPE_SYS, &block);
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
         return err;
@@ -99,21 +91,13 @@ static dberr_t dict_hdr_create(buf_pool_t *pool)
 
 static dberr_t dict_root_create(buf_pool_t *pool, sys_table_t which, dict_table_t *table)
 {
-    buf_block_t *block = NULL;
+    TRY(dict_sys_define(which, buf_page_size(pool), table, &buf_env(pool)->err));
+    TRY(buf_log_free_check(pool));
     mtr_t mtr;
-    dberr_t err = dict_sys_define(which, buf_page_size(pool), table, &buf_env(pool)->err);
-
-    if (err == DB_SUCCESS) {
-        err = buf_log_free_check(pool);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
     mtr_start(&mtr, pool, MTR_LOG_ALL);
-    err = dict_hdr_get(pool, &mtr, &block);
-    if (err == DB_SUCCESS) {
-        err = btr_create(&mtr, &table->indexes[0].tree);
-    }
+    buf_block_t *block = NULL;
+    dberr_t err = dict_hdr_get(pool, &mtr, &block);
+    AND_THEN(err, btr_create(&mtr, &table->indexes[0].tree));
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
         return err;
@@ -147,13 +131,11 @@ static dberr_t dict_index_row(dict_t *dict, mtr_t *mtr, const dict_index_t *inde
 {
     const dict_table_t *table = &dict->sys[SYS_INDEXES];
     byte row[SYS_ROW_MAX];
-    byte key[SYS_ROW_MAX];
-    dberr_t err;
-
     dict_sys_indexes_row(index, row);
+    byte key[SYS_ROW_MAX];
     dict_row_to_pk(table, row, key);
     *offset = table->cols[SYS_INDEXES_COL_ROOT].rec_offset;
-    err = btr_rec_find(mtr, &table->indexes[0].tree, key, block, slot);
+    dberr_t err = btr_rec_find(mtr, &table->indexes[0].tree, key, block, slot);
     if (err == DB_NOT_FOUND
         || (err == DB_SUCCESS
             && rec_is_deleted(page_rec((*block)->frame, buf_page_size(dict->pool), *slot)))) {
@@ -178,21 +160,15 @@ static void dict_cache_root(dict_t *dict, const dict_index_t *index)
 /** Creates or frees the root, and writes its number into the row: one mtr. */
 static dberr_t dict_index_root_change(dict_t *dict, dict_index_t *index, bool create)
 {
+    TRY(buf_log_free_check(dict->pool));
+    mtr_t mtr;
+    mtr_start(&mtr, dict->pool, MTR_LOG_ALL);
     buf_block_t *block = NULL;
     uint32_t slot = 0;
     uint32_t offset = 0;
+    dberr_t err = dict_index_row(dict, &mtr, index, &block, &slot, &offset);
+    AND_THEN(err, create ? btr_create(&mtr, &index->tree) : btr_free_root(&mtr, &index->tree));
     byte root[8];
-    mtr_t mtr;
-    dberr_t err = buf_log_free_check(dict->pool);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    mtr_start(&mtr, dict->pool, MTR_LOG_ALL);
-    err = dict_index_row(dict, &mtr, index, &block, &slot, &offset);
-    if (err == DB_SUCCESS) {
-        err = create ? btr_create(&mtr, &index->tree) : btr_free_root(&mtr, &index->tree);
-    }
     if (err == DB_SUCCESS) {
         mach_write_8(root, dict_bigint_encode(create ? index->tree.root : FIL_NULL));
         err = mtr_rec_update(&mtr, block, slot, offset, root, sizeof(root));
@@ -215,13 +191,11 @@ dberr_t dict_index_tree_create(dict_t *dict, dict_index_t *index)
 
 dberr_t dict_index_tree_free(dict_t *dict, dict_index_t *index)
 {
-    dberr_t err;
-
     if (index->tree.root == FIL_NULL) {
         return DB_SUCCESS;
     }
-    err = btr_free_but_root(dict->pool, &index->tree);
-    return err == DB_SUCCESS ? dict_index_root_change(dict, index, false) : err;
+    TRY(btr_free_but_root(dict->pool, &index->tree));
+    return dict_index_root_change(dict, index, false);
 }
 
 /* ---- open and close ---- */
@@ -230,12 +204,10 @@ static dberr_t dict_open_sys(dict_t *dict)
 {
     env_t *env = buf_env(dict->pool);
     const fil_space_t *space = fil_space_get(buf_fil(dict->pool), SPACE_SYSTEM);
-    buf_block_t *block = NULL;
     mtr_t mtr;
-    dberr_t err;
-
     mtr_start(&mtr, dict->pool, MTR_READ_ONLY);
-    err = dict_hdr_get(dict->pool, &mtr, &block);
+    buf_block_t *block = NULL;
+    dberr_t err = dict_hdr_get(dict->pool, &mtr, &block);
     for (uint32_t which = 0; which < SYS_N && err == DB_SUCCESS; which++) {
         page_no_t root = mach_read_4(block->frame + DICT_HDR_ROOTS + 4 * which);
         dict_table_t *table = &dict->sys[which];
@@ -394,15 +366,13 @@ dberr_t dict_table_copy(dict_t *dict, const dict_table_t *table, dict_table_t **
 void dict_table_put(dict_t *dict, dict_table_t *table)
 {
     dict_table_t **link = &dict->first;
-    dict_table_t *old;
-
     if (dict->last != NULL && dict->last->id < table->id) {
         link = &dict->last->next; /* ids ascend: a new table is the last one */
     }
     while (*link != NULL && (*link)->id < table->id) {
         link = &(*link)->next;
     }
-    old = *link;
+    dict_table_t *old = *link;
     if (old != NULL && old->id == table->id) {
         table->n_trx = old->n_trx;
         table->building = old->building;
@@ -450,12 +420,10 @@ void dict_table_remove(dict_t *dict, table_id_t id)
 
 dberr_t dict_counters_read(dict_t *dict, dict_counters_t *out)
 {
-    buf_block_t *block = NULL;
     mtr_t mtr;
-    dberr_t err;
-
     mtr_start(&mtr, dict->pool, MTR_READ_ONLY);
-    err = dict_hdr_get(dict->pool, &mtr, &block);
+    buf_block_t *block = NULL;
+    dberr_t err = dict_hdr_get(dict->pool, &mtr, &block);
     if (err == DB_SUCCESS) {
         out->table_id = mach_read_8(block->frame + DICT_HDR_TABLE_ID);
         out->index_id = mach_read_8(block->frame + DICT_HDR_INDEX_ID);
@@ -468,16 +436,12 @@ dberr_t dict_counters_read(dict_t *dict, dict_counters_t *out)
 /** Takes the id in a counter of DICT_HDR, which stays at most max. */
 static dberr_t dict_new_id(dict_t *dict, uint32_t offset, uint64_t max, uint64_t *out)
 {
-    buf_block_t *block = NULL;
+    TRY(buf_log_free_check(dict->pool));
     mtr_t mtr;
-    uint64_t id = 0;
-    dberr_t err = buf_log_free_check(dict->pool);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
     mtr_start(&mtr, dict->pool, MTR_LOG_ALL);
-    err = dict_hdr_get(dict->pool, &mtr, &block);
+    buf_block_t *block = NULL;
+    dberr_t err = dict_hdr_get(dict->pool, &mtr, &block);
+    uint64_t id = 0;
     if (err == DB_SUCCESS) {
         id = mach_read_8(block->frame + offset);
         if (id >= max) {
@@ -512,10 +476,7 @@ dberr_t dict_new_index_id(dict_t *dict, index_id_t *out)
 dberr_t dict_new_space_id(dict_t *dict, space_id_t *out)
 {
     uint64_t id = 0;
-    dberr_t err = dict_new_id(dict, DICT_HDR_SPACE_ID, UINT32_MAX, &id);
-
-    if (err == DB_SUCCESS) {
-        *out = (space_id_t)id;
-    }
-    return err;
+    TRY(dict_new_id(dict, DICT_HDR_SPACE_ID, UINT32_MAX, &id));
+    *out = (space_id_t)id;
+    return DB_SUCCESS;
 }

@@ -8,18 +8,19 @@ DDL step back.
 Fixed pages of the system space: 0 FSP_HDR, 1 DICT_HDR (id counters, roots of the four trees), 2
 TRX_SYS, 3 RSEG (both trx/).
 
-Row bytes ("row") have one size for a table, as in MySQL's record buffer: a bit per column that may be NULL,
-then the columns in the order of definition, each at its fixed width: BIGINT 8 bytes big-endian with the
-sign bit inverted, CHAR(n) n bytes padded with spaces, VARCHAR(n) 2 bytes of length and room for n, what
-is not used of it zero. A column that is NULL is zero.
+Row bytes ("row") have one size for a table, as in MySQL's record buffer: a bit per column that may
+be NULL, then the columns in the order of definition, each at its fixed width: BIGINT 8 bytes
+big-endian with the sign bit inverted, CHAR(n) n bytes padded with spaces, VARCHAR(n) 2 bytes of
+length and room for n, what is not used of it zero. A column that is NULL is zero.
 
-Records have the size that their values take (dict_rec.c). A clustered record is: info byte, primary key
-columns in key order, DB_TRX_ID (6), DB_ROLL_PTR (7), the NULL bits, the other columns in order of
-definition, of VARCHAR the length and so many bytes, of NULL nothing. If that would be more than half a page, the
-longest texts have pages of their own, and the record has references to them (page/page_blob.h). A secondary record has one size: info
-byte, the key columns, then the primary key columns. A key column is cut to its prefix length, padded with
-spaces if it is shorter, and has a byte in front if it may be NULL: 1, or 0 and zeros for NULL, which so
-comes first. FORMAT.md, "Rows". */
+Records have the size that their values take (dict_rec.c). A clustered record is: info byte, primary
+key columns in key order, DB_TRX_ID (6), DB_ROLL_PTR (7), the NULL bits, the other columns in order
+of definition, of VARCHAR the length and so many bytes, of NULL nothing. If that would be more than
+half a page, the longest texts have pages of their own, and the record has references to them
+(page/page_blob.h). A secondary record has one size: info byte, the key columns, then the primary
+key columns. A key column is cut to its prefix length, padded with spaces if it is shorter, and has
+a byte in front if it may be NULL: 1, or 0 and zeros for NULL, which so comes first. FORMAT.md,
+"Rows". */
 #ifndef DICT_DICT_H
 #define DICT_DICT_H
 
@@ -67,9 +68,8 @@ typedef struct dict_col {
 
 typedef struct dict_field {
     uint32_t col; /**< position in the table */
-    uint32_t
-        prefix_len; /**< bytes used; the column's length if it is not a prefix key. The byte for NULL
-                            comes on top */
+    /** bytes used; the column's length if it is not a prefix key. The byte for NULL comes on top */
+    uint32_t prefix_len;
 } dict_field_t;
 
 typedef struct dict_table dict_table_t;
@@ -87,8 +87,8 @@ typedef struct dict_index {
     btr_t tree; /**< key_len includes the primary key suffix of a secondary index */
 } dict_index_t;
 
-/** Is told of each change of a row: its newest version before and after, as row bytes; NULL: there is no row,
-or a delete-marked one. Cannot fail. */
+/** Is told of each change of a row: its newest version before and after, as row bytes; NULL: there
+is no row, or a delete-marked one. Cannot fail. */
 typedef struct dict_row_watch {
     void (*changed)(void *ctx, const byte *before, const byte *after);
     void *ctx;
@@ -166,14 +166,14 @@ WARN_UNUSED dberr_t dict_new_space_id(dict_t *dict, space_id_t *out);
 
 /** Gives an index, whose row is in SYS_INDEXES with no root, a tree; sets index->tree.root. */
 WARN_UNUSED dberr_t dict_index_tree_create(dict_t *dict, dict_index_t *index);
-/** Frees the tree in many mtrs; the last one forgets the root in the row. Nothing to do if there is no
-root. Starting over after a crash, with the root that the row says, goes on. */
+/** Frees the tree in many mtrs; the last one forgets the root in the row. Nothing to do if there is
+no root. Starting over after a crash, with the root that the row says, goes on. */
 WARN_UNUSED dberr_t dict_index_tree_free(dict_t *dict, dict_index_t *index);
 
-/** Computes offsets, row_size, pk_len, key_len and record sizes of a table object whose cols and indexes'
-fields are set. DB_ERROR with the reason: too many columns, name, row or key too long, a record of which
-fewer than 2 fit a page, prefix longer than its column, duplicate column names, a primary key that is
-VARCHAR or may be NULL. */
+/** Computes offsets, row_size, pk_len, key_len and record sizes of a table object whose cols and
+indexes' fields are set. DB_ERROR with the reason: too many columns, name, row or key too long, a
+record of which fewer than 2 fit a page, prefix longer than its column, duplicate column names, a
+primary key that is VARCHAR or may be NULL. */
 WARN_UNUSED dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *err);
 
 /* ---- values of a row ---- */
@@ -181,17 +181,19 @@ WARN_UNUSED dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, e
 /** Bytes of the column in a row. */
 uint32_t dict_col_row_len(const dict_col_t *col);
 bool dict_col_is_null(const dict_col_t *col, const byte *row);
-/** Gives a column of the row a value, dict_col_row_len() bytes as rows have it; NULL: the value NULL. */
+/** Gives a column of the row a value, dict_col_row_len() bytes as rows have it; NULL: the value
+NULL. */
 void dict_col_set(const dict_col_t *col, byte *row, const byte *value);
 /** The same with the value as dict_col_value() has it. CHAR may be shorter: it is padded. */
 void dict_col_put(const dict_col_t *col, byte *row, const byte *bytes, uint32_t len);
-/** The value without padding, if it is not NULL: BIGINT 8 bytes, CHAR n, VARCHAR as many as it has. */
+/** The value without padding, if it is not NULL: BIGINT 8 bytes, CHAR n, VARCHAR as many as it
+has. */
 const byte *dict_col_value(const dict_col_t *col, const byte *row, uint32_t *len);
 /** The row of nothing: NULL where that may be, else 0 or the empty text. */
 void dict_row_init(const dict_table_t *table, byte *row);
 
-/** The row with its values as a table has it whose columns are the same but for the lengths of texts. DB_ERROR: one is
-longer than its column. */
+/** The row with its values as a table has it whose columns are the same but for the lengths of
+texts. DB_ERROR: one is longer than its column. */
 WARN_UNUSED dberr_t dict_row_convert(const dict_table_t *from, const byte *row,
                                      const dict_table_t *to, byte *out, err_sink_t *err);
 
@@ -205,8 +207,9 @@ typedef struct dict_ext {
         offsets[COLUMNS_MAX]; /**< of the references in the record that dict_rec_ext() has read */
 } dict_ext_t;
 
-/** Which columns of the row go to pages of their own: those that `kept` (NULL: none) has there, which stay as
-they are, and the longest others until the record is short enough. Those have no chain yet. */
+/** Which columns of the row go to pages of their own: those that `kept` (NULL: none) has there,
+which stay as they are, and the longest others until the record is short enough. Those have no chain
+yet. */
 void dict_ext_plan(const dict_table_t *table, const byte *row, const dict_ext_t *kept,
                    dict_ext_t *out);
 /** The columns of a record that have pages of their own. */
@@ -216,14 +219,15 @@ bool dict_ext_is_same(const dict_ext_t *a, const dict_ext_t *b, uint32_t col);
 /** Bytes of the column that secondary indexes look at. */
 uint32_t dict_col_prefix(const dict_table_t *table, uint32_t col);
 
-/** ext: the columns that have pages of their own, NULL: none. @return bytes of the record, at most leaf_rec_size of its
-tree if dict_ext_plan() has made ext */
+/** ext: the columns that have pages of their own, NULL: none. @return bytes of the record, at most
+leaf_rec_size of its tree if dict_ext_plan() has made ext */
 uint32_t dict_row_to_rec(const dict_table_t *table, const byte *row, const dict_ext_t *ext,
                          trx_id_t trx_id, roll_ptr_t roll_ptr, byte *rec);
 /** Is this a clustered record of the table? Everything below needs one that is. DB_CORRUPTION. */
 WARN_UNUSED dberr_t dict_rec_check(const dict_table_t *table, const byte *rec, uint32_t len,
                                    err_sink_t *err);
-/** The row of a record of len bytes, which may be none of the table. Reads the pages of its long values. */
+/** The row of a record of len bytes, which may be none of the table. Reads the pages of its long
+values. */
 WARN_UNUSED dberr_t dict_rec_read(buf_pool_t *pool, const dict_table_t *table, const byte *rec,
                                   uint32_t len, byte *row);
 void dict_row_to_pk(const dict_table_t *table, const byte *row, byte *pk);

@@ -46,11 +46,7 @@ static dberr_t dict_check_name(const char *what, const char *name, err_sink_t *e
 static dberr_t dict_check_column(const dict_table_t *table, uint32_t pos, err_sink_t *err)
 {
     const dict_col_t *col = &table->cols[pos];
-    dberr_t status = dict_check_name("column", col->name, err);
-
-    if (status != DB_SUCCESS) {
-        return status;
-    }
+    TRY(dict_check_name("column", col->name, err));
     for (uint32_t i = 0; i < pos; i++) {
         if (strcmp(table->cols[i].name, col->name) == 0) {
             return err_set(err, DB_ERROR, "table %s: two columns are named %s", table->name,
@@ -92,20 +88,13 @@ static void dict_layout_columns(dict_table_t *table)
 
 static dberr_t dict_layout_row(dict_table_t *table, err_sink_t *err)
 {
-    dberr_t status = dict_check_name("table", table->name, err);
-
-    if (status != DB_SUCCESS) {
-        return status;
-    }
+    TRY(dict_check_name("table", table->name, err));
     if (table->n_cols == 0 || table->n_cols > COLUMNS_MAX) {
         return err_set(err, DB_ERROR, "table %s: %" PRIu32 " columns, 1 to %u are possible",
                        table->name, table->n_cols, COLUMNS_MAX);
     }
     for (uint32_t i = 0; i < table->n_cols; i++) {
-        status = dict_check_column(table, i, err);
-        if (status != DB_SUCCESS) {
-            return status;
-        }
+        TRY(dict_check_column(table, i, err));
     }
     dict_layout_columns(table);
     if (table->row_size > ROW_SIZE_MAX) {
@@ -154,11 +143,7 @@ static dberr_t dict_check_field(const dict_table_t *table, const dict_index_t *i
 static dberr_t dict_layout_fields(dict_table_t *table, dict_index_t *index, uint32_t *len,
                                   err_sink_t *err)
 {
-    dberr_t status = dict_check_name("index", index->name, err);
-
-    if (status != DB_SUCCESS) {
-        return status;
-    }
+    TRY(dict_check_name("index", index->name, err));
     for (const dict_index_t *other = table->indexes; other < index; other++) {
         if (strcmp(other->name, index->name) == 0) {
             return err_set(err, DB_ERROR, "table %s: two indexes are named %s", table->name,
@@ -176,10 +161,7 @@ static dberr_t dict_layout_fields(dict_table_t *table, dict_index_t *index, uint
         if (field->prefix_len == 0 && field->col < table->n_cols) {
             field->prefix_len = table->cols[field->col].len;
         }
-        status = dict_check_field(table, index, i, err);
-        if (status != DB_SUCCESS) {
-            return status;
-        }
+        TRY(dict_check_field(table, index, i, err));
         *len += field->prefix_len + (table->cols[field->col].nullable ? 1 : 0);
     }
     return DB_SUCCESS;
@@ -208,17 +190,16 @@ static dberr_t dict_check_sizes(const dict_index_t *index, uint32_t page_size, u
     return DB_SUCCESS;
 }
 
-/** Record offsets: primary key, system columns, the rest in order of definition, from the first one on whose
-size depends on the record unknown. Size of the longest record; *least: of the longest one with every text
-in pages of its own that can be there. */
+/** Record offsets: primary key, system columns, the rest in order of definition, from the first one
+on whose size depends on the record unknown. Size of the longest record; *least: of the longest one
+with every text in pages of its own that can be there. */
 static void dict_layout_record(dict_table_t *table, uint32_t page_size, uint32_t *least)
 {
     dict_index_t *primary = &table->indexes[0];
-    uint32_t offset = 1;
-
     for (uint32_t i = 0; i < table->n_cols; i++) {
         table->cols[i].primary = false;
     }
+    uint32_t offset = 1;
     for (uint32_t i = 0; i < primary->n_fields; i++) {
         dict_col_t *col = &table->cols[primary->fields[i].col];
 
@@ -261,8 +242,8 @@ uint32_t dict_col_prefix(const dict_table_t *table, uint32_t col)
     return most;
 }
 
-/** An undo record has the values of a record and, of texts that have pages of their own, the starts that indexes
-look at. It fits a page. */
+/** An undo record has the values of a record and, of texts that have pages of their own, the starts
+that indexes look at. It fits a page. */
 static dberr_t dict_check_undo(const dict_table_t *table, uint32_t page_size, err_sink_t *err)
 {
     uint32_t room = page_size - page_rec_max(page_size) - DICT_UNDO_OVERHEAD;
@@ -283,11 +264,7 @@ static dberr_t dict_check_undo(const dict_table_t *table, uint32_t page_size, er
 
 dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *err)
 {
-    dberr_t status = dict_layout_row(table, err);
-
-    if (status != DB_SUCCESS) {
-        return status;
-    }
+    TRY(dict_layout_row(table, err));
     if (table->n_indexes == 0 || table->n_indexes > INDEXES_MAX) {
         return err_set(err, DB_ERROR,
                        "table %s: %" PRIu32 " indexes, 1 to %u are possible, the primary key "
@@ -298,14 +275,10 @@ dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *e
 
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         dict_index_t *index = &table->indexes[i];
-        uint32_t len = 0;
-
         index->table = table;
         index->clustered = i == 0;
-        status = dict_layout_fields(table, index, &len, err);
-        if (status != DB_SUCCESS) {
-            return status;
-        }
+        uint32_t len = 0;
+        TRY(dict_layout_fields(table, index, &len, err));
         index->unique_len = len;
         if (index->clustered) {
             table->pk_len = len;
@@ -315,10 +288,7 @@ dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *e
             index->tree.key_len = len + table->pk_len;
             index->tree.leaf_rec_size = 1 + index->tree.key_len;
         }
-        status = dict_check_sizes(index, page_size, least, err);
-        if (status != DB_SUCCESS) {
-            return status;
-        }
+        TRY(dict_check_sizes(index, page_size, least, err));
     }
     return dict_check_undo(table, page_size, err);
 }

@@ -38,10 +38,10 @@ typedef dberr_t (*dict_row_fn)(dict_loader_t *loader, const byte *row);
 __attribute__((format(printf, 2, 3))) static dberr_t dict_bad(dict_loader_t *loader,
                                                               const char *format, ...)
 {
-    char what[256];
     va_list args;
 
     va_start(args, format);
+    char what[256];
     (void)vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     return err_set(loader->err, DB_CORRUPTION, "catalogue: %s", what);
@@ -51,18 +51,18 @@ __attribute__((format(printf, 2, 3))) static dberr_t dict_bad(dict_loader_t *loa
 static dberr_t dict_scan(dict_loader_t *loader, sys_table_t which, dict_row_fn fn)
 {
     const dict_table_t *sys = dict_sys_table(loader->dict, which);
-    byte row[SYS_ROW_MAX];
     btr_cursor_t cursor;
     dberr_t err = btr_cursor_open(&cursor, loader->dict->pool, &sys->indexes[0].tree, NULL, 0);
 
     CHECK(sys->row_size <= SYS_ROW_MAX);
+    byte row[SYS_ROW_MAX];
     while (err == DB_SUCCESS) {
         const byte *rec = NULL;
 
         err = btr_cursor_next(&cursor, &rec);
         if (err == DB_SUCCESS && !rec_is_deleted(rec)) {
             err = dict_rec_read(loader->dict->pool, sys, rec, cursor.len, row);
-            err = err == DB_SUCCESS ? fn(loader, row) : err;
+            AND_THEN(err, fn(loader, row));
         }
     }
     btr_cursor_close(&cursor);
@@ -79,9 +79,8 @@ static bool dict_status_is_valid(uint64_t status)
 static dberr_t dict_load_table(dict_loader_t *loader, const byte *row)
 {
     sys_tables_row_t r;
-    dict_table_t *table;
-
     dict_sys_tables_read(row, &r);
+    dict_table_t *table;
     if (r.id < USER_TABLE_ID_FIRST || r.id >= loader->next.table_id
         || (loader->last != NULL && r.id <= loader->last->id)) {
         return dict_bad(loader, "table id %" PRIu64, r.id);
@@ -131,14 +130,8 @@ static dberr_t dict_pass_columns(dict_loader_t *loader, table_id_t id)
 static dberr_t dict_load_column(dict_loader_t *loader, const byte *row)
 {
     sys_columns_row_t r;
-    dict_col_t *col;
-    dberr_t err;
-
     dict_sys_columns_read(row, &r);
-    err = dict_pass_columns(loader, r.table_id);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(dict_pass_columns(loader, r.table_id));
     if (loader->table == NULL || loader->table->id != r.table_id) {
         return dict_bad(loader, "a column of table %" PRIu64 ", which does not exist", r.table_id);
     }
@@ -150,7 +143,7 @@ static dberr_t dict_load_column(dict_loader_t *loader, const byte *row)
         return dict_bad(loader, "table %" PRIu64 ": name, type or length of column %" PRIu64,
                         r.table_id, r.pos);
     }
-    col = &loader->table->cols[loader->n_cols++];
+    dict_col_t *col = &loader->table->cols[loader->n_cols++];
     memcpy(col->name, r.name, sizeof(col->name));
     col->type = (dict_type_t)type;
     col->nullable = type != r.type;
@@ -202,18 +195,12 @@ static dberr_t dict_check_index(dict_loader_t *loader, const sys_indexes_row_t *
 static dberr_t dict_load_index(dict_loader_t *loader, const byte *row)
 {
     sys_indexes_row_t r;
-    dict_index_t *index;
-    dberr_t err;
-
     dict_sys_indexes_read(row, &r);
     while (loader->table != NULL && loader->table->id < r.table_id) {
         loader->table = loader->table->next;
     }
-    err = dict_check_index(loader, &r);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    index = &loader->table->indexes[loader->table->n_indexes++];
+    TRY(dict_check_index(loader, &r));
+    dict_index_t *index = &loader->table->indexes[loader->table->n_indexes++];
     index->id = r.id;
     memcpy(index->name, r.name, sizeof(index->name));
     index->table = loader->table;
@@ -238,12 +225,11 @@ static int dict_compare_indexes(const void *a, const void *b)
 
 static dberr_t dict_sort_indexes(dict_loader_t *loader)
 {
-    uint32_t n = 0;
-
     loader->indexes = malloc((loader->n_indexes + 1) * sizeof(*loader->indexes));
     if (loader->indexes == NULL) {
         return err_set(loader->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
     }
+    uint32_t n = 0;
     for (dict_table_t *table = loader->first; table != NULL; table = table->next) {
         for (uint32_t i = 0; i < table->n_indexes; i++) {
             loader->indexes[n++] = &table->indexes[i];
@@ -278,14 +264,9 @@ static dberr_t dict_pass_fields(dict_loader_t *loader, index_id_t id)
 static dberr_t dict_load_field(dict_loader_t *loader, const byte *row)
 {
     sys_fields_row_t r;
-    dict_index_t *index;
-    dberr_t err;
-
     dict_sys_fields_read(row, &r);
-    err = dict_pass_fields(loader, r.index_id);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(dict_pass_fields(loader, r.index_id));
+    dict_index_t *index;
     if (loader->index_pos == loader->n_indexes
         || loader->indexes[loader->index_pos]->id != r.index_id) {
         return dict_bad(loader, "a key column of index %" PRIu64 ", which does not exist",
@@ -326,12 +307,12 @@ static int dict_compare_spaces(const void *a, const void *b)
 static dberr_t dict_check_unique(dict_loader_t *loader)
 {
     const dict_table_t **tables = malloc((loader->n_tables + 1) * sizeof(*tables));
-    uint32_t n = 0;
     dberr_t err = DB_SUCCESS;
 
     if (tables == NULL) {
         return err_set(loader->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
     }
+    uint32_t n = 0;
     for (const dict_table_t *table = loader->first; table != NULL; table = table->next) {
         tables[n++] = table;
     }
@@ -375,33 +356,18 @@ static dberr_t dict_load_rows(dict_loader_t *loader)
 {
     dberr_t err = dict_counters_read(loader->dict, &loader->next);
 
-    if (err == DB_SUCCESS) {
-        err = dict_scan(loader, SYS_TABLES, dict_load_table);
-    }
+    AND_THEN(err, dict_scan(loader, SYS_TABLES, dict_load_table));
     loader->table = loader->first;
-    if (err == DB_SUCCESS) {
-        err = dict_scan(loader, SYS_COLUMNS, dict_load_column);
-    }
-    if (err == DB_SUCCESS) {
-        err = dict_pass_columns(loader, UINT64_MAX);
-    }
+    AND_THEN(err, dict_scan(loader, SYS_COLUMNS, dict_load_column));
+    AND_THEN(err, dict_pass_columns(loader, UINT64_MAX));
     loader->table = loader->first;
-    if (err == DB_SUCCESS) {
-        err = dict_scan(loader, SYS_INDEXES, dict_load_index);
-    }
-    if (err == DB_SUCCESS) {
-        err = dict_sort_indexes(loader);
-    }
-    if (err == DB_SUCCESS) {
-        err = dict_scan(loader, SYS_FIELDS, dict_load_field);
-    }
-    if (err == DB_SUCCESS) {
-        err = dict_pass_fields(loader, UINT64_MAX);
-    }
-    if (err == DB_SUCCESS) {
-        err = dict_check_unique(loader);
-    }
-    return err == DB_SUCCESS ? dict_layout_all(loader) : err;
+    TRY(err);
+    TRY(dict_scan(loader, SYS_INDEXES, dict_load_index));
+    TRY(dict_sort_indexes(loader));
+    TRY(dict_scan(loader, SYS_FIELDS, dict_load_field));
+    TRY(dict_pass_fields(loader, UINT64_MAX));
+    TRY(dict_check_unique(loader));
+    return dict_layout_all(loader);
 }
 
 dberr_t dict_load(dict_t *dict)

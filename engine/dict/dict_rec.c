@@ -1,14 +1,14 @@
 /* Values, rows and records: conversions by the layout of a table object (dict_layout.c).
 
     row       NULL bits | each column at its width
-    record    info | primary key | DB_TRX_ID | DB_ROLL_PTR | NULL bits | values, as long as they are, or
-              references to them
+    record    info | primary key | DB_TRX_ID | DB_ROLL_PTR | NULL bits | values, as long as they
+              are, or references to them
     entry     info | key columns, each at its prefix length | primary key
 
-1. A record that has passed dict_rec_check() is read to its end and not beyond; conversions of rows and of such
-   records cannot fail.
-2. A row has one form for its values: what a value does not use of its column is zero, a NULL column is zero, and
-   so are the NULL bits of no column. Rows with the same values are equal as bytes. */
+1. A record that has passed dict_rec_check() is read to its end and not beyond; conversions of rows
+   and of such records cannot fail.
+2. A row has one form for its values: what a value does not use of its column is zero, a NULL column
+   is zero, and so are the NULL bits of no column. Rows with the same values are equal as bytes. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -110,11 +110,11 @@ dberr_t dict_row_convert(const dict_table_t *from, const byte *row, const dict_t
     memset(out, 0, to->row_size);
     for (uint32_t i = 0; i < to->n_cols; i++) {
         const dict_col_t *col = &to->cols[i];
-        uint32_t len = 0;
         if (dict_col_is_null(&from->cols[i], row)) {
             dict_col_set(col, out, NULL);
             continue;
         }
+        uint32_t len = 0;
         const byte *value = dict_col_value(&from->cols[i], row, &len);
         if (len > col->len) {
             return err_set(err, DB_ERROR,
@@ -139,11 +139,10 @@ static uint32_t rec_nulls_offset(const dict_table_t *table)
 /** Bytes of a column in the record, if it is not in pages of its own. */
 static uint32_t rec_local_size(const dict_col_t *col, const byte *row)
 {
-    uint32_t len = 0;
-
     if (dict_col_is_null(col, row)) {
         return 0;
     }
+    uint32_t len = 0;
     (void)dict_col_value(col, row, &len);
     return len + (col->type == DICT_VARCHAR ? DICT_LEN_SIZE : 0);
 }
@@ -245,8 +244,8 @@ typedef struct rec_value {
     bool external; /**< bytes are a reference */
 } rec_value_t;
 
-/** The value of a column at `at`, of `left` bytes that are left of the record. False: it is longer than that, or
-than the column. */
+/** The value of a column at `at`, of `left` bytes that are left of the record. False: it is longer
+than that, or than the column. */
 static bool rec_value(const dict_col_t *col, const byte *at, uint32_t left, rec_value_t *value)
 {
     uint32_t in_front = col->type == DICT_VARCHAR ? DICT_LEN_SIZE : 0;
@@ -295,11 +294,10 @@ static bool rec_values_are_valid(const dict_table_t *table, const byte *rec, uin
     }
     for (uint32_t i = 0; i < table->n_cols; i++) {
         const dict_col_t *col = &table->cols[i];
-        rec_value_t value;
-
         if (col->primary || null_bit(nulls, col)) {
             continue;
         }
+        rec_value_t value;
         if (!rec_value(col, rec + at, len - at, &value)
             || (value.external && !rec_ref_is_valid(table, col, value.bytes))) {
             return false;
@@ -326,7 +324,7 @@ static dberr_t rec_each(const dict_table_t *table, const byte *rec, rec_value_fn
     const byte *at = nulls + table->null_len;
     dberr_t err = DB_SUCCESS;
 
-    for (uint32_t i = 0; i < table->n_cols && err == DB_SUCCESS; i++) {
+    for (uint32_t i = 0; i < table->n_cols; i++) {
         const dict_col_t *col = &table->cols[i];
         rec_value_t value;
 
@@ -335,6 +333,7 @@ static dberr_t rec_each(const dict_table_t *table, const byte *rec, rec_value_fn
             err = fn(ctx, i, &value);
             at += value.size;
         }
+        TRY(err);
     }
     return err;
 }
@@ -441,9 +440,6 @@ void dict_row_to_pk(const dict_table_t *table, const byte *row, byte *pk)
 /** One key column: NULL byte if it may be that, then prefix_len bytes. */
 static byte *key_field(const dict_col_t *col, uint32_t prefix_len, const byte *row, byte *to)
 {
-    const byte *value;
-    uint32_t len = 0;
-
     if (col->nullable) {
         *to++ = dict_col_is_null(col, row) ? 0 : 1;
     }
@@ -451,7 +447,8 @@ static byte *key_field(const dict_col_t *col, uint32_t prefix_len, const byte *r
         memset(to, 0, prefix_len);
         return to + prefix_len;
     }
-    value = dict_col_value(col, row, &len);
+    uint32_t len = 0;
+    const byte *value = dict_col_value(col, row, &len);
     len = len < prefix_len ? len : prefix_len;
     memcpy(to, value, len);
     memset(to + len, ' ', prefix_len - len);

@@ -6,14 +6,15 @@ writer of pages in normal work; recovery and tools read pages here before the po
 Invariants
 1. page I/O is bounded by the committed size: a page number from a damaged image never makes a file
    grow or reads outside of it;
-2. (I19) writes are counted when they begin. An fsync covers those that were done when it began, by their
-   number: what is written while it runs still needs one, whoever asked for the first;
+2. (I19) writes are counted when they begin. An fsync covers those that were done when it began, by
+   their number: what is written while it runs still needs one, whoever asked for the first;
 3. the registry is ordered by id: a walk over it, and so the I/O of a checkpoint, is deterministic;
 4. at most n_open_max files are open. The one used longest ago gives way, which depends on nothing
    but the order of uses. It is fsynced first if it needs that: an error that the system keeps
    for a closed file can be lost, and an fsync on a new descriptor would then report success
    (I19);
-5. a space is found by its id in a few steps, however many there are: every page write asks for one. */
+5. a space is found by its id in a few steps, however many there are: every page write asks for
+   one. */
 #include "fil/fil_int.h"
 #include "page/page_compress.h"
 
@@ -130,10 +131,7 @@ dberr_t fil_make_room(fil_t *fil)
         fil_space_t *space = fil->lru_last;
         /* Of a poisoned handle nothing is fsynced any more, and nothing relies on it: recovery
         fsyncs every file (I23). */
-        dberr_t err = fil->env->io_failed ? DB_SUCCESS : fil_sync(fil, space);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(fil->env->io_failed ? DB_SUCCESS : fil_sync(fil, space));
         fil_file_close(fil, space);
     }
     return DB_SUCCESS;
@@ -144,9 +142,7 @@ dberr_t fil_space_file(fil_t *fil, fil_space_t *space, os_file_t **out)
     if (space->file == NULL) {
         os_file_t *file = NULL;
         dberr_t err = fil_make_room(fil);
-        if (err == DB_SUCCESS) {
-            err = env_open(fil->env, space->path, OS_OPEN, &file);
-        }
+        AND_THEN(err, env_open(fil->env, space->path, OS_OPEN, &file));
         if (err != DB_SUCCESS) {
             /* A file of an open database that is gone is no answer to whoever asked for a page. */
             return err == DB_NOT_FOUND ? DB_IO_ERROR : err;
@@ -237,16 +233,11 @@ dberr_t fil_page_read(fil_t *fil, fil_space_t *space, page_no_t page_no, byte *p
     if (!fil_page_in_space(space, page_no)) {
         return fil_page_beyond(fil, space, page_no);
     }
-    size_t n_read = 0;
     os_file_t *file = NULL;
-    dberr_t err = fil_space_file(fil, space, &file);
-    if (err == DB_SUCCESS) {
-        err = env_read(fil->env, file, (uint64_t)page_no * fil->page_size, page, fil->page_size,
-                       &n_read);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fil_space_file(fil, space, &file));
+    size_t n_read = 0;
+    TRY(env_read(fil->env, file, (uint64_t)page_no * fil->page_size, page, fil->page_size,
+                 &n_read));
     memset(page + n_read, 0, fil->page_size - n_read);
     page_decompress(page, fil->page_size);
     fil->env->stats.data_reads++;
@@ -259,18 +250,13 @@ dberr_t fil_page_write(fil_t *fil, fil_space_t *space, page_no_t page_no, const 
         return fil_page_beyond(fil, space, page_no);
     }
     os_file_t *file = NULL;
-    dberr_t err = fil_space_file(fil, space, &file);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fil_space_file(fil, space, &file));
     fil_mark_unsynced(space);
     fil->env->stats.writes_amid_fsync += space->n_syncing > 0;
-    err = env_write(fil->env, file, (uint64_t)page_no * fil->page_size, page,
-                    page_stored_bytes(page, fil->page_size));
-    if (err == DB_SUCCESS) {
-        fil->env->stats.data_writes++;
-    }
-    return err;
+    TRY(env_write(fil->env, file, (uint64_t)page_no * fil->page_size, page,
+                  page_stored_bytes(page, fil->page_size)));
+    fil->env->stats.data_writes++;
+    return DB_SUCCESS;
 }
 
 dberr_t fil_page_punch(fil_t *fil, fil_space_t *space, page_no_t page_no, uint32_t from, bool *done)
@@ -280,13 +266,10 @@ dberr_t fil_page_punch(fil_t *fil, fil_space_t *space, page_no_t page_no, uint32
         return fil_page_beyond(fil, space, page_no);
     }
     os_file_t *file = NULL;
-    dberr_t err = fil_space_file(fil, space, &file);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fil_space_file(fil, space, &file));
     fil_mark_unsynced(space);
-    err = env_punch(fil->env, file, (uint64_t)page_no * fil->page_size + from,
-                    fil->page_size - from, done);
+    dberr_t err = env_punch(fil->env, file, (uint64_t)page_no * fil->page_size + from,
+                            fil->page_size - from, done);
     fil->no_punch = err == DB_SUCCESS && !*done;
     return err;
 }
@@ -314,15 +297,11 @@ bool fil_is_synced(const fil_space_t *space, uint64_t n)
 static dberr_t fil_sync_issue(fil_t *fil, fil_sync_t *sync)
 {
     os_file_t *file = NULL;
-    dberr_t err = fil_space_file(fil, sync->space, &file);
-    if (err == DB_SUCCESS) {
-        err = env_sync(fil->env, file);
-    }
-    if (err == DB_SUCCESS) {
-        sync->issued = true;
-        fil->env->stats.data_fsyncs++;
-    }
-    return err;
+    TRY(fil_space_file(fil, sync->space, &file));
+    TRY(env_sync(fil->env, file));
+    sync->issued = true;
+    fil->env->stats.data_fsyncs++;
+    return DB_SUCCESS;
 }
 
 static void fil_sync_start(fil_space_t *space, fil_sync_t *sync)
@@ -347,10 +326,7 @@ dberr_t fil_sync_end(fil_t *fil, fil_sync_t *sync)
     if (space == NULL) {
         return DB_SUCCESS;
     }
-    dberr_t err = sync->issued ? DB_SUCCESS : fil_sync_issue(fil, sync);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(sync->issued ? DB_SUCCESS : fil_sync_issue(fil, sync));
     if (space->n_synced < sync->n_writes) {
         space->n_synced = sync->n_writes;
     }
@@ -371,10 +347,7 @@ dberr_t fil_sync(fil_t *fil, fil_space_t *space)
 dberr_t fil_sync_all(fil_t *fil)
 {
     for (fil_space_t *space = fil->first; space != NULL; space = space->next) {
-        dberr_t err = fil_sync(fil, space);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(fil_sync(fil, space));
     }
     return DB_SUCCESS;
 }

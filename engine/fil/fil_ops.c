@@ -6,17 +6,18 @@ Invariants
 1. (I24) the log record is durable before the operation, the directory is synced after it;
 2. what can be refused (name taken, id taken) is refused before the record is written; once the
    record is durable, a failed operation poisons the handle, because log and directory differ then;
-3. (I20) whoever asks for an operation has asked for room in the log first, as for an mtr: fil, which is
-   below the page cleaner, can only insist on it;
-4. an extension is not logged here: fsp/ logs FSP_SIZE, and recovery extends the file to it. Nor is a truncation: its
-   caller has logged it together with the new contents. */
+3. (I20) whoever asks for an operation has asked for room in the log first, as for an mtr: fil,
+   which is below the page cleaner, can only insist on it;
+4. an extension is not logged here: fsp/ logs FSP_SIZE, and recovery extends the file to it. Nor is
+   a truncation: its caller has logged it together with the new contents. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "fil/fil_int.h"
 
-/** Appends the record of a file operation and makes it durable. CHECK: there was room (invariant 3). */
+/** Appends the record of a file operation and makes it durable. CHECK: there was room (invariant
+3). */
 static dberr_t fil_op_log(fil_t *fil, redo_op_t op, space_id_t id, const char *path,
                           const char *path2, lsn_t *end_lsn)
 {
@@ -56,30 +57,23 @@ static dberr_t fil_check_new(fil_t *fil, space_id_t id, const char *path)
 static dberr_t fil_check_absent(fil_t *fil, const char *path)
 {
     bool exists = false;
-    dberr_t err = env_exists(fil->env, path, &exists);
-    if (err == DB_SUCCESS && exists) {
-        err = err_set(&fil->env->err, DB_ALREADY_EXISTS, "a file %s exists already", path);
+    TRY(env_exists(fil->env, path, &exists));
+    if (exists) {
+        TRY(err_set(&fil->env->err, DB_ALREADY_EXISTS, "a file %s exists already", path));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** Creates the file with size_pages zero pages; *out is open on success. */
 static dberr_t fil_file_create(fil_t *fil, const char *path, uint32_t size_pages, os_file_t **out)
 {
     env_t *env = fil->env;
+    TRY(fil_make_room(fil));
     os_file_t *file = NULL;
-    dberr_t err = fil_make_room(fil);
-    if (err == DB_SUCCESS) {
-        err = env_open(env, path, OS_CREATE_NEW, &file);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_open(env, path, OS_CREATE_NEW, &file));
     PROBE_POINT(env->probe, "fil.create.created");
-    err = env_truncate(env, file, (uint64_t)size_pages * fil->page_size);
-    if (err == DB_SUCCESS) {
-        err = env_sync(env, file);
-    }
+    dberr_t err = env_truncate(env, file, (uint64_t)size_pages * fil->page_size);
+    AND_THEN(err, env_sync(env, file));
     if (err == DB_SUCCESS) {
         env->stats.data_fsyncs++;
         PROBE_POINT(env->probe, "fil.create.synced");
@@ -97,21 +91,14 @@ dberr_t fil_space_create(fil_t *fil, space_id_t id, const char *path, uint32_t s
                          fil_space_t **out)
 {
     CHECK(size_pages > 0 && size_pages <= FIL_PAGES_MAX);
-    dberr_t err = fil_check_new(fil, id, path);
-    if (err == DB_SUCCESS) {
-        err = fil_check_absent(fil, path);
-    }
+    TRY(fil_check_new(fil, id, path));
+    TRY(fil_check_absent(fil, path));
     lsn_t lsn = 0;
-    if (err == DB_SUCCESS) {
-        err = fil_op_log(fil, OP_FILE_CREATE, id, path, NULL, &lsn);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fil_op_log(fil, OP_FILE_CREATE, id, path, NULL, &lsn));
     PROBE_POINT(fil->env->probe, "fil.create.logged");
     PROBE_MARK(fil->env->probe, "file_op op=create path=%s lsn=%" PRIu64, path, lsn);
     os_file_t *file = NULL;
-    err = fil_file_create(fil, path, size_pages, &file);
+    dberr_t err = fil_file_create(fil, path, size_pages, &file);
     if (err != DB_SUCCESS) {
         return fil_op_failed(fil, err);
     }
@@ -130,17 +117,11 @@ dberr_t fil_space_create(fil_t *fil, space_id_t id, const char *path, uint32_t s
 dberr_t fil_space_open(fil_t *fil, space_id_t id, const char *path, uint32_t size_pages,
                        fil_space_t **out)
 {
-    dberr_t err = fil_check_new(fil, id, path);
+    TRY(fil_check_new(fil, id, path));
+    TRY(fil_make_room(fil));
     os_file_t *file = NULL;
-    if (err == DB_SUCCESS) {
-        err = fil_make_room(fil);
-    }
-    if (err == DB_SUCCESS) {
-        err = env_open(fil->env, path, OS_OPEN, &file);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    dberr_t err = env_open(fil->env, path, OS_OPEN, &file);
+    TRY(err);
     if (size_pages == 0) {
         uint64_t size_bytes = 0;
         err = env_size(fil->env, file, &size_bytes);
@@ -151,9 +132,7 @@ dberr_t fil_space_open(fil_t *fil, space_id_t id, const char *path, uint32_t siz
         err = err_set(&fil->env->err, DB_CORRUPTION, "%s: impossible size of %" PRIu32 " pages",
                       path, size_pages);
     }
-    if (err == DB_SUCCESS) {
-        err = fil_space_register(fil, id, path, file, size_pages, out);
-    }
+    AND_THEN(err, fil_space_register(fil, id, path, file, size_pages, out));
     if (err != DB_SUCCESS) {
         env_close(fil->env, file);
     }
@@ -162,24 +141,17 @@ dberr_t fil_space_open(fil_t *fil, space_id_t id, const char *path, uint32_t siz
 
 dberr_t fil_space_recreate(fil_t *fil, space_id_t id, const char *path, fil_space_t **out)
 {
-    dberr_t err = fil_check_new(fil, id, path);
+    TRY(fil_check_new(fil, id, path));
     bool exists = false;
-    if (err == DB_SUCCESS) {
-        err = env_exists(fil->env, path, &exists);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_exists(fil->env, path, &exists));
     if (exists) {
         return fil_space_open(fil, id, path, 0, out);
     }
     os_file_t *file = NULL;
-    err = fil_file_create(fil, path, 0, &file);
-    if (err == DB_SUCCESS) {
-        err = fil_space_register(fil, id, path, file, 0, out);
-        if (err != DB_SUCCESS) {
-            env_close(fil->env, file);
-        }
+    TRY(fil_file_create(fil, path, 0, &file));
+    dberr_t err = fil_space_register(fil, id, path, file, 0, out);
+    if (err != DB_SUCCESS) {
+        env_close(fil->env, file);
     }
     return err;
 }
@@ -189,13 +161,10 @@ dberr_t fil_space_delete(fil_t *fil, fil_space_t *space)
     env_t *env = fil->env;
     CHECK(space->flush_list == NULL && space->n_syncing == 0);
     lsn_t lsn = 0;
-    dberr_t err = fil_op_log(fil, OP_FILE_DELETE, space->id, space->path, NULL, &lsn);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fil_op_log(fil, OP_FILE_DELETE, space->id, space->path, NULL, &lsn));
     PROBE_POINT(env->probe, "fil.delete.logged");
     PROBE_MARK(env->probe, "file_op op=delete path=%s lsn=%" PRIu64, space->path, lsn);
-    err = env_unlink(env, space->path);
+    dberr_t err = env_unlink(env, space->path);
     if (err == DB_NOT_FOUND) {
         err = DB_SUCCESS; /* gone already: the wanted state */
     }
@@ -215,18 +184,13 @@ dberr_t fil_space_rename(fil_t *fil, fil_space_t *space, const char *new_path)
 {
     env_t *env = fil->env;
     CHECK(strlen(new_path) <= PATH_LEN_MAX);
-    dberr_t err = fil_check_absent(fil, new_path);
+    TRY(fil_check_absent(fil, new_path));
     lsn_t lsn = 0;
-    if (err == DB_SUCCESS) {
-        err = fil_op_log(fil, OP_FILE_RENAME, space->id, space->path, new_path, &lsn);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fil_op_log(fil, OP_FILE_RENAME, space->id, space->path, new_path, &lsn));
     PROBE_POINT(env->probe, "fil.rename.logged");
     PROBE_MARK(env->probe, "file_op op=rename path=%s lsn=%" PRIu64 " to=%s", space->path, lsn,
                new_path);
-    err = env_rename(env, space->path, new_path);
+    dberr_t err = env_rename(env, space->path, new_path);
     if (err == DB_SUCCESS) {
         PROBE_POINT(env->probe, "fil.rename.renamed");
         err = env_sync_dir(env);
@@ -244,8 +208,8 @@ dberr_t fil_space_rename(fil_t *fil, fil_space_t *space, const char *new_path)
 dberr_t fil_space_length(fil_t *fil, fil_space_t *space, uint64_t *size_bytes)
 {
     os_file_t *file = NULL;
-    dberr_t err = fil_space_file(fil, space, &file);
-    return err == DB_SUCCESS ? env_size(fil->env, file, size_bytes) : err;
+    TRY(fil_space_file(fil, space, &file));
+    return env_size(fil->env, file, size_bytes);
 }
 
 dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages)
@@ -256,26 +220,16 @@ dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages)
                        space->path, size_pages);
     }
     os_file_t *file = NULL;
+    TRY(fil_space_file(fil, space, &file));
     uint64_t now_bytes = 0;
-    dberr_t err = fil_space_file(fil, space, &file);
-    if (err == DB_SUCCESS) {
-        err = env_size(env, file, &now_bytes);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_size(env, file, &now_bytes));
     uint64_t want_bytes = (uint64_t)size_pages * fil->page_size;
     if (now_bytes < want_bytes) {
         PROBE_MARK(env->probe, "extend space=%" PRIu32 " pages=%" PRIu32, space->id, size_pages);
         fil_mark_unsynced(space);
-        err = env_truncate(env, file, want_bytes);
-        if (err == DB_SUCCESS) {
-            PROBE_POINT(env->probe, "fil.extend");
-            err = fil_sync(fil, space);
-        }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(env_truncate(env, file, want_bytes));
+        PROBE_POINT(env->probe, "fil.extend");
+        TRY(fil_sync(fil, space));
     }
     if (space->size_pages < size_pages) {
         space->size_pages = size_pages;
@@ -286,14 +240,12 @@ dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages)
 dberr_t fil_space_shrink(fil_t *fil, fil_space_t *space, uint32_t size_pages)
 {
     env_t *env = fil->env;
-    os_file_t *file = NULL;
-    uint64_t now_bytes = 0;
     uint64_t want_bytes = (uint64_t)size_pages * fil->page_size;
     space->size_pages = size_pages;
+    os_file_t *file = NULL;
     dberr_t err = fil_space_file(fil, space, &file);
-    if (err == DB_SUCCESS) {
-        err = env_size(env, file, &now_bytes);
-    }
+    uint64_t now_bytes = 0;
+    AND_THEN(err, env_size(env, file, &now_bytes));
     if (err == DB_SUCCESS && now_bytes > want_bytes) {
         PROBE_MARK(env->probe, "file_trim path=%s pages=%" PRIu32, space->path, size_pages);
         fil_mark_unsynced(space);

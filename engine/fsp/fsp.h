@@ -3,12 +3,13 @@ segments"; the layout is in fsp_format.h).
 
 A segment is a set of pages with one purpose: an index has two (leaves; root and inner levels), all
 undo logs share one. It owns single pages of shared extents first ("fragments"), and whole extents
-once it has half an extent's worth of pages. Its header lies in a page of its user; everything else is
-found from there, so a tree can be freed by its root page alone.
+once it has half an extent's worth of pages. Its header lies in a page of its user; everything else
+is found from there, so a tree can be freed by its root page alone.
 
-All functions take an open MTR_LOG_ALL mtr unless they say otherwise. DB_CORRUPTION: bytes of header,
-descriptors, lists or inodes are impossible. DB_OUT_OF_SPACE: full disk, or 2^26 pages. An error after
-the mtr has changed something poisons the handle when the mtr is aborted; a full disk is met before. */
+All functions take an open MTR_LOG_ALL mtr unless they say otherwise. DB_CORRUPTION: bytes of
+header, descriptors, lists or inodes are impossible. DB_OUT_OF_SPACE: full disk, or 2^26 pages. An
+error after the mtr has changed something poisons the handle when the mtr is aborted; a full disk is
+met before. */
 #ifndef FSP_FSP_H
 #define FSP_FSP_H
 
@@ -18,7 +19,8 @@ the mtr has changed something poisons the handle when the mtr is aborted; a full
 #define INDEX_ID_FIRST 16U
 #define FSP_INITIAL_PAGES 4U /**< size of a new space */
 
-/** No mtr grows a space by more, in one FSP_SIZE or several: recovery refuses a record that does. */
+/** No mtr grows a space by more, in one FSP_SIZE or several: recovery refuses a record that
+does. */
 #define FSP_GROW_PAGES_MAX 4096U
 
 /** Where the header of a segment lies: a pinned page and an offset in it. */
@@ -41,8 +43,8 @@ WARN_UNUSED dberr_t fsp_header_init(mtr_t *mtr, space_id_t space, uint32_t size_
 allocate more than once, since a full disk must be met before the first change. */
 WARN_UNUSED dberr_t fsp_reserve(mtr_t *mtr, space_id_t space, uint32_t n_pages);
 
-/** Creates a segment and writes its header to header_offset of *page. *page = NULL: the segment gets its
-first page now, of this type, and the header goes there. Takes up to two pages. */
+/** Creates a segment and writes its header to header_offset of *page. *page = NULL: the segment
+gets its first page now, of this type, and the header goes there. Takes up to two pages. */
 WARN_UNUSED dberr_t fseg_create(mtr_t *mtr, space_id_t space, page_type_t type,
                                 uint32_t header_offset, buf_block_t **page);
 
@@ -62,10 +64,10 @@ WARN_UNUSED dberr_t fseg_page_free(mtr_t *mtr, fseg_header_t header, page_no_t p
 /** DB_CORRUPTION unless the page is one that the segment uses. Changes nothing; any mtr. */
 WARN_UNUSED dberr_t fseg_page_check(mtr_t *mtr, fseg_header_t header, page_no_t page_no);
 
-/** One step of freeing a whole segment: an extent, of whose pages the log says nothing, or one fragment
-page. With the last one go inode and header (zeroed). spare_header_page: the header's own page belongs
-to the segment and stays, for fseg_free_last(). *done = no step is left. A segment without a header is
-done, so a repeat after a crash goes on where it was. */
+/** One step of freeing a whole segment: an extent, of whose pages the log says nothing, or one
+fragment page. With the last one go inode and header (zeroed). spare_header_page: the header's own
+page belongs to the segment and stays, for fseg_free_last(). *done = no step is left. A segment
+without a header is done, so a repeat after a crash goes on where it was. */
 WARN_UNUSED dberr_t fseg_free_step(mtr_t *mtr, fseg_header_t header, bool spare_header_page,
                                    bool *done);
 

@@ -1,11 +1,12 @@
 /** Doubly linked lists through pages.
 
-Place: lowest of fsp/; fsp_xdes.c and fsp_inode.c find the pages of nodes. A base has the length and both
-ends, a node both neighbours; each end is a page number and an offset.
+Place: lowest of fsp/; fsp_xdes.c and fsp_inode.c find the pages of nodes. A base has the length and
+both ends, a node both neighbours; each end is a page number and an offset.
 
 Invariants
 1. an address is followed only if a node of the list's kind can lie there, in a page of that type;
-2. a change is made only where the links agree both ways: neighbours point back, ends are the base's;
+2. a change is made only where the links agree both ways: neighbours point back, ends are the
+   base's;
 3. all pages are pinned and checked before the first byte changes. */
 #include "base/mach.h"
 #include "fsp/fsp_int.h"
@@ -96,31 +97,24 @@ dberr_t flst_first(const fsp_space_t *space, flst_t list, page_no_t *page_no, ui
 {
     flst_addr_t first;
     flst_addr_t last;
-    dberr_t err = flst_ends(space, list, &first, &last);
-    if (err == DB_SUCCESS) {
-        *page_no = first.page_no;
-        *offset = first.offset;
-    }
-    return err;
+    TRY(flst_ends(space, list, &first, &last));
+    *page_no = first.page_no;
+    *offset = first.offset;
+    return DB_SUCCESS;
 }
 
 dberr_t flst_add_last(const fsp_space_t *space, flst_t list, buf_block_t *block, uint32_t offset)
 {
     flst_addr_t first;
     flst_addr_t last;
-    flst_node_t old_last;
     flst_node_t node = {block, offset};
-    dberr_t err = flst_ends(space, list, &first, &last);
-    if (err == DB_SUCCESS) {
-        err = flst_get(space, list, last, &old_last);
-    }
-    if (err == DB_SUCCESS && old_last.block != NULL
+    TRY(flst_ends(space, list, &first, &last));
+    flst_node_t old_last;
+    TRY(flst_get(space, list, last, &old_last));
+    if (old_last.block != NULL
         && (flst_addr_is(last, node)
             || mach_read_4(old_last.block->frame + old_last.offset + FLST_NEXT) != FIL_NULL)) {
-        err = fsp_corrupt(space, last.page_no, "list: its last node has a successor");
-    }
-    if (err != DB_SUCCESS) {
-        return err;
+        TRY(fsp_corrupt(space, last.page_no, "list: its last node has a successor"));
     }
     flst_write_addr(space, block, offset + FLST_PREV, old_last);
     flst_write_addr(space, block, offset + FLST_NEXT, (flst_node_t){NULL, 0});
@@ -140,10 +134,7 @@ static dberr_t flst_neighbour(const fsp_space_t *space, flst_t list, flst_node_t
 {
     uint32_t back = link == FLST_PREV ? FLST_NEXT : FLST_PREV;
     flst_addr_t addr = flst_read_addr(node.block->frame + node.offset + link);
-    dberr_t err = flst_get(space, list, addr, out);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(flst_get(space, list, addr, out));
     if (out->block != NULL) {
         end = flst_read_addr(out->block->frame + out->offset + back);
     }
@@ -156,22 +147,15 @@ dberr_t flst_remove(const fsp_space_t *space, flst_t list, buf_block_t *block, u
 {
     flst_addr_t first;
     flst_addr_t last;
-    flst_node_t prev;
-    flst_node_t next;
     flst_node_t node = {block, offset};
-    dberr_t err = flst_ends(space, list, &first, &last);
-    if (err == DB_SUCCESS && flst_len(list) == 0) {
-        err = fsp_corrupt(space, block->id.page_no, "list: a node of an empty list");
+    TRY(flst_ends(space, list, &first, &last));
+    if (flst_len(list) == 0) {
+        TRY(fsp_corrupt(space, block->id.page_no, "list: a node of an empty list"));
     }
-    if (err == DB_SUCCESS) {
-        err = flst_neighbour(space, list, node, FLST_PREV, first, &prev);
-    }
-    if (err == DB_SUCCESS) {
-        err = flst_neighbour(space, list, node, FLST_NEXT, last, &next);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    flst_node_t prev;
+    TRY(flst_neighbour(space, list, node, FLST_PREV, first, &prev));
+    flst_node_t next;
+    TRY(flst_neighbour(space, list, node, FLST_NEXT, last, &next));
     if (prev.block != NULL) {
         flst_write_addr(space, prev.block, prev.offset + FLST_NEXT, next);
     } else {
@@ -189,6 +173,6 @@ dberr_t flst_remove(const fsp_space_t *space, flst_t list, buf_block_t *block, u
 dberr_t flst_move(const fsp_space_t *space, flst_t from, flst_t to, buf_block_t *block,
                   uint32_t offset)
 {
-    dberr_t err = flst_remove(space, from, block, offset);
-    return err == DB_SUCCESS ? flst_add_last(space, to, block, offset) : err;
+    TRY(flst_remove(space, from, block, offset));
+    return flst_add_last(space, to, block, offset);
 }

@@ -9,7 +9,8 @@ Page 0 (type FSP_HDR); pages M, 2M, ... (type XDES) have zeros from 38 to 153
 
     38  4  space id
     42  4  FSP_SIZE: committed size in pages
-    46  4  FSP_FREE_LIMIT: descriptors of the pages from here on are not initialised; a multiple of E
+    46  4  FSP_FREE_LIMIT: descriptors of the pages from here on are not initialised; a multiple of
+           E
     50  4  page size in bytes
     54  4  format version, 2
     58  4  extent size E
@@ -106,8 +107,8 @@ Segment header, in a page that the user of the segment chooses: space id (4), pa
 #define FSEG_HEADER_OFFSET 8
 #define FSEG_HEADER_SIZE 10U
 
-/** The first pages of a space have fixed places and belong to no segment: 0 to 3 of the system space, 0 and 1 of an undo
-tablespace, page 0 of others. */
+/** The first pages of a space have fixed places and belong to no segment: 0 to 3 of the system
+space, 0 and 1 of an undo tablespace, page 0 of others. */
 static inline uint32_t fsp_fixed_pages(space_id_t space)
 {
     return space == SPACE_SYSTEM ? 4U : space_is_undo(space) ? 2U : 1U;

@@ -6,9 +6,10 @@ Place: in fsp/, above extents, below the choice of pages.
                                              --> FREE, NOT_FULL, FULL --> extents of its own
 
 Invariants
-1. an inode page is on SEG_INODES_FULL or SEG_INODES_FREE, by whether it has a free slot, and goes with
-   its last inode;
-2. a segment id is given out once; a header that leads to an inode without id or magic is refused. */
+1. an inode page is on SEG_INODES_FULL or SEG_INODES_FREE, by whether it has a free slot, and goes
+   with its last inode;
+2. a segment id is given out once; a header that leads to an inode without id or magic is
+   refused. */
 #include "base/mach.h"
 #include "fsp/fsp_int.h"
 
@@ -39,16 +40,13 @@ static uint32_t fseg_find_inode(const fsp_space_t *space, const buf_block_t *blo
 dberr_t fseg_inode_page_get(const fsp_space_t *space, page_no_t page_no, buf_block_t **out)
 {
     buf_block_t *block = NULL;
-    dberr_t err = page_no < space->size
-                      ? mtr_page_get(space->mtr, (page_id_t){space->id, page_no}, &block)
-                      : fsp_corrupt(space, page_no, "inode page beyond the space");
-    if (err == DB_SUCCESS && fil_page_get_type(block->frame) != FIL_PAGE_INODE) {
-        err = fsp_corrupt(space, page_no, "not an inode page");
+    TRY(page_no < space->size ? mtr_page_get(space->mtr, (page_id_t){space->id, page_no}, &block)
+                              : fsp_corrupt(space, page_no, "inode page beyond the space"));
+    if (fil_page_get_type(block->frame) != FIL_PAGE_INODE) {
+        TRY(fsp_corrupt(space, page_no, "not an inode page"));
     }
-    if (err == DB_SUCCESS) {
-        *out = block;
-    }
-    return err;
+    *out = block;
+    return DB_SUCCESS;
 }
 
 flst_t fseg_list(const fseg_t *seg, uint32_t offset)
@@ -112,10 +110,7 @@ dberr_t fseg_try_get(mtr_t *mtr, fseg_header_t header, fseg_t *out)
     page_no_t page_no = mach_read_4(bytes + FSEG_HEADER_PAGE);
     uint32_t at = mach_read_2(bytes + FSEG_HEADER_OFFSET);
     fseg_t seg = {.at = at};
-    dberr_t err = fsp_space_get(mtr, header.block->id.space, &seg.space);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fsp_space_get(mtr, header.block->id.space, &seg.space));
     if (at == 0 && page_no == 0) {
         *out = seg;
         return DB_SUCCESS;
@@ -126,10 +121,7 @@ dberr_t fseg_try_get(mtr_t *mtr, fseg_header_t header, fseg_t *out)
                >= fseg_inodes_per_page(seg.space.page_size, seg.space.extent_pages)) {
         return fsp_corrupt(&seg.space, header.block->id.page_no, "impossible segment header");
     }
-    err = fseg_inode_page_get(&seg.space, page_no, &seg.inode);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fseg_inode_page_get(&seg.space, page_no, &seg.inode));
     seg.id = mach_read_8(seg.inode->frame + at + FSEG_ID);
     if (seg.id == 0 || seg.id >= mach_read_8(seg.space.header->frame + FSP_SEG_ID)
         || mach_read_4(seg.inode->frame + at + FSEG_MAGIC) != FSEG_MAGIC_VALUE) {
@@ -141,56 +133,40 @@ dberr_t fseg_try_get(mtr_t *mtr, fseg_header_t header, fseg_t *out)
 
 dberr_t fseg_get(mtr_t *mtr, fseg_header_t header, fseg_t *out)
 {
-    dberr_t err = fseg_try_get(mtr, header, out);
-    return err == DB_SUCCESS && out->inode == NULL
+    TRY(fseg_try_get(mtr, header, out));
+    return out->inode == NULL
                ? fsp_corrupt(&out->space, header.block->id.page_no, "no segment header")
-               : err;
+               : DB_SUCCESS;
 }
 
 static dberr_t fseg_inode_page_create(fsp_space_t *space)
 {
     xdes_t xdes;
     page_no_t page_no = FIL_NULL;
+    TRY(fsp_frag_choose(space, 0, &xdes, &page_no));
     buf_block_t *block = NULL;
-    dberr_t err = fsp_frag_choose(space, 0, &xdes, &page_no);
-    if (err == DB_SUCCESS) {
-        err = mtr_page_create(space->mtr, (page_id_t){space->id, page_no}, FIL_PAGE_INODE, &block);
-    }
-    if (err == DB_SUCCESS) {
-        err = fsp_frag_take(space, &xdes, page_no);
-    }
-    return err == DB_SUCCESS
-               ? flst_add_last(space, fsp_list(space, FSP_SEG_INODES_FREE), block, FSEG_PAGE_NODE)
-               : err;
+    TRY(mtr_page_create(space->mtr, (page_id_t){space->id, page_no}, FIL_PAGE_INODE, &block));
+    TRY(fsp_frag_take(space, &xdes, page_no));
+    return flst_add_last(space, fsp_list(space, FSP_SEG_INODES_FREE), block, FSEG_PAGE_NODE);
 }
 
 dberr_t fseg_inode_alloc(fseg_t *seg)
 {
     fsp_space_t *space = &seg->space;
+    if (flst_len(fsp_list(space, FSP_SEG_INODES_FREE)) == 0) {
+        TRY(fseg_inode_page_create(space));
+    }
     page_no_t page_no = FIL_NULL;
     uint32_t offset = 0;
-    dberr_t err = DB_SUCCESS;
-    if (flst_len(fsp_list(space, FSP_SEG_INODES_FREE)) == 0) {
-        err = fseg_inode_page_create(space);
+    TRY(flst_first(space, fsp_list(space, FSP_SEG_INODES_FREE), &page_no, &offset));
+    TRY(fseg_inode_page_get(space, page_no, &seg->inode));
+    seg->at = fseg_find_inode(space, seg->inode, false, 0);
+    if (seg->at == 0) {
+        TRY(fsp_corrupt(space, page_no, "no free inode in a page of the list"));
     }
-    if (err == DB_SUCCESS) {
-        err = flst_first(space, fsp_list(space, FSP_SEG_INODES_FREE), &page_no, &offset);
-    }
-    if (err == DB_SUCCESS) {
-        err = fseg_inode_page_get(space, page_no, &seg->inode);
-    }
-    if (err == DB_SUCCESS) {
-        seg->at = fseg_find_inode(space, seg->inode, false, 0);
-        if (seg->at == 0) {
-            err = fsp_corrupt(space, page_no, "no free inode in a page of the list");
-        }
-    }
-    if (err == DB_SUCCESS && fseg_find_inode(space, seg->inode, false, seg->at) == 0) {
-        err = flst_move(space, fsp_list(space, FSP_SEG_INODES_FREE),
-                        fsp_list(space, FSP_SEG_INODES_FULL), seg->inode, FSEG_PAGE_NODE);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
+    if (fseg_find_inode(space, seg->inode, false, seg->at) == 0) {
+        TRY(flst_move(space, fsp_list(space, FSP_SEG_INODES_FREE),
+                      fsp_list(space, FSP_SEG_INODES_FULL), seg->inode, FSEG_PAGE_NODE));
     }
     seg->id = mach_read_8(space->header->frame + FSP_SEG_ID);
     mtr_write_8(space->mtr, space->header, FSP_SEG_ID, seg->id + 1);
@@ -213,11 +189,9 @@ dberr_t fseg_inode_free(const fseg_t *seg)
     uint32_t list = full ? FSP_SEG_INODES_FULL : FSP_SEG_INODES_FREE;
     if (fseg_find_inode(space, seg->inode, true, seg->at) == 0) {
         page_no_t page_no = seg->inode->id.page_no;
-        dberr_t err = flst_remove(space, fsp_list(space, list), seg->inode, FSEG_PAGE_NODE);
-        if (err == DB_SUCCESS) {
-            err = fsp_frag_free(space, page_no);
-        }
-        return err == DB_SUCCESS ? fsp_page_forget(space, page_no) : err;
+        TRY(flst_remove(space, fsp_list(space, list), seg->inode, FSEG_PAGE_NODE));
+        TRY(fsp_frag_free(space, page_no));
+        return fsp_page_forget(space, page_no);
     }
     mtr_memset(space->mtr, seg->inode, seg->at, fseg_inode_size(space->extent_pages), 0);
     return full ? flst_move(space, fsp_list(space, list), fsp_list(space, FSP_SEG_INODES_FREE),
@@ -232,8 +206,8 @@ bool fseg_owns(const fseg_t *seg, const xdes_t *xdes)
 
 dberr_t fseg_first_extent(const fseg_t *seg, uint32_t offset, xdes_t *xdes, bool *found)
 {
-    dberr_t err = fsp_first_extent(&seg->space, fseg_list(seg, offset), xdes, found);
-    return err == DB_SUCCESS && *found && !fseg_owns(seg, xdes)
+    TRY(fsp_first_extent(&seg->space, fseg_list(seg, offset), xdes, found));
+    return *found && !fseg_owns(seg, xdes)
                ? fsp_corrupt(&seg->space, xdes->first, "an extent of another segment")
-               : err;
+               : DB_SUCCESS;
 }

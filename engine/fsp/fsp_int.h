@@ -81,8 +81,8 @@ uint64_t xdes_segment(const xdes_t *xdes);
 bool xdes_page_is_used(const xdes_t *xdes, page_no_t page_no);
 uint32_t xdes_n_used(const fsp_space_t *space, const xdes_t *xdes);
 bool xdes_covers_page(const fsp_space_t *space, const xdes_t *xdes, page_no_t page_no);
-/** First free page from `from` on, around the extent's end; FIL_NULL if none. What this mtr has freed
-is not free yet (I15). */
+/** First free page from `from` on, around the extent's end; FIL_NULL if none. What this mtr has
+freed is not free yet (I15). */
 page_no_t xdes_find_free(const fsp_space_t *space, const xdes_t *xdes, page_no_t from);
 void xdes_set_used(const fsp_space_t *space, const xdes_t *xdes, page_no_t page_no, bool used);
 void xdes_set_state(const fsp_space_t *space, const xdes_t *xdes, uint32_t state,
@@ -96,7 +96,8 @@ WARN_UNUSED dberr_t fsp_extent_alloc(fsp_space_t *space, page_no_t hint, xdes_t 
 /** Gives an extent that is on no list back to FREE, whatever pages it had. */
 WARN_UNUSED dberr_t fsp_extent_free(const fsp_space_t *space, const xdes_t *xdes);
 
-/** Chooses a page of a FREE_FRAG extent, making one if there is none; fsp_frag_take() then uses it. */
+/** Chooses a page of a FREE_FRAG extent, making one if there is none; fsp_frag_take() then uses
+it. */
 WARN_UNUSED dberr_t fsp_frag_choose(fsp_space_t *space, page_no_t hint, xdes_t *xdes,
                                     page_no_t *page_no);
 WARN_UNUSED dberr_t fsp_frag_take(const fsp_space_t *space, const xdes_t *xdes, page_no_t page_no);

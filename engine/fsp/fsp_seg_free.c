@@ -3,8 +3,8 @@
 Place: top of fsp/, beside fsp_seg.c.
 
 Invariants
-1. freeing a whole extent logs nothing of its pages in a 10.4 log. Frames and homes of those pages stay as they are
-   until they are given out again; nobody reads them before that;
+1. freeing a whole extent logs nothing of its pages in a 10.4 log. Frames and homes of those pages
+   stay as they are until they are given out again; nobody reads them before that;
 2. a page whose freeing is logged has no other record in the mtr (I15), and is not given out by it;
 3. each step of freeing a segment leaves a whole, smaller segment: a crash between two steps is
    repaired by going on. */
@@ -16,11 +16,8 @@ static dberr_t fseg_find_page(const fseg_t *seg, page_no_t page_no, xdes_t *xdes
                               uint32_t *frag_slot)
 {
     const fsp_space_t *space = &seg->space;
-    dberr_t err = page_no < space->size ? xdes_get(space, page_no, xdes)
-                                        : fsp_corrupt(space, page_no, "lies beyond the space");
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(page_no < space->size ? xdes_get(space, page_no, xdes)
+                              : fsp_corrupt(space, page_no, "lies beyond the space"));
     *frag_slot = fseg_frag_slot(seg, page_no);
     bool shared =
         xdes_state(xdes) == XDES_STATE_FREE_FRAG || xdes_state(xdes) == XDES_STATE_FULL_FRAG;
@@ -34,10 +31,10 @@ static dberr_t fseg_find_page(const fseg_t *seg, page_no_t page_no, xdes_t *xdes
 dberr_t fseg_page_check(mtr_t *mtr, fseg_header_t header, page_no_t page_no)
 {
     fseg_t seg;
+    TRY(fseg_get(mtr, header, &seg));
     xdes_t xdes;
     uint32_t frag_slot = 0;
-    dberr_t err = fseg_get(mtr, header, &seg);
-    return err == DB_SUCCESS ? fseg_find_page(&seg, page_no, &xdes, &frag_slot) : err;
+    return fseg_find_page(&seg, page_no, &xdes, &frag_slot);
 }
 
 /** Takes an extent off the segment's list on which n_used pages of it put it. */
@@ -71,10 +68,7 @@ static dberr_t fseg_extent_page_free(const fseg_t *seg, const xdes_t *xdes, page
         fseg_set_not_full_n_used(seg, fseg_not_full_n_used(seg) - 1);
         return DB_SUCCESS;
     }
-    dberr_t err = fseg_unlist(seg, xdes, n_used);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fseg_unlist(seg, xdes, n_used));
     if (n_used == 1) {
         return fsp_extent_free(space, xdes);
     }
@@ -87,38 +81,31 @@ static dberr_t fseg_extent_page_free(const fseg_t *seg, const xdes_t *xdes, page
 dberr_t fseg_page_free(mtr_t *mtr, fseg_header_t header, page_no_t page_no, fsp_free_mode_t mode)
 {
     fseg_t seg;
+    TRY(fseg_get(mtr, header, &seg));
     xdes_t xdes;
     uint32_t frag_slot = 0;
-    dberr_t err = fseg_get(mtr, header, &seg);
-    if (err == DB_SUCCESS) {
-        err = fseg_find_page(&seg, page_no, &xdes, &frag_slot);
-    }
-    if (err == DB_SUCCESS && mtr_page_is_changed(mtr, (page_id_t){seg.space.id, page_no})) {
-        err = fsp_corrupt(&seg.space, page_no, "to be freed, but in use by the same change");
-    }
-    if (err != DB_SUCCESS) {
-        return err;
+    TRY(fseg_find_page(&seg, page_no, &xdes, &frag_slot));
+    if (mtr_page_is_changed(mtr, (page_id_t){seg.space.id, page_no})) {
+        TRY(fsp_corrupt(&seg.space, page_no, "to be freed, but in use by the same change"));
     }
     if (frag_slot < fseg_n_frag_slots(&seg.space)) {
         fseg_set_frag(&seg, frag_slot, FIL_NULL);
-        err = fsp_frag_free(&seg.space, page_no);
+        TRY(fsp_frag_free(&seg.space, page_no));
     } else {
-        err = fseg_extent_page_free(&seg, &xdes, page_no);
+        TRY(fseg_extent_page_free(&seg, &xdes, page_no));
     }
-    return err == DB_SUCCESS && mode == FSP_FREE_LOGGED ? fsp_page_forget(&seg.space, page_no)
-                                                        : err;
+    return mode == FSP_FREE_LOGGED ? fsp_page_forget(&seg.space, page_no) : DB_SUCCESS;
 }
 
 /** An extent of the segment, full ones first; *found = it has one. */
 static dberr_t fseg_some_extent(const fseg_t *seg, xdes_t *xdes, bool *found)
 {
     static const uint32_t LISTS[] = {FSEG_FULL, FSEG_NOT_FULL, FSEG_FREE};
-    dberr_t err = DB_SUCCESS;
     *found = false;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < 3 && !*found; i++) {
-        err = fseg_first_extent(seg, LISTS[i], xdes, found);
+    for (uint32_t i = 0; i < 3 && !*found; i++) {
+        TRY(fseg_first_extent(seg, LISTS[i], xdes, found));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** The last fragment slot in use, the one with page `except` left out. */
@@ -152,33 +139,30 @@ static dberr_t fseg_extent_free(const fseg_t *seg, const xdes_t *xdes)
         }
     }
     dberr_t err = fseg_unlist(seg, xdes, n_used);
-    if (err == DB_SUCCESS) {
-        err = fsp_extent_free(space, xdes);
-    }
+    AND_THEN(err, fsp_extent_free(space, xdes));
     bool logged = log_format(buf_log(space->mtr->pool))->all_frees;
-    for (uint32_t i = 0; err == DB_SUCCESS && logged && i < n_used; i++) {
-        err = fsp_page_forget(space, used[i]);
+    TRY(err);
+    for (uint32_t i = 0; logged && i < n_used; i++) {
+        TRY(fsp_page_forget(space, used[i]));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t fseg_free_step(mtr_t *mtr, fseg_header_t header, bool spare_header_page, bool *done)
 {
     fseg_t seg;
-    xdes_t xdes;
-    bool found = false;
     dberr_t err = fseg_try_get(mtr, header, &seg);
     *done = err == DB_SUCCESS && seg.inode == NULL;
     if (err != DB_SUCCESS || *done) {
         return err;
     }
+    xdes_t xdes;
+    bool found = false;
     err = fseg_some_extent(&seg, &xdes, &found);
     if (err == DB_SUCCESS && found) {
         return fseg_extent_free(&seg, &xdes);
     }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     page_no_t own = spare_header_page ? header.block->id.page_no : FIL_NULL;
     uint32_t slot = fseg_last_frag(&seg, own);
     if (slot < fseg_n_frag_slots(&seg.space)) {
@@ -191,27 +175,18 @@ dberr_t fseg_free_step(mtr_t *mtr, fseg_header_t header, bool spare_header_page,
 dberr_t fseg_free_last(mtr_t *mtr, fseg_header_t header)
 {
     fseg_t seg;
+    page_no_t page_no = header.block->id.page_no;
+    TRY(fseg_get(mtr, header, &seg));
     xdes_t xdes;
     uint32_t frag_slot = 0;
-    page_no_t page_no = header.block->id.page_no;
+    TRY(fseg_find_page(&seg, page_no, &xdes, &frag_slot));
     bool found = false;
-    dberr_t err = fseg_get(mtr, header, &seg);
-    if (err == DB_SUCCESS) {
-        err = fseg_find_page(&seg, page_no, &xdes, &frag_slot);
+    TRY(fseg_some_extent(&seg, &xdes, &found));
+    if (found || frag_slot == fseg_n_frag_slots(&seg.space)
+        || fseg_last_frag(&seg, page_no) < fseg_n_frag_slots(&seg.space)) {
+        TRY(fsp_corrupt(&seg.space, page_no, "not the last page of its segment"));
     }
-    if (err == DB_SUCCESS) {
-        err = fseg_some_extent(&seg, &xdes, &found);
-    }
-    if (err == DB_SUCCESS
-        && (found || frag_slot == fseg_n_frag_slots(&seg.space)
-            || fseg_last_frag(&seg, page_no) < fseg_n_frag_slots(&seg.space))) {
-        err = fsp_corrupt(&seg.space, page_no, "not the last page of its segment");
-    }
-    if (err == DB_SUCCESS) {
-        err = fsp_frag_free(&seg.space, page_no);
-    }
-    if (err == DB_SUCCESS) {
-        err = fseg_inode_free(&seg);
-    }
-    return err == DB_SUCCESS ? fsp_page_forget(&seg.space, page_no) : err;
+    TRY(fsp_frag_free(&seg.space, page_no));
+    TRY(fseg_inode_free(&seg));
+    return fsp_page_forget(&seg.space, page_no);
 }

@@ -73,10 +73,7 @@ dberr_t fsp_space_get(mtr_t *mtr, space_id_t id, fsp_space_t *out)
 {
     fsp_space_t space;
     fsp_space_init(&space, mtr, id);
-    dberr_t err = mtr_page_get(mtr, (page_id_t){id, 0}, &space.header);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(mtr_page_get(mtr, (page_id_t){id, 0}, &space.header));
     space.size = mach_read_4(space.header->frame + FSP_SIZE);
     space.free_limit = mach_read_4(space.header->frame + FSP_FREE_LIMIT);
     const char *fault = fsp_header_fault(&space);
@@ -103,10 +100,7 @@ dberr_t fsp_header_init(mtr_t *mtr, space_id_t id, uint32_t size_pages)
     fsp_space_init(&space, mtr, id);
     uint32_t n_used = fsp_fixed_pages(id);
     CHECK(size_pages >= n_used && size_pages <= space.extent_pages);
-    dberr_t err = mtr_page_create(mtr, (page_id_t){id, 0}, FIL_PAGE_TYPE_FSP_HDR, &space.header);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(mtr_page_create(mtr, (page_id_t){id, 0}, FIL_PAGE_TYPE_FSP_HDR, &space.header));
     static const uint32_t LISTS[] = {FSP_FREE, FSP_FREE_FRAG, FSP_FULL_FRAG, FSP_SEG_INODES_FULL,
                                      FSP_SEG_INODES_FREE};
     byte empty[FLST_BASE_SIZE];
@@ -138,12 +132,10 @@ dberr_t fsp_header_init(mtr_t *mtr, space_id_t id, uint32_t size_pages)
 dberr_t fsp_extend_to(fsp_space_t *space, uint32_t size)
 {
     fil_t *fil = buf_fil(space->mtr->pool);
-    dberr_t err = fil_space_extend(fil, fil_space_get(fil, space->id), size);
-    if (err == DB_SUCCESS) {
-        mtr_write_4(space->mtr, space->header, FSP_SIZE, size);
-        space->size = size;
-    }
-    return err;
+    TRY(fil_space_extend(fil, fil_space_get(fil, space->id), size));
+    mtr_write_4(space->mtr, space->header, FSP_SIZE, size);
+    space->size = size;
+    return DB_SUCCESS;
 }
 
 /** Size after one more step of growth. */
@@ -162,20 +154,13 @@ static uint32_t fsp_next_size(const fsp_space_t *space, uint32_t size)
 static dberr_t fsp_add_extent(fsp_space_t *space, bool *is_free)
 {
     page_no_t first = space->free_limit;
-    xdes_t xdes;
-    dberr_t err = DB_SUCCESS;
     *is_free = first % space->xdes_covers != 0;
     if (!*is_free) {
         buf_block_t *block = NULL;
-        err =
-            mtr_page_create(space->mtr, (page_id_t){space->id, first}, FIL_PAGE_TYPE_XDES, &block);
+        TRY(mtr_page_create(space->mtr, (page_id_t){space->id, first}, FIL_PAGE_TYPE_XDES, &block));
     }
-    if (err == DB_SUCCESS) {
-        err = xdes_locate(space, first, &xdes);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    xdes_t xdes;
+    TRY(xdes_locate(space, first, &xdes));
     space->free_limit += space->extent_pages;
     mtr_write_4(space->mtr, space->header, FSP_FREE_LIMIT, space->free_limit);
     xdes_set_state(space, &xdes, *is_free ? XDES_STATE_FREE : XDES_STATE_FREE_FRAG, 0);
@@ -198,26 +183,21 @@ dberr_t fsp_fill_free_list(fsp_space_t *space)
     if (err == DB_OUT_OF_SPACE && space->free_limit + extent <= space->size) {
         err = DB_SUCCESS; /* there is some left below FSP_SIZE */
     }
-    for (uint32_t n = 0;
-         err == DB_SUCCESS && n < FSP_FREE_ADD && space->free_limit + extent <= space->size;) {
+    TRY(err);
+    for (uint32_t n = 0; n < FSP_FREE_ADD && space->free_limit + extent <= space->size;) {
         bool is_free = false;
-        err = fsp_add_extent(space, &is_free);
+        TRY(fsp_add_extent(space, &is_free));
         n += is_free;
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t fsp_reserve(mtr_t *mtr, space_id_t id, uint32_t n_pages)
 {
     fsp_space_t space;
+    TRY(fsp_space_get(mtr, id, &space));
     xdes_t xdes;
-    dberr_t err = fsp_space_get(mtr, id, &space);
-    if (err == DB_SUCCESS) {
-        err = xdes_get(&space, 0, &xdes);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(xdes_get(&space, 0, &xdes));
     uint32_t n_used = xdes_n_used(&space, &xdes);
     uint32_t size = space.size;
     if (size < space.extent_pages && n_used + n_pages <= space.extent_pages) {

@@ -7,10 +7,10 @@ Place: in fsp/, between page 0 and the segments.
                                       +-----> FSEG                         pages of one segment
 
 Invariants
-1. an extent is on exactly one list, that of its state: FREE, FREE_FRAG, FULL_FRAG of page 0, or one of
-   the three of its segment (fsp_seg.c);
-2. state and bitmap agree: a FREE extent has no used page, FREE_FRAG some but not all, FULL_FRAG all;
-   a descriptor that says otherwise is refused;
+1. an extent is on exactly one list, that of its state: FREE, FREE_FRAG, FULL_FRAG of page 0, or one
+   of the three of its segment (fsp_seg.c);
+2. state and bitmap agree: a FREE extent has no used page, FREE_FRAG some but not all, FULL_FRAG
+   all; a descriptor that says otherwise is refused;
 3. FSP_FRAG_N_USED counts the used pages of FREE_FRAG extents;
 4. an extent goes back to FREE with its last page. */
 #include "base/mach.h"
@@ -75,10 +75,7 @@ dberr_t xdes_locate(const fsp_space_t *space, page_no_t page_no, xdes_t *out)
 {
     page_no_t xdes_page = page_no - page_no % space->xdes_covers;
     buf_block_t *block = NULL;
-    dberr_t err = mtr_page_get(space->mtr, (page_id_t){space->id, xdes_page}, &block);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(mtr_page_get(space->mtr, (page_id_t){space->id, xdes_page}, &block));
     if (xdes_page != 0 && fil_page_get_type(block->frame) != FIL_PAGE_TYPE_XDES) {
         return fsp_corrupt(space, xdes_page, "not a descriptor page");
     }
@@ -91,16 +88,13 @@ dberr_t xdes_locate(const fsp_space_t *space, page_no_t page_no, xdes_t *out)
 dberr_t xdes_get(const fsp_space_t *space, page_no_t page_no, xdes_t *out)
 {
     xdes_t xdes;
-    dberr_t err = page_no < space->free_limit
-                      ? xdes_locate(space, page_no, &xdes)
-                      : fsp_corrupt(space, page_no, "lies beyond the free limit");
-    if (err == DB_SUCCESS && !xdes_is_sane(space, &xdes)) {
-        err = fsp_corrupt(space, xdes.first, "impossible extent descriptor");
+    TRY(page_no < space->free_limit ? xdes_locate(space, page_no, &xdes)
+                                    : fsp_corrupt(space, page_no, "lies beyond the free limit"));
+    if (!xdes_is_sane(space, &xdes)) {
+        TRY(fsp_corrupt(space, xdes.first, "impossible extent descriptor"));
     }
-    if (err == DB_SUCCESS) {
-        *out = xdes;
-    }
-    return err;
+    *out = xdes;
+    return DB_SUCCESS;
 }
 
 dberr_t xdes_get_by_node(const fsp_space_t *space, page_no_t page_no, uint32_t offset, xdes_t *out)
@@ -176,23 +170,18 @@ static dberr_t fsp_extent_choose(fsp_space_t *space, page_no_t hint, xdes_t *out
         if (err != DB_SUCCESS || found) {
             return err;
         }
-        err = fsp_fill_free_list(space);
-        if (err == DB_SUCCESS && space->free_limit == limit) {
-            err = err_set(&buf_env(space->mtr->pool)->err, DB_OUT_OF_SPACE,
-                          "the space has no free extent");
-        }
-        if (err != DB_SUCCESS) {
-            return err;
+        TRY(fsp_fill_free_list(space));
+        if (space->free_limit == limit) {
+            TRY(err_set(&buf_env(space->mtr->pool)->err, DB_OUT_OF_SPACE,
+                        "the space has no free extent"));
         }
     }
 }
 
 dberr_t fsp_extent_alloc(fsp_space_t *space, page_no_t hint, xdes_t *out)
 {
-    dberr_t err = fsp_extent_choose(space, hint, out);
-    return err == DB_SUCCESS
-               ? flst_remove(space, fsp_list(space, FSP_FREE), out->block, out->offset + XDES_NODE)
-               : err;
+    TRY(fsp_extent_choose(space, hint, out));
+    return flst_remove(space, fsp_list(space, FSP_FREE), out->block, out->offset + XDES_NODE);
 }
 
 dberr_t fsp_extent_free(const fsp_space_t *space, const xdes_t *xdes)
@@ -223,10 +212,7 @@ static dberr_t fsp_frag_extent(fsp_space_t *space, page_no_t hint, xdes_t *xdes)
     if (err != DB_SUCCESS || (found && xdes_find_free(space, xdes, xdes->first) != FIL_NULL)) {
         return err;
     }
-    err = fsp_extent_alloc(space, hint, xdes);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fsp_extent_alloc(space, hint, xdes));
     xdes_set_state(space, xdes, XDES_STATE_FREE_FRAG, 0);
     return flst_add_last(space, fsp_list(space, FSP_FREE_FRAG), xdes->block,
                          xdes->offset + XDES_NODE);
@@ -234,10 +220,7 @@ static dberr_t fsp_frag_extent(fsp_space_t *space, page_no_t hint, xdes_t *xdes)
 
 dberr_t fsp_frag_choose(fsp_space_t *space, page_no_t hint, xdes_t *xdes, page_no_t *page_no)
 {
-    dberr_t err = fsp_frag_extent(space, hint, xdes);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fsp_frag_extent(space, hint, xdes));
     page_no_t from = xdes_covers_page(space, xdes, hint) ? hint : xdes->first;
     *page_no = xdes_find_free(space, xdes, from);
     if (*page_no == FIL_NULL) {
@@ -266,10 +249,7 @@ dberr_t fsp_frag_take(const fsp_space_t *space, const xdes_t *xdes, page_no_t pa
 dberr_t fsp_frag_free(const fsp_space_t *space, page_no_t page_no)
 {
     xdes_t xdes;
-    dberr_t err = xdes_get(space, page_no, &xdes);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(xdes_get(space, page_no, &xdes));
     bool full = xdes_state(&xdes) == XDES_STATE_FULL_FRAG;
     uint32_t n_used = fsp_frag_n_used(space) + (full ? space->extent_pages : 0);
     if ((!full && xdes_state(&xdes) != XDES_STATE_FREE_FRAG) || !xdes_page_is_used(&xdes, page_no)
@@ -279,13 +259,10 @@ dberr_t fsp_frag_free(const fsp_space_t *space, page_no_t page_no)
     bool last = xdes_n_used(space, &xdes) == 1;
     uint32_t node = xdes.offset + XDES_NODE;
     if (full) {
-        err = flst_move(space, fsp_list(space, FSP_FULL_FRAG), fsp_list(space, FSP_FREE_FRAG),
-                        xdes.block, node);
+        TRY(flst_move(space, fsp_list(space, FSP_FULL_FRAG), fsp_list(space, FSP_FREE_FRAG),
+                      xdes.block, node));
     } else if (last) {
-        err = flst_remove(space, fsp_list(space, FSP_FREE_FRAG), xdes.block, node);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
+        TRY(flst_remove(space, fsp_list(space, FSP_FREE_FRAG), xdes.block, node));
     }
     fsp_set_frag_n_used(space, n_used - 1);
     if (last) {

@@ -1,7 +1,8 @@
 /** The redo log: one circular file in 512-byte blocks (FORMAT.md, "Redo log file").
 
 File: block 0 header (0 magic "TPLG" (4)  4 format id (4)  8 page size (4)  12 file size (8)  20
-start LSN (8)  28 extent pages (4)  32 zero  508 CRC-32C of [0, 508) (4)); block 1 checkpoint slot 0; block 2 zero; block
+start LSN (8)  28 extent pages (4)  32 zero  508 CRC-32C of [0, 508) (4)); block 1 checkpoint slot
+                                             0; block 2 zero; block
 3 checkpoint slot 1; from byte 2048 the circular area of blocks. LSNs count every byte of the area,
 block headers and trailers included; the block of LSN L lies at 2048 + (L - start_lsn) mod area
 size, rounded down to 512.
@@ -45,8 +46,8 @@ Invariants
 
 typedef struct log log_t;
 
-/** A checkpoint slot: 0 magic(4) 4 number(8) 12 C(8) 20 marker LSN(8) 28 epoch(4) 32 mode(4) 36 zero
-508 CRC. */
+/** A checkpoint slot: 0 magic(4) 4 number(8) 12 C(8) 20 marker LSN(8) 28 epoch(4) 32 mode(4) 36
+zero 508 CRC. */
 typedef struct log_checkpoint {
     uint64_t no;      /**< grows by 1; slot = no % 2 */
     lsn_t lsn;        /**< C: recovery starts here; always the start of a record group */
@@ -64,28 +65,29 @@ typedef struct log_file_info {
     lsn_t start_lsn;
 } log_file_info_t;
 
-/** Writes a complete new log file (info: file_size a multiple of 512, at least LOG_FILE_SIZE_MIN_PAGES
-pages; start_lsn a multiple of 512) under `path`, synced, replacing what is there. Checkpoint 0 is behind
-the header of the first block, with epoch 1, and so is its marker, alone in the log; slot 1 is zero. */
+/** Writes a complete new log file (info: file_size a multiple of 512, at least
+LOG_FILE_SIZE_MIN_PAGES pages; start_lsn a multiple of 512) under `path`, synced, replacing what is
+there. Checkpoint 0 is behind the header of the first block, with epoch 1, and so is its marker,
+alone in the log; slot 1 is zero. */
 WARN_UNUSED dberr_t log_file_create(env_t *env, const char *path, const log_file_info_t *info,
                                     bool log_optimize_ddl);
 
-/** Brings the log to another format, 0: to the one that took the place of an earlier engine's. Nothing is
-done if it has that. DB_UNSUPPORTED with the cause unless the log tells of no change behind its checkpoint,
-as after a clean close. The LSN goes on. A new file takes the old one's name when it is whole, so that a
-crash leaves either. The directory is locked. */
+/** Brings the log to another format, 0: to the one that took the place of an earlier engine's.
+Nothing is done if it has that. DB_UNSUPPORTED with the cause unless the log tells of no change
+behind its checkpoint, as after a clean close. The LSN goes on. A new file takes the old one's name
+when it is whole, so that a crash leaves either. The directory is locked. */
 WARN_UNUSED dberr_t log_convert(env_t *env, uint32_t format_id);
 
-/** Opens LOG_FILE_NAME for reading: header, both slots. DB_UNSUPPORTED: of a format that log_convert() may bring
-to one of these. Nothing is written. Caller: log_close().
-DB_UNRECOVERABLE with the cause when the header or both slots are damaged. */
+/** Opens LOG_FILE_NAME for reading: header, both slots. DB_UNSUPPORTED: of a format that
+log_convert() may bring to one of these. Nothing is written. Caller: log_close(). DB_UNRECOVERABLE
+with the cause when the header or both slots are damaged. */
 WARN_UNUSED dberr_t log_open(env_t *env, log_t **out);
 /** The same under another name: bootstrap opens the file that it will rename to LOG_FILE_NAME. */
 WARN_UNUSED dberr_t log_open_path(env_t *env, const char *path, log_t **out);
 void log_close(log_t *log); /**< NULL is fine; writes nothing */
 
-/** Before log_start_writing(): fsyncs the log that was found. What a killed process wrote may be in the
-page cache only, and nothing may be done on its word that outlives it. */
+/** Before log_start_writing(): fsyncs the log that was found. What a killed process wrote may be in
+the page cache only, and nothing may be done on its word that outlives it. */
 WARN_UNUSED dberr_t log_sync_found(log_t *log);
 
 const log_file_info_t *log_info(const log_t *log);
@@ -111,8 +113,8 @@ typedef struct log_group {
 
 /** Is this the marker that the checkpoint says is there? */
 bool log_group_is_marker(const log_group_t *group, const log_checkpoint_t *ckpt);
-/** Does it tell of more than file names and checkpoints? Without such a group behind C the data files are
-complete. */
+/** Does it tell of more than file names and checkpoints? Without such a group behind C the data
+files are complete. */
 bool log_group_is_change(const log_group_t *group);
 
 /** Next complete group; Ends and fillers are not among its records (n_recs
@@ -133,14 +135,14 @@ free. On success everything before `end` is durable, so call it before the first
 recovery (I4). Free log_readers first: they see the file, not the buffer. */
 WARN_UNUSED dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end);
 
-/** From now on log_append() also writes the group. Otherwise the log is written when somebody needs it, and a
-crash ends it at one of these few places. */
+/** From now on log_append() also writes the group. Otherwise the log is written when somebody needs
+it, and a crash ends it at one of these few places. */
 void log_set_write_through(log_t *log, bool on);
 
 /** Appends one record group (already encoded, with its end) to the log buffer; no I/O unless the
-buffer is full, in which case older contents are written, or the log is written through. CHECK: fits the capacity (log_free_check).
-After an I/O failure, or when the buffer cannot grow (which poisons the handle), only the LSN
-advances: nothing of it can reach the file any more (I23). */
+buffer is full, in which case older contents are written, or the log is written through. CHECK: fits
+the capacity (log_free_check). After an I/O failure, or when the buffer cannot grow (which poisons
+the handle), only the LSN advances: nothing of it can reach the file any more (I23). */
 void log_append(log_t *log, const byte *group, size_t len, lsn_t *start_lsn, lsn_t *end_lsn);
 
 /** Encodes and appends one record as a group of its own; end_lsn may be NULL. */
@@ -155,8 +157,9 @@ const log_checkpoint_t *log_last_checkpoint(const log_t *log);
 of the area: the rest is for the FILE_NAME records and the marker of the checkpoint that makes room.
 */
 uint64_t log_capacity(const log_t *log);
-/** Whoever has made room in the log says so: up to len_bytes (block overhead included) may be appended
-before the age exceeds the capacity. CHECK: that is true. Each call replaces the last one. */
+/** Whoever has made room in the log says so: up to len_bytes (block overhead included) may be
+appended before the age exceeds the capacity. CHECK: that is true. Each call replaces the last
+one. */
 void log_reserve(log_t *log, uint64_t len_bytes);
 /** Is there room for a group of len bytes that log_reserve() has told of? */
 bool log_is_reserved(const log_t *log, size_t len);
@@ -167,8 +170,8 @@ env_t *log_env(const log_t *log);
 /** Writes (and with sync, fsyncs) the log at least up to lsn. No-op when that is done already. */
 WARN_UNUSED dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync);
 
-/** Writes the checkpoint (C, marker, log_optimize_ddl) into the alternate slot and fsyncs: the marker must be durable
-(CHECK). After success the log before C may be overwritten. */
+/** Writes the checkpoint (C, marker, log_optimize_ddl) into the alternate slot and fsyncs: the
+marker must be durable (CHECK). After success the log before C may be overwritten. */
 WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn,
                                          bool log_optimize_ddl);
 
@@ -177,23 +180,25 @@ WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn,
 /** A log in another file that holds what this one does from its checkpoint on. */
 typedef struct log_copy log_copy_t;
 
-/** Begins with the checkpoint in force: creates the file `path` (which must not exist) in `to`, which may be another directory.
-log and to outlive it. Caller: log_copy_free(). */
+/** Begins with the checkpoint in force: creates the file `path` (which must not exist) in `to`,
+which may be another directory. log and to outlive it. Caller: log_copy_free(). */
 WARN_UNUSED dberr_t log_copy_create(log_t *log, env_t *to, const char *path, log_copy_t **out);
 void log_copy_free(log_copy_t *copy); /**< NULL is fine; the file stays */
 
-/** Copies what is durable by now. Has to be called before log behind what it has copied is overwritten (CHECK): before each
-checkpoint takes effect. */
+/** Copies what is durable by now. Has to be called before log behind what it has copied is
+overwritten (CHECK): before each checkpoint takes effect. */
 WARN_UNUSED dberr_t log_copy_follow(log_copy_t *copy);
 
-/** Makes of what is copied a log that can be opened, fsynced; the last block must not hold more than is durable. It can follow
-on and be sealed again. Its area is at least twice what it holds, so that recovery has room for its own. */
+/** Makes of what is copied a log that can be opened, fsynced; the last block must not hold more
+than is durable. It can follow on and be sealed again. Its area is at least twice what it holds, so
+that recovery has room for its own. */
 WARN_UNUSED dberr_t log_copy_seal(log_copy_t *copy);
 lsn_t log_copy_end_lsn(const log_copy_t *copy);   /**< where it ends */
 lsn_t log_copy_start_lsn(const log_copy_t *copy); /**< its checkpoint */
 
-/** Decodes the header block. DB_CORRUPTION: damaged; DB_UNSUPPORTED: of another format; DB_UNRECOVERABLE: sizes
-that cannot be. *out is filled unless it is damaged. Shared with whoever judges the bytes from outside. */
+/** Decodes the header block. DB_CORRUPTION: damaged; DB_UNSUPPORTED: of another format;
+DB_UNRECOVERABLE: sizes that cannot be. *out is filled unless it is damaged. Shared with whoever
+judges the bytes from outside. */
 WARN_UNUSED dberr_t log_info_decode(const byte block[LOG_BLOCK_SIZE], log_file_info_t *out);
 
 /** Decodes a checkpoint slot block: false when it is damaged. Shared with the scanner and the

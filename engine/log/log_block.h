@@ -1,5 +1,5 @@
-/** Where things lie in the redo file, in its blocks and in an LSN (FORMAT.md, "Redo log file"). Shared by the
-writer, the readers, and whoever judges the bytes from outside. */
+/** Where things lie in the redo file, in its blocks and in an LSN (FORMAT.md, "Redo log file").
+Shared by the writer, the readers, and whoever judges the bytes from outside. */
 #ifndef LOG_LOG_BLOCK_H
 #define LOG_LOG_BLOCK_H
 

@@ -1,4 +1,5 @@
-/** What the formats of redo records share: bytes in, bytes out, whatever they mean. Private to log/. */
+/** What the formats of redo records share: bytes in, bytes out, whatever they mean. Private to
+log/. */
 #ifndef LOG_LOG_CODEC_H
 #define LOG_LOG_CODEC_H
 

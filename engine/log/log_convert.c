@@ -44,38 +44,28 @@ static dberr_t log_replace(log_t *log, uint32_t format_id, lsn_t end_lsn)
 {
     env_t *env = log->env;
     log_file_info_t info = log->info;
-    dberr_t err;
-
     info.format_id = format_id;
     info.start_lsn = lsn_block(end_lsn) + LOG_BLOCK_SIZE;
-    err = log_file_create(env, LOG_FILE_TMP_NAME, &info,
-                          log->ckpt.log_optimize_ddl && log_format_find(format_id)->unlogged_loads);
-    if (err == DB_SUCCESS) {
-        err = env_sync_dir(env);
-    }
-    if (err == DB_SUCCESS) {
-        err = env_rename(env, LOG_FILE_TMP_NAME, LOG_FILE_NAME);
-    }
-    return err == DB_SUCCESS ? env_sync_dir(env) : err;
+    TRY(log_file_create(env, LOG_FILE_TMP_NAME, &info,
+                        log->ckpt.log_optimize_ddl && log_format_find(format_id)->unlogged_loads));
+    TRY(env_sync_dir(env));
+    TRY(env_rename(env, LOG_FILE_TMP_NAME, LOG_FILE_NAME));
+    return env_sync_dir(env);
 }
 
 dberr_t log_convert(env_t *env, uint32_t format_id)
 {
     log_t *log = NULL;
-    lsn_t end_lsn = 0;
     dberr_t err = log_open_any(env, LOG_FILE_NAME, true, &log);
 
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     if (format_id == 0) {
         format_id = log->format->encode != NULL ? log->info.format_id : log_format_10_4.id;
     }
+    lsn_t end_lsn = 0;
     if (format_id != log->info.format_id) {
         err = log_check_unchanged(log, &end_lsn);
-        if (err == DB_SUCCESS) {
-            err = log_replace(log, format_id, end_lsn);
-        }
+        AND_THEN(err, log_replace(log, format_id, end_lsn));
         env->stats.log_converted += err == DB_SUCCESS;
     }
     log_close(log);

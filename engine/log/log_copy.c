@@ -3,13 +3,15 @@
     source   ... circular: C ........ durable | not yet
     copy     header, slots | block of C ...... durable      straight on, from the start of its area
 
-1. The copy's area starts with the block of C and is longer than what it holds: it never wraps around, however
-   often the source has.
-2. (I20) What is copied has not been overwritten: who gives up log (a checkpoint) lets the copy follow first.
+1. The copy's area starts with the block of C and is longer than what it holds: it never wraps
+   around, however often the source has.
+2. (I20) What is copied has not been overwritten: who gives up log (a checkpoint) lets the copy
+   follow first.
 3. The block in which the durable log ended is copied again: more has come into it.
 4. Header and slot are written by log_copy_seal() only. Until then it is no log.
-5. The slot says log_optimize_ddl, whatever the source's says: both modes may lie behind C, and only that one lets no page skip
-   doublewrite in a recovery that may have to read it after a crash (I13). */
+5. The slot says log_optimize_ddl, whatever the source's says: both modes may lie behind C, and only
+   that one lets no page skip doublewrite in a recovery that may have to read it after a crash
+   (I13). */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -31,9 +33,8 @@ struct log_copy {
 dberr_t log_copy_create(log_t *log, env_t *to, const char *path, log_copy_t **out)
 {
     log_copy_t *copy = calloc(1, sizeof(*copy));
-    dberr_t err;
-
     CHECK(log->writable);
+    dberr_t err;
     if (copy == NULL) {
         return err_set(&to->err, DB_OUT_OF_MEMORY, "%s: no memory for a copy of the log", path);
     }
@@ -110,11 +111,7 @@ dberr_t log_copy_follow(log_copy_t *copy)
         uint64_t to_wrap = log->info.file_size - log_file_offset(log, from);
         uint64_t len = end - from < to_wrap ? end - from : to_wrap;
         uint32_t n = len < sizeof(copy->blocks) ? (uint32_t)(len / LOG_BLOCK_SIZE) : COPY_BLOCKS;
-        dberr_t err = blocks_copy(copy, from, n);
-
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(blocks_copy(copy, from, n));
         from += (lsn_t)n * LOG_BLOCK_SIZE;
     }
     copy->copied = log->flushed_lsn;
@@ -126,19 +123,15 @@ dberr_t log_copy_seal(log_copy_t *copy)
     const log_t *log = copy->log;
     uint64_t needed = 2 * (log_blocks_end(copy->copied) - copy->start);
     log_file_info_t info = log->info;
-    byte header[LOG_FILE_HDR_SIZE] = {0};
-    dberr_t err;
-
     CHECK(log->written_lsn == copy->copied && log->flushed_lsn == copy->copied);
     info.start_lsn = copy->start;
     if (info.file_size - LOG_FILE_HDR_SIZE < needed) {
         info.file_size = LOG_FILE_HDR_SIZE + needed;
     }
+    byte header[LOG_FILE_HDR_SIZE] = {0};
     log_header_encode(header + LOG_HDR_OFFSET, &info);
     log_slot_encode(header + LOG_SLOT_OFFSET(copy->ckpt.no % 2), &copy->ckpt);
-    err = env_truncate(copy->to, copy->file, info.file_size);
-    if (err == DB_SUCCESS) {
-        err = env_write(copy->to, copy->file, 0, header, sizeof(header));
-    }
-    return err == DB_SUCCESS ? env_sync(copy->to, copy->file) : err;
+    TRY(env_truncate(copy->to, copy->file, info.file_size));
+    TRY(env_write(copy->to, copy->file, 0, header, sizeof(header)));
+    return env_sync(copy->to, copy->file);
 }

@@ -130,7 +130,8 @@ bool log_checkpoint_decode(const byte block[LOG_BLOCK_SIZE], log_checkpoint_t *o
 
 /** Could the engine have come to this number? Each start takes one number and one epoch; each other
 checkpoint takes one number and writes a marker, which moves the next one on by its length at least.
-What holds for a slot holds for all that follow it, so that numbers cannot run out before LSNs do. */
+What holds for a slot holds for all that follow it, so that numbers cannot run out before LSNs
+do. */
 static bool checkpoint_is_justified(const log_checkpoint_t *ckpt)
 {
     uint64_t starts = ckpt->epoch - 1;
@@ -158,22 +159,14 @@ dberr_t log_slot_write(log_t *log, const log_checkpoint_t *ckpt, bool start)
 {
     uint32_t slot = (uint32_t)(ckpt->no % 2);
     byte block[LOG_BLOCK_SIZE];
-    dberr_t err;
-
     log_slot_encode(block, ckpt);
     PROBE_MARK(log->env->probe,
                "checkpoint no=%" PRIu64 " slot=%u c=%" PRIu64 " marker=%" PRIu64 "%s", ckpt->no,
                slot, ckpt->lsn, ckpt->marker_lsn, start ? " start=1" : "");
-    err = env_write(log->env, log->file, LOG_SLOT_OFFSET(slot), block, sizeof(block));
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_write(log->env, log->file, LOG_SLOT_OFFSET(slot), block, sizeof(block)));
     log->env->stats.os_log_written += sizeof(block);
     PROBE_POINT(log->env->probe, "ckpt.slot_written");
-    err = log_sync(log);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(log_sync(log));
     slots_update(log, ckpt);
     PROBE_MARK(log->env->probe, "checkpoint_done no=%" PRIu64, ckpt->no);
     PROBE_POINT(log->env->probe, "ckpt.done");
@@ -227,26 +220,20 @@ static bool size_is_valid(uint32_t page_size, uint64_t file_size)
 dberr_t log_file_create(env_t *env, const char *path, const log_file_info_t *info,
                         bool log_optimize_ddl)
 {
+    CHECK(log_format_find(info->format_id) != NULL && extent_pages_is_valid(info->extent_pages));
+    CHECK(lsn_offset(info->start_lsn) == 0);
     byte bytes[LOG_FILE_HDR_SIZE + LOG_BLOCK_SIZE] = {0};
     os_file_t *file;
     dberr_t err;
-
-    CHECK(log_format_find(info->format_id) != NULL && extent_pages_is_valid(info->extent_pages));
-    CHECK(lsn_offset(info->start_lsn) == 0);
     if (!size_is_valid(info->page_size, info->file_size)) {
         return err_set(&env->err, DB_ERROR,
                        "a redo file of %" PRIu64 " bytes is not possible with pages of %u bytes",
                        info->file_size, info->page_size);
     }
-    err = env_open(env, path, OS_CREATE_TRUNC, &file);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_open(env, path, OS_CREATE_TRUNC, &file));
     initial_encode(bytes, info, log_optimize_ddl);
     err = env_truncate(env, file, info->file_size);
-    if (err == DB_SUCCESS) {
-        err = env_write(env, file, 0, bytes, sizeof(bytes));
-    }
+    AND_THEN(err, env_write(env, file, 0, bytes, sizeof(bytes)));
     if (err == DB_SUCCESS) {
         env->stats.os_log_written += sizeof(bytes);
         err = env_sync(env, file);
@@ -289,7 +276,6 @@ static dberr_t header_decode(log_t *log, const byte *block, bool to_convert)
 {
     err_sink_t *err = &log->env->err;
     log_file_info_t *info = &log->info;
-    uint64_t size = 0;
     dberr_t e = log_info_decode(block, info);
 
     if (e == DB_CORRUPTION) {
@@ -310,10 +296,8 @@ static dberr_t header_decode(log_t *log, const byte *block, bool to_convert)
         return err_refuse(err, e, REFUSAL_LOG_DAMAGED,
                           "%s: the header of the redo file is impossible", log->file->path);
     }
-    e = env_size(log->env, log->file, &size);
-    if (e != DB_SUCCESS) {
-        return e;
-    }
+    uint64_t size = 0;
+    TRY(env_size(log->env, log->file, &size));
     if (size < info->file_size) {
         return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
                           "%s: the redo file is cut: %" PRIu64 " bytes instead of %" PRIu64,
@@ -357,8 +341,6 @@ static dberr_t slots_decode(log_t *log, const byte *bytes)
 
 dberr_t log_open_any(env_t *env, const char *path, bool to_convert, log_t **out)
 {
-    byte bytes[LOG_FILE_HDR_SIZE] = {0};
-    size_t n_read = 0;
     log_t *log = calloc(1, sizeof(*log));
     dberr_t err;
 
@@ -367,15 +349,11 @@ dberr_t log_open_any(env_t *env, const char *path, bool to_convert, log_t **out)
     }
     log->env = env;
     err = env_open(env, path, OS_OPEN, &log->file);
-    if (err == DB_SUCCESS) {
-        err = env_read(env, log->file, 0, bytes, sizeof(bytes), &n_read);
-    }
-    if (err == DB_SUCCESS) {
-        err = header_decode(log, bytes, to_convert);
-    }
-    if (err == DB_SUCCESS) {
-        err = slots_decode(log, bytes);
-    }
+    byte bytes[LOG_FILE_HDR_SIZE] = {0};
+    size_t n_read = 0;
+    AND_THEN(err, env_read(env, log->file, 0, bytes, sizeof(bytes), &n_read));
+    AND_THEN(err, header_decode(log, bytes, to_convert));
+    AND_THEN(err, slots_decode(log, bytes));
     if (err != DB_SUCCESS) {
         log_close(log);
         return err;
@@ -405,14 +383,10 @@ void log_close(log_t *log)
 
 dberr_t log_sync_found(log_t *log)
 {
-    dberr_t err;
-
     CHECK(!log->writable);
-    err = env_sync(log->env, log->file);
-    if (err == DB_SUCCESS) {
-        log->env->stats.os_log_fsyncs++;
-    }
-    return err;
+    TRY(env_sync(log->env, log->file));
+    log->env->stats.os_log_fsyncs++;
+    return DB_SUCCESS;
 }
 
 const log_file_info_t *log_info(const log_t *log)
@@ -441,11 +415,7 @@ const log_format_t *log_format_find(uint32_t id)
 
 dberr_t log_sync(log_t *log)
 {
-    dberr_t err = env_sync(log->env, log->file);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_sync(log->env, log->file));
     log->env->stats.os_log_fsyncs++;
     log->flushed_lsn = log->written_lsn;
     PROBE_MARK(log->env->probe, "log_durable lsn=%" PRIu64, log->flushed_lsn);

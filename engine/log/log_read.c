@@ -78,12 +78,8 @@ static dberr_t block_fetch(log_reader_t *r, const byte **block)
         uint64_t offset = log_file_offset(log, r->block_lsn);
         uint64_t to_wrap = log->info.file_size - offset;
         size_t n_read = 0;
-        dberr_t err = env_read(log->env, log->file, offset, r->chunk,
-                               to_wrap < CHUNK_BYTES ? (size_t)to_wrap : CHUNK_BYTES, &n_read);
-
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(env_read(log->env, log->file, offset, r->chunk,
+                     to_wrap < CHUNK_BYTES ? (size_t)to_wrap : CHUNK_BYTES, &n_read));
         r->chunk_lsn = r->block_lsn;
         r->chunk_len = (uint32_t)(n_read - n_read % LOG_BLOCK_SIZE);
         if (r->chunk_len == 0) {
@@ -114,19 +110,12 @@ static dberr_t bytes_add(log_reader_t *r, const byte *payload, size_t n)
 /** Adds the payload of the next block. DB_NOT_FOUND at the soft end. */
 static dberr_t block_add(log_reader_t *r)
 {
-    const byte *block = NULL;
-    uint32_t epoch;
-    uint32_t end;
-    dberr_t err;
-
     if (r->at_end || r->block_lsn >= LOG_LSN_LIMIT) {
         return DB_NOT_FOUND;
     }
-    err = block_fetch(r, &block);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    epoch = mach_read_4(block + LOG_BLOCK_EPOCH);
+    const byte *block = NULL;
+    TRY(block_fetch(r, &block));
+    uint32_t epoch = mach_read_4(block + LOG_BLOCK_EPOCH);
     if (!log_block_is_valid(block, r->block_lsn) || epoch < r->epoch) {
         return DB_NOT_FOUND;
     }
@@ -136,19 +125,17 @@ static dberr_t block_add(log_reader_t *r)
     if (epoch > r->epoch_max) {
         return reader_corrupt(r, r->block_lsn, "log block of an epoch that no checkpoint knows");
     }
-    end = mach_read_2(block + LOG_BLOCK_USED);
+    uint32_t end = mach_read_2(block + LOG_BLOCK_USED);
     r->at_end = end != LOG_BLOCK_SIZE;
     end = r->at_end ? end : LOG_PAYLOAD_END;
     if (r->skip > end) {
         return DB_NOT_FOUND;
     }
     r->epoch = epoch;
-    err = bytes_add(r, block + r->skip, end - r->skip);
-    if (err == DB_SUCCESS) {
-        r->block_lsn += LOG_BLOCK_SIZE;
-        r->skip = LOG_BLOCK_HDR_SIZE;
-    }
-    return err;
+    TRY(bytes_add(r, block + r->skip, end - r->skip));
+    r->block_lsn += LOG_BLOCK_SIZE;
+    r->skip = LOG_BLOCK_HDR_SIZE;
+    return DB_SUCCESS;
 }
 
 /** Is the position named by a checkpoint inside the first block's groups? A position that is no
@@ -157,8 +144,6 @@ static dberr_t start_check(log_reader_t *r)
 {
     const byte *block = NULL;
     uint32_t offset = lsn_offset(r->lsn);
-    uint32_t first_group;
-    uint32_t used;
     dberr_t err = block_fetch(r, &block);
 
     if (err != DB_SUCCESS) {
@@ -167,8 +152,8 @@ static dberr_t start_check(log_reader_t *r)
     if (!log_block_is_valid(block, r->block_lsn) || !log_block_is_sane(block)) {
         return DB_SUCCESS; /* block_add() tells */
     }
-    first_group = mach_read_2(block + LOG_BLOCK_FIRST_GROUP);
-    used = mach_read_2(block + LOG_BLOCK_USED);
+    uint32_t first_group = mach_read_2(block + LOG_BLOCK_FIRST_GROUP);
+    uint32_t used = mach_read_2(block + LOG_BLOCK_USED);
     if (offset < used && (first_group == 0 || first_group > offset)) {
         return reader_corrupt(r, r->lsn, "no record group starts");
     }
@@ -177,7 +162,6 @@ static dberr_t start_check(log_reader_t *r)
 
 dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out)
 {
-    log_reader_t *r;
     dberr_t err;
 
     if (!lsn_is_credible(from) || from < log->info.start_lsn) {
@@ -185,6 +169,7 @@ dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out)
                           "%s: LSN %" PRIu64 " is not a position in the log", log->file->path,
                           from);
     }
+    log_reader_t *r;
     r = calloc(1, sizeof(*r));
     if (r == NULL) {
         return err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log reader");
@@ -242,27 +227,24 @@ static dberr_t rec_reserve(log_reader_t *r, uint32_t n_recs)
     return DB_SUCCESS;
 }
 
-/** Decodes the group at the start of r->bytes, reading blocks as needed: *len bytes that hold *n_recs
-records to return. Records point into the bytes, so that the group starts over if these move. */
+/** Decodes the group at the start of r->bytes, reading blocks as needed: *len bytes that hold
+*n_recs records to return. Records point into the bytes, so that the group starts over if these
+move. */
 static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
 {
     uint64_t area_payload = r->log->area_size / LOG_BLOCK_SIZE * LOG_BLOCK_PAYLOAD;
     uint64_t limit = area_payload < LOG_GROUP_LEN_MAX ? area_payload : LOG_GROUP_LEN_MAX;
-    redo_context_t at = {.n_recs = 0};
-    bool last = false;
-
     *len = 0;
     *n_recs = 0;
+    redo_context_t at = {.n_recs = 0};
+    bool last = false;
     while (!last) {
-        size_t used = 0;
-        dberr_t err = rec_reserve(r, *n_recs);
-
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(rec_reserve(r, *n_recs));
         redo_rec_t *rec = &r->recs[*n_recs];
 
-        err = r->log->format->decode(&at, r->bytes + *len, r->n_bytes - *len, rec, &used, &last);
+        size_t used = 0;
+        dberr_t err =
+            r->log->format->decode(&at, r->bytes + *len, r->n_bytes - *len, rec, &used, &last);
         if (err == DB_NOT_FOUND) {
             size_t bytes_size = r->bytes_size;
 
@@ -271,9 +253,7 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
                 return reader_corrupt(r, r->lsn, "record group larger than a group can be");
             }
             err = block_add(r);
-            if (err != DB_SUCCESS) {
-                return err;
-            }
+            TRY(err);
             if (r->bytes_size != bytes_size) {
                 at = (redo_context_t){.n_recs = 0};
                 *len = 0;
@@ -301,19 +281,14 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
 
 dberr_t log_reader_next(log_reader_t *reader, log_group_t *group)
 {
-    size_t len = 0;
-    uint32_t n_recs = 0;
-    dberr_t err;
-
     if (reader->consumed > 0) {
         reader->n_bytes -= reader->consumed;
         memmove(reader->bytes, reader->bytes + reader->consumed, reader->n_bytes);
         reader->consumed = 0;
     }
-    err = group_read(reader, &len, &n_recs);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    size_t len = 0;
+    uint32_t n_recs = 0;
+    TRY(group_read(reader, &len, &n_recs));
     group->start_lsn = reader->lsn;
     reader->lsn = log_lsn_add(reader->lsn, len);
     reader->consumed = len;

@@ -16,12 +16,10 @@ static uint32_t get_varint(cursor_t *c)
                     : first < 0xF0U ? 3
                                     : 4;
     uint32_t high = first & (0x7FU >> more);
-    uint64_t v;
-
     if (more == 0) {
         return first;
     }
-    v = get_fixed(c, more);
+    uint64_t v = get_fixed(c, more);
     v |= more < 4 ? (uint64_t)high << 8 * more : 0;
     v += VARINT_MIN[more + 1];
     if (c->err == DB_SUCCESS && (v > UINT32_MAX || (more == 4 && first != 0xF0U))) {
@@ -77,12 +75,10 @@ static uint32_t get_offset(cursor_t *c, const redo_context_t *at)
 
 static void get_move(cursor_t *c, const redo_context_t *at, redo_rec_t *rec)
 {
-    uint32_t distance;
-
     rec->op = OP_MOVE;
     rec->offset = get_offset(c, at);
     rec->len = get_varint(c);
-    distance = get_varint(c);
+    uint32_t distance = get_varint(c);
     rec->from = rec->offset + distance / 2 + 1;
     if (distance % 2 != 0) {
         rec->from = rec->offset - distance / 2 - 1;

@@ -1,5 +1,5 @@
-/* Redo operations, whatever the format: what is possible, and groups of them. Above os/; knows bytes,
-no pages.
+/* Redo operations, whatever the format: what is possible, and groups of them. Above os/; knows
+bytes, no pages.
 
 1. What is_valid() refuses, no format encodes and none decodes: what the engine writes, recovery can
    read. */

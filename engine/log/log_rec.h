@@ -1,5 +1,5 @@
-/** Redo: the operations that a log tells of (redo_rec_t), what they do to a page (log_rec_apply), how
-they are put together to a group (redo_group_t), and the formats that write and read their bytes
+/** Redo: the operations that a log tells of (redo_rec_t), what they do to a page (log_rec_apply),
+how they are put together to a group (redo_group_t), and the formats that write and read their bytes
 (log_format_t).
 
     callers: fil, buf, mtr     recv, check, cli, explorer
@@ -38,7 +38,9 @@ typedef enum redo_op {
     OP_FILE_DELETE,       /**< space, path */
     OP_FILE_RENAME,       /**< space, path (old), path2 (new) */
     OP_FILE_NAME,         /**< space, path: of a space that is changed from here on */
-    OP_TRIM_PAGES, /**< space, page_no = pages that its file has now, path; void is what the log says of any before */
+    /** space, page_no = pages that its file has now, path; void is what the log says of any before
+    */
+    OP_TRIM_PAGES,
     OP_CHECKPOINT, /**< value = C */
     OP_FILLER,     /**< nothing */
     OP_GROUP_END   /**< nothing; never encoded by itself */
@@ -65,8 +67,8 @@ typedef struct redo_rec {
     uint32_t path_len;
     const char *path2;
     uint32_t path2_len;
-    /** Decoded from a format whose records do not depend on those before them: these bytes, which decode to the same record
-    by themselves; else NULL. Nothing that is encoded. */
+    /** Decoded from a format whose records do not depend on those before them: these bytes, which
+    decode to the same record by themselves; else NULL. Nothing that is encoded. */
     const byte *raw;
     uint32_t raw_len;
 } redo_rec_t;
@@ -93,11 +95,11 @@ typedef struct log_format {
     const char *name;    /**< "10.4" */
     uint32_t id;         /**< stored in the log file header */
     bool unlogged_loads; /**< contents of a load may be left out: it has OP_INDEX_LOAD */
-    bool
-        all_frees; /**< it says of each page that it is free: whose home need not be written, and may be scrubbed */
+    /** it says of each page that it is free: whose home need not be written, and may be scrubbed */
+    bool all_frees;
     bool page_checksums; /**< it has OP_PAGE_CHECKSUM */
-    /** Changes of pages are logged by their bytes: it has no OP_REC_UPDATE and no list operations, but OP_MOVE, and
-    writes that change nothing are left out. See mtr/mtr_physical.c. */
+    /** Changes of pages are logged by their bytes: it has no OP_REC_UPDATE and no list operations,
+    but OP_MOVE, and writes that change nothing are left out. See mtr/mtr_physical.c. */
     bool by_bytes;
     /** Its name for the record: "MLOG_INDEX_LOAD", ... */
     const char *(*rec_name)(const redo_rec_t *rec);
@@ -107,17 +109,17 @@ typedef struct log_format {
                    size_t *len);
     /** Ends a group of at->n_recs records. Room for LOG_REC_OVERHEAD_MAX. */
     void (*finish)(const redo_context_t *at, byte *group, size_t *len);
-    /** Decodes one record of a group. *used = bytes read, *last = the group ends with it. *at changes on
-    success only. DB_NOT_FOUND: more than n bytes are needed. DB_CORRUPTION: no such record can stand
-    here. Hostile bytes never read beyond buf[n]. */
+    /** Decodes one record of a group. *used = bytes read, *last = the group ends with it. *at
+    changes on success only. DB_NOT_FOUND: more than n bytes are needed. DB_CORRUPTION: no such
+    record can stand here. Hostile bytes never read beyond buf[n]. */
     dberr_t (*decode)(redo_context_t *at, const byte *buf, size_t n, redo_rec_t *rec, size_t *used,
                       bool *last);
 } log_format_t;
 
 extern const log_format_t log_format_10_4;
 extern const log_format_t log_format_10_5;
-/** Of engines that logged inserted records whole: read only, as far as a log without changes goes; all
-else is DB_CORRUPTION. No encode. */
+/** Of engines that logged inserted records whole: read only, as far as a log without changes goes;
+all else is DB_CORRUPTION. No encode. */
 extern const log_format_t log_format_10_4_whole;
 
 /** The format with this number in the header of the log file, or NULL. */

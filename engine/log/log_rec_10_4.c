@@ -15,8 +15,8 @@ mach_write_compressed:
 A compressed 64-bit integer (c64) is its high half compressed, then its low half in 4 bytes. A path
 is its length in 2 bytes, then so many bytes. Every record starts with the type byte; 0x80 is added
 when the record is the only one of its mini-transaction. All but the three marked (*) go on with the
-space id and the page number, both compressed; file operations have page number 0. FILE_CREATE2 with another one truncates
-an undo tablespace to so many pages (MDEV-13564).
+space id and the page number, both compressed; file operations have page number 0. FILE_CREATE2 with
+another one truncates an undo tablespace to so many pages (MDEV-13564).
 
     MULTI_REC_END (*)   -                        COMP_PAGE_CREATE   level c, index id c64,
     DUMMY_RECORD (*)    -                                           record size c, key length c
@@ -125,7 +125,8 @@ static const rec_def_t *rec_def_find(uint32_t type)
     return type < SINGLE_REC_FLAG && REC_DEFS[type].name != NULL ? &REC_DEFS[type] : NULL;
 }
 
-/** The record that says what rec does; 0: there is none. Numbers have one for each width, whose type is the width. */
+/** The record that says what rec does; 0: there is none. Numbers have one for each width, whose
+type is the width. */
 static uint32_t rec_type(const redo_rec_t *rec)
 {
     static const byte TYPES[] = {
@@ -182,7 +183,8 @@ static byte *put_compressed_long(byte *b, uint32_t v)
     return b + 5;
 }
 
-/** Nearly all numbers are below 2^14: these are told where they are asked for, and so does get_compressed(). */
+/** Nearly all numbers are below 2^14: these are told where they are asked for, and so does
+get_compressed(). */
 static inline byte *put_compressed(byte *b, uint32_t v)
 {
     if (v < 0x80U) {
@@ -291,11 +293,10 @@ static uint32_t get_compressed_long(cursor_t *c)
 {
     uint32_t first = get_byte(c);
     uint32_t v = first;
-    uint32_t min = 0;
-
     if (first < 0x80U) {
         return v;
     }
+    uint32_t min = 0;
     if (first < 0xC0U) {
         v = (first & 0x3FU) << 8 | get_byte(c);
         min = 0x80U;

@@ -1,5 +1,5 @@
-/* Redo records in the 10.5 format (MDEV-12353): physical, page ids once per run of records. The encoder;
-log_read_10_5.c has the decoder. Beside log_rec.c.
+/* Redo records in the 10.5 format (MDEV-12353): physical, page ids once per run of records. The
+encoder; log_read_10_5.c has the decoder. Beside log_rec.c.
 
 1. Encoder and decoder keep the same context: page of the last record, and where it ended. Offsets
    count from there, never back; that takes the page id again.
@@ -193,8 +193,8 @@ static byte *put_page_body(byte *b, const redo_rec_t *rec, uint32_t offset)
     }
 }
 
-/** Puts first byte and length in front of the body, which stands at b + 1 + LEN_BYTES_MAX. @return its
-end */
+/** Puts first byte and length in front of the body, which stands at b + 1 + LEN_BYTES_MAX. @return
+its end */
 static byte *put_head(byte *b, uint32_t first, const byte *body_end)
 {
     const byte *body = b + 1 + LEN_BYTES_MAX;

@@ -1,5 +1,5 @@
-/** Private to the 10.5 format: what its encoder (log_rec_10_5.c) and its decoder (log_read_10_5.c) must
-agree in. */
+/** Private to the 10.5 format: what its encoder (log_rec_10_5.c) and its decoder (log_read_10_5.c)
+must agree in. */
 #ifndef LOG_LOG_REC_10_5_H
 #define LOG_LOG_REC_10_5_H
 

@@ -85,15 +85,10 @@ static dberr_t blocks_write(log_t *log, const byte *blocks, lsn_t from, lsn_t en
                             lsn_t lsn_end)
 {
     size_t len = (size_t)(end - from);
-    dberr_t err;
-
     CHECK(area_has_room(log, end));
     PROBE_MARK(log->env->probe, "log_write start=%" PRIu64 " end=%" PRIu64, start, lsn_end);
     PROBE_POINT(log->env->probe, "log.before_write");
-    err = env_write(log->env, log->file, log_file_offset(log, from), blocks, len);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_write(log->env, log->file, log_file_offset(log, from), blocks, len));
     log->env->stats.os_log_written += len;
     PROBE_POINT(log->env->probe, "log.written");
     return DB_SUCCESS;
@@ -106,20 +101,15 @@ static dberr_t buffer_write(log_t *log)
     lsn_t wrap = log->base + log->area_size - (log->base - log->info.start_lsn) % log->area_size;
     lsn_t middle = end < wrap ? end : wrap;
     lsn_t first_end = end <= wrap ? log->lsn : wrap;
-    dberr_t err;
-
     for (lsn_t block = log->base; block < end; block += LOG_BLOCK_SIZE) {
         uint32_t used = block == lsn_block(log->lsn) ? lsn_offset(log->lsn) : LOG_BLOCK_SIZE;
 
         log_block_stamp(log->buf + (block - log->base), block, log->epoch, used);
     }
-    err = blocks_write(log, log->buf, log->base, middle, log->written_lsn, first_end);
-    if (err == DB_SUCCESS && middle < end) {
+    TRY(blocks_write(log, log->buf, log->base, middle, log->written_lsn, first_end));
+    if (middle < end) {
         log->env->stats.log_wraps++;
-        err = blocks_write(log, log->buf + (middle - log->base), middle, end, middle, log->lsn);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
+        TRY(blocks_write(log, log->buf + (middle - log->base), middle, end, middle, log->lsn));
     }
     log->written_lsn = log->lsn;
     memmove(log->buf, log->buf + (lsn_block(log->lsn) - log->base), LOG_BLOCK_SIZE);
@@ -129,24 +119,16 @@ static dberr_t buffer_write(log_t *log)
 
 dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync)
 {
-    dberr_t err;
-
     CHECK(lsn <= log->lsn);
     if (lsn > log->written_lsn) {
         if (log->env->io_failed) {
             return err_set(&log->env->err, DB_IO_ERROR,
                            "%s: write refused after an earlier I/O failure", log->file->path);
         }
-        err = buffer_write(log);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(buffer_write(log));
     }
     if (sync && lsn > log->flushed_lsn) {
-        err = log_sync(log);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(log_sync(log));
         PROBE_POINT(log->env->probe, "log.synced");
     }
     return DB_SUCCESS;
@@ -156,15 +138,9 @@ dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync)
 static dberr_t buffer_reserve(log_t *log, lsn_t end)
 {
     size_t size = log->buf_size;
-    byte *buf;
-    dberr_t err;
-
     if (end - log->base > log->buf_size && log->lsn > log->written_lsn) {
         log->env->stats.log_buffer_full++;
-        err = log_write_up_to(log, log->lsn, false);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(log_write_up_to(log, log->lsn, false));
     }
     if (end - log->base <= log->buf_size) {
         return DB_SUCCESS;
@@ -172,7 +148,8 @@ static dberr_t buffer_reserve(log_t *log, lsn_t end)
     while (size < end - log->base) {
         size *= 2;
     }
-    buf = realloc(log->buf, size);
+    byte *buf = realloc(log->buf, size);
+    dberr_t err;
     if (buf == NULL) {
         err = err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for the log buffer");
         env_poison(log->env);
@@ -215,10 +192,8 @@ void log_set_write_through(log_t *log, bool on)
 void log_append(log_t *log, const byte *group, size_t len, lsn_t *start_lsn, lsn_t *end_lsn)
 {
     lsn_t start = log->lsn;
-    lsn_t end;
-
     CHECK(log->writable && len > 0 && len <= LOG_GROUP_LEN_MAX);
-    end = log_lsn_add(start, len);
+    lsn_t end = log_lsn_add(start, len);
     CHECK(log->env->io_failed || area_has_room(log, log_blocks_end(end)));
     if (!log->env->io_failed
         && buffer_reserve(log, lsn_block(end) + LOG_BLOCK_SIZE) == DB_SUCCESS) {
@@ -254,26 +229,20 @@ static dberr_t last_block_load(log_t *log, lsn_t end)
 {
     lsn_t block_lsn = lsn_block(end);
     uint32_t kept = lsn_offset(end);
-    uint32_t first_group;
-    size_t n_read = 0;
-    dberr_t err;
-
     memset(log->buf, 0, LOG_BLOCK_SIZE);
     if (kept == LOG_BLOCK_HDR_SIZE) {
         return DB_SUCCESS;
     }
-    err = env_read(log->env, log->file, log_file_offset(log, block_lsn), log->buf, LOG_BLOCK_SIZE,
-                   &n_read);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    size_t n_read = 0;
+    TRY(env_read(log->env, log->file, log_file_offset(log, block_lsn), log->buf, LOG_BLOCK_SIZE,
+                 &n_read));
     if (n_read != LOG_BLOCK_SIZE || !log_block_is_valid(log->buf, block_lsn)
         || !log_block_is_sane(log->buf) || mach_read_2(log->buf + LOG_BLOCK_USED) < kept) {
         return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
                           "%s: the log does not end at LSN %" PRIu64, log->file->path, end);
     }
     memset(log->buf + kept, 0, LOG_BLOCK_SIZE - kept);
-    first_group = mach_read_2(log->buf + LOG_BLOCK_FIRST_GROUP);
+    uint32_t first_group = mach_read_2(log->buf + LOG_BLOCK_FIRST_GROUP);
     if (first_group >= kept) {
         mach_write_2(log->buf + LOG_BLOCK_FIRST_GROUP, 0);
     }
@@ -286,8 +255,6 @@ static dberr_t epoch_start(log_t *log, const log_checkpoint_t *ckpt)
 {
     log_checkpoint_t start = *ckpt;
     lsn_t block_lsn = lsn_block(log->lsn);
-    dberr_t err;
-
     for (uint32_t i = 0; i < log->n_slots; i++) {
         start.epoch = start.epoch > log->slots[i].epoch ? start.epoch : log->slots[i].epoch;
     }
@@ -298,25 +265,20 @@ static dberr_t epoch_start(log_t *log, const log_checkpoint_t *ckpt)
     start.epoch++;
     start.no++;
     log->epoch = start.epoch;
-    err = log_slot_write(log, &start, true);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(log_slot_write(log, &start, true));
     log_block_stamp(log->buf, block_lsn, log->epoch, lsn_offset(log->lsn));
-    err = blocks_write(log, log->buf, block_lsn, block_lsn + LOG_BLOCK_SIZE, log->lsn, log->lsn);
-    return err == DB_SUCCESS ? log_sync(log) : err;
+    TRY(blocks_write(log, log->buf, block_lsn, block_lsn + LOG_BLOCK_SIZE, log->lsn, log->lsn));
+    return log_sync(log);
 }
 
 dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
 {
-    uint64_t room;
-    dberr_t err;
-
     CHECK(!log->writable);
     /* Half of the margin must be left for the marker of the next checkpoint, else a hostile or a
     much too full log would run into the CHECK of log_append. */
-    room = log->area_size / (2 * LOG_MARGIN_DIVISOR);
+    uint64_t room = log->area_size / (2 * LOG_MARGIN_DIVISOR);
     log->ckpt = *ckpt;
+    dberr_t err;
     if (!lsn_is_credible(end) || !lsn_is_credible(ckpt->lsn) || ckpt->lsn < log->info.start_lsn
         || end < ckpt->marker_lsn || end < ckpt->lsn
         || !area_has_room(log, log_blocks_end(end) + room)) {
@@ -333,9 +295,7 @@ dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
     log->lsn = end;
     log->written_lsn = end;
     err = last_block_load(log, end);
-    if (err == DB_SUCCESS) {
-        err = epoch_start(log, ckpt);
-    }
+    AND_THEN(err, epoch_start(log, ckpt));
     if (err != DB_SUCCESS) {
         free(log->buf);
         log->buf = NULL;
@@ -352,15 +312,11 @@ dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn, bool log_opt
                              .marker_lsn = marker_lsn,
                              .epoch = log->epoch,
                              .log_optimize_ddl = log_optimize_ddl};
-    dberr_t err;
-
     CHECK(log->writable && lsn_is_boundary(c) && lsn_is_boundary(marker_lsn));
     CHECK(c >= log->ckpt.lsn && marker_lsn >= c);
     /* Writes end at group ends: a durable first byte means a durable group. */
     CHECK(marker_lsn < log->flushed_lsn);
-    err = log_slot_write(log, &next, false);
-    if (err == DB_SUCCESS) {
-        log->env->stats.checkpoints++;
-    }
-    return err;
+    TRY(log_slot_write(log, &next, false));
+    log->env->stats.checkpoints++;
+    return DB_SUCCESS;
 }

@@ -9,8 +9,8 @@ Invariants
 3. nothing can fail at commit: log and pages get the same LSN, or the process ends;
 4. (I13) a page is marked init_on_flush by a logged initialisation only, with log_optimize_ddl off
    as it is then; nothing else sets or asks it here;
-5. (I15) a freed page has no other record in the freeing mtr. Freeing changes no byte of it and makes
-   it no dirtier than it is. */
+5. (I15) a freed page has no other record in the freeing mtr. Freeing changes no byte of it and
+   makes it no dirtier than it is. */
 #include "mtr/mtr.h"
 
 #include <inttypes.h>
@@ -82,21 +82,18 @@ dberr_t mtr_page_get(mtr_t *mtr, page_id_t id, buf_block_t **out)
         *out = mtr->memo[i].block;
         return DB_SUCCESS;
     }
+    TRY(mtr_memo_check_room(mtr));
     buf_block_t *block = NULL;
-    dberr_t err = mtr_memo_check_room(mtr);
-    if (err == DB_SUCCESS) {
-        err = buf_page_get(mtr->pool, id, &block);
-    }
-    if (err == DB_SUCCESS && mtr->mode != MTR_READ_ONLY) {
+    dberr_t err = buf_page_get(mtr->pool, id, &block);
+    TRY(err);
+    if (mtr->mode != MTR_READ_ONLY) {
         /* Pinned, it is in no later batch: from here on it can be changed at any time. */
         err = buf_block_wait(mtr->pool, block);
         if (err != DB_SUCCESS) {
             buf_block_unfix(mtr->pool, block);
         }
     }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     mtr_memo_push(mtr, id, block);
     *out = block;
     return DB_SUCCESS;
@@ -118,19 +115,14 @@ static uint32_t mtr_memo_dirty(mtr_t *mtr, buf_block_t *block)
 dberr_t mtr_page_create(mtr_t *mtr, page_id_t id, page_type_t type, buf_block_t **out)
 {
     CHECK(mtr->mode != MTR_READ_ONLY);
+    TRY(mtr_memo_check_room(mtr));
+    if (mtr_memo_find(mtr, id) != MTR_NOT_FOUND) {
+        TRY(err_set(&buf_env(mtr->pool)->err, DB_CORRUPTION,
+                    "page %" PRIu32 " of space %" PRIu32 " is given out although it is in use",
+                    id.page_no, id.space));
+    }
     buf_block_t *block = NULL;
-    dberr_t err = mtr_memo_check_room(mtr);
-    if (err == DB_SUCCESS && mtr_memo_find(mtr, id) != MTR_NOT_FOUND) {
-        err = err_set(&buf_env(mtr->pool)->err, DB_CORRUPTION,
-                      "page %" PRIu32 " of space %" PRIu32 " is given out although it is in use",
-                      id.page_no, id.space);
-    }
-    if (err == DB_SUCCESS) {
-        err = buf_page_create(mtr->pool, id, &block);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_page_create(mtr->pool, id, &block));
     mtr_memo_push(mtr, id, block);
     uint32_t i = mtr_memo_dirty(mtr, block);
     mtr->memo[i].init = mtr->mode == MTR_LOG_ALL;

@@ -5,8 +5,8 @@ through the functions below only; mtr_commit(). Everything that can fail comes b
 change. If an error strikes later, mtr_abort() poisons the handle, because half a change is in
 memory: nothing is written any more and recovery will restore the last consistent state.
 
-Modes: MTR_LOG_ALL writes redo. MTR_LOG_NO_REDO writes none and stamps pages with the current LSN; its
-pages carry the stamp of a flush observer (the index being loaded) until they are written. */
+Modes: MTR_LOG_ALL writes redo. MTR_LOG_NO_REDO writes none and stamps pages with the current LSN;
+its pages carry the stamp of a flush observer (the index being loaded) until they are written. */
 #ifndef MTR_MTR_H
 #define MTR_MTR_H
 
@@ -56,9 +56,9 @@ DB_OUT_OF_SPACE beyond MTR_MEMO_MAX pages, DB_CORRUPTION for a page that this mt
 WARN_UNUSED dberr_t mtr_page_get(mtr_t *mtr, page_id_t id, buf_block_t **out);
 /** Creates and initialises a page, and logs that. As buf_page_create. */
 WARN_UNUSED dberr_t mtr_page_create(mtr_t *mtr, page_id_t id, page_type_t type, buf_block_t **out);
-/** Logs that the page is free and marks the page freed if it is in the pool. The only record of its page
-in the mtr (CHECK: no earlier change of it here; ask mtr_page_is_changed before, if bytes from disk
-chose the page). */
+/** Logs that the page is free and marks the page freed if it is in the pool. The only record of its
+page in the mtr (CHECK: no earlier change of it here; ask mtr_page_is_changed before, if bytes from
+disk chose the page). */
 void mtr_page_free(mtr_t *mtr, page_id_t id);
 bool mtr_page_is_changed(const mtr_t *mtr, page_id_t id); /**< freed included */
 bool mtr_page_is_freed(const mtr_t *mtr, page_id_t id);
@@ -84,8 +84,9 @@ WARN_UNUSED dberr_t mtr_list_end_delete(mtr_t *mtr, buf_block_t *block, uint32_t
 WARN_UNUSED dberr_t mtr_list_start_delete(mtr_t *mtr, buf_block_t *block, uint32_t slot);
 WARN_UNUSED dberr_t mtr_reorganize(mtr_t *mtr, buf_block_t *block);
 
-/** Logs that all pages of the space begin anew, and the file has so many at first: what the log says of them before
-this mtr is void. The pages that this mtr creates are of the new life. The caller sees to pool and file. */
+/** Logs that all pages of the space begin anew, and the file has so many at first: what the log
+says of them before this mtr is void. The pages that this mtr creates are of the new life. The
+caller sees to pool and file. */
 void mtr_trim_pages(mtr_t *mtr, space_id_t space, uint32_t size_pages);
 
 /** Adds INDEX_LOAD(space, root, index) to this mtr. */

@@ -9,8 +9,8 @@ Place: between mtr.c's functions and mtr_step().
 
 Invariants
 1. a page that is not changed is not touched either: no record, no new LSN, not dirty;
-2. each step is done on the page before the next one is chosen, so that a MEMMOVE finds its source as
-   recovery will. */
+2. each step is done on the page before the next one is chosen, so that a MEMMOVE finds its source
+   as recovery will. */
 #include <string.h>
 
 #include "base/check.h"
@@ -52,7 +52,8 @@ static dberr_t mtr_rec_bytes(mtr_t *mtr, buf_block_t *block, const redo_rec_t *r
     return err == DB_SUCCESS ? mtr_bytes(mtr, block, &bytes) : mtr_refused(mtr, block, rec, err);
 }
 
-/** The run of bytes at `at` that become others: its length, a few equal ones in between included. */
+/** The run of bytes at `at` that become others: its length, a few equal ones in between
+included. */
 static uint32_t mtr_diff_run(const byte *page, const byte *after, uint32_t at, uint32_t end)
 {
     uint32_t last = at;
@@ -95,12 +96,14 @@ static dberr_t mtr_list_bytes(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec)
     if (err != DB_SUCCESS) {
         return mtr_refused(mtr, block, rec, err);
     }
-    for (uint32_t at = FIL_PAGE_DATA; at < end && err == DB_SUCCESS; at++) {
+    TRY(err);
+    for (uint32_t at = FIL_PAGE_DATA; at < end; at++) {
         if (block->frame[at] != after[at]) {
             uint32_t len = mtr_diff_run(block->frame, after, at, end);
             err = mtr_diff_step(mtr, block, after, at, len, end);
             at += len - 1;
         }
+        TRY(err);
     }
     return err;
 }

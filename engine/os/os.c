@@ -14,16 +14,12 @@
 
 bool os_path_is_valid(const char *path, size_t len)
 {
-    const char *slash;
-    size_t head;
-    size_t tail;
-
     if (len == 0 || len > PATH_LEN_MAX || memchr(path, '\0', len) != NULL) {
         return false;
     }
-    slash = memchr(path, '/', len);
-    head = slash == NULL ? len : (size_t)(slash - path);
-    tail = slash == NULL ? 0 : len - head - 1;
+    const char *slash = memchr(path, '/', len);
+    size_t head = slash == NULL ? len : (size_t)(slash - path);
+    size_t tail = slash == NULL ? 0 : len - head - 1;
     if (slash != NULL && (tail == 0 || memchr(slash + 1, '/', tail) != NULL || slash[1] == '.')) {
         return false;
     }
@@ -113,16 +109,12 @@ static dberr_t env_check_path(env_t *env, const char *path)
 dberr_t env_open(env_t *env, const char *path, os_open_mode_t mode, os_file_t **out)
 {
     bool change = mode != OS_OPEN;
-    dberr_t err = env_check_path(env, path);
+    TRY(env_check_path(env, path));
+    if (change) {
+        TRY(env_check_poison(env, "create", path));
+    }
     os_file_t *file = NULL;
-
-    if (err == DB_SUCCESS && change) {
-        err = env_check_poison(env, "create", path);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = env->os->vt->open(env->os, path, mode, &file);
+    dberr_t err = env->os->vt->open(env->os, path, mode, &file);
     if (err != DB_SUCCESS) {
         return change && err != DB_ALREADY_EXISTS ? env_report_change(env, err, "create", path)
                                                   : env_report(env, err, "open", path);
@@ -134,23 +126,15 @@ dberr_t env_open(env_t *env, const char *path, os_open_mode_t mode, os_file_t **
 
 dberr_t env_tmp_create(env_t *env, const char *path, os_file_t **out)
 {
-    dberr_t err = env_check_path(env, path);
+    TRY(env_check_path(env, path));
+    TRY(env_check_poison(env, "create", path));
     os_file_t *file = NULL;
-
-    if (err == DB_SUCCESS) {
-        err = env_check_poison(env, "create", path);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = env_report_tmp(env, env->os->vt->open(env->os, path, OS_CREATE_TRUNC, &file), "create",
-                         path);
-    if (err == DB_SUCCESS) {
-        memcpy(file->path, path, strlen(path) + 1);
-        file->temporary = true;
-        *out = file;
-    }
-    return err;
+    TRY(env_report_tmp(env, env->os->vt->open(env->os, path, OS_CREATE_TRUNC, &file), "create",
+                       path));
+    memcpy(file->path, path, strlen(path) + 1);
+    file->temporary = true;
+    *out = file;
+    return DB_SUCCESS;
 }
 
 void env_tmp_remove(env_t *env, const char *path)
@@ -176,44 +160,28 @@ bool env_view(const env_t *env, os_file_t *file, uint64_t offset, size_t len, os
 
 dberr_t env_write(env_t *env, os_file_t *file, uint64_t offset, const void *buf, size_t len)
 {
-    dberr_t err = env_check_poison(env, "write", file->path);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = env->os->vt->write(file, offset, buf, len);
+    TRY(env_check_poison(env, "write", file->path));
+    dberr_t err = env->os->vt->write(file, offset, buf, len);
     return file->temporary ? env_report_tmp(env, err, "write", file->path)
                            : env_report_change(env, err, "write", file->path);
 }
 
 dberr_t env_sync(env_t *env, os_file_t *file)
 {
-    dberr_t err = env_check_poison(env, "fsync", file->path);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = env->os->vt->sync(file);
+    TRY(env_check_poison(env, "fsync", file->path));
+    dberr_t err = env->os->vt->sync(file);
     return env_report_change(env, err, "fsync", file->path);
 }
 
 dberr_t env_truncate(env_t *env, os_file_t *file, uint64_t size_bytes)
 {
-    dberr_t err = env_check_poison(env, "truncate", file->path);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_check_poison(env, "truncate", file->path));
     return env_report_change(env, env->os->vt->truncate(file, size_bytes), "truncate", file->path);
 }
 
 dberr_t env_punch(env_t *env, os_file_t *file, uint64_t offset, uint64_t len, bool *done)
 {
-    dberr_t err = env_check_poison(env, "punch", file->path);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_check_poison(env, "punch", file->path));
     return env_report_change(env, env->os->vt->punch(file, offset, len, done), "punch", file->path);
 }
 
@@ -232,53 +200,31 @@ void env_close(env_t *env, os_file_t *file)
 
 dberr_t env_rename(env_t *env, const char *from, const char *to)
 {
-    dberr_t err = env_check_path(env, from);
-
-    if (err == DB_SUCCESS) {
-        err = env_check_path(env, to);
-    }
-    if (err == DB_SUCCESS) {
-        err = env_check_poison(env, "rename", from);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_check_path(env, from));
+    TRY(env_check_path(env, to));
+    TRY(env_check_poison(env, "rename", from));
     return env_report_change(env, env->os->vt->rename(env->os, from, to), "rename", from);
 }
 
 dberr_t env_unlink(env_t *env, const char *path)
 {
-    dberr_t err = env_check_path(env, path);
-
-    if (err == DB_SUCCESS) {
-        err = env_check_poison(env, "unlink", path);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = env->os->vt->unlink(env->os, path);
+    TRY(env_check_path(env, path));
+    TRY(env_check_poison(env, "unlink", path));
+    dberr_t err = env->os->vt->unlink(env->os, path);
     return err == DB_NOT_FOUND ? env_report(env, err, "unlink", path)
                                : env_report_change(env, err, "unlink", path);
 }
 
 dberr_t env_sync_dir(env_t *env)
 {
-    dberr_t err = env_check_poison(env, "fsync", "data directory");
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_check_poison(env, "fsync", "data directory"));
     return env_report_change(env, env->os->vt->sync_dir(env->os, OS_ROOT), "fsync",
                              "data directory");
 }
 
 dberr_t env_exists(env_t *env, const char *path, bool *exists)
 {
-    dberr_t err = env_check_path(env, path);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_check_path(env, path));
     return env_report(env, env->os->vt->exists(env->os, path, exists), "stat", path);
 }
 

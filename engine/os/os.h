@@ -1,7 +1,8 @@
-/** The only door to files: a vtable. The back end of the engine is POSIX (os_posix.c); the simulated disk has one of
-its own. All paths are relative to the data directory that the back end was opened on, and flat
-or one level deep ("t1.ibd", "tmp/merge0"). Reads and writes are positioned and complete: a short
-transfer is an error, except that a read at or past the end of a file returns what is there. */
+/** The only door to files: a vtable. The back end of the engine is POSIX (os_posix.c); the
+simulated disk has one of its own. All paths are relative to the data directory that the back end
+was opened on, and flat or one level deep ("t1.ibd", "tmp/merge0"). Reads and writes are positioned
+and complete: a short transfer is an error, except that a read at or past the end of a file returns
+what is there. */
 #ifndef OS_OS_H
 #define OS_OS_H
 
@@ -38,7 +39,8 @@ typedef struct os_vtable {
     dberr_t (*write)(os_file_t *file, uint64_t offset, const void *buf, size_t len);
     dberr_t (*sync)(os_file_t *file);
     dberr_t (*truncate)(os_file_t *file, uint64_t size_bytes); /**< grows with zeros, or cuts */
-    /** Bytes inside the file become zeros, without blocks where these are whole; *done = false: the file system cannot. */
+    /** Bytes inside the file become zeros, without blocks where these are whole; *done = false: the
+       file system cannot. */
     dberr_t (*punch)(os_file_t *file, uint64_t offset, uint64_t len, bool *done);
     dberr_t (*size)(os_file_t *file, uint64_t *size_bytes);
     /** A range inside the file without reading it; NULL, or false: it has to be read. */
@@ -77,15 +79,16 @@ bool os_path_is_valid(const char *path, size_t len);
 @return DB_NOT_FOUND, DB_IO_ERROR, DB_OUT_OF_MEMORY */
 WARN_UNUSED dberr_t os_posix_create(const char *dir, bool create, err_sink_t *err, os_t **out);
 
-/** A directory in a directory, as one of its own: paths have one component. It need not exist: it is made with
-its first file, and its first sync_dir makes its own entry durable too. parent is borrowed; its lock is not the
-folder's, whose lock counts within this os_t only. Caller: os_destroy(). */
+/** A directory in a directory, as one of its own: paths have one component. It need not exist: it
+is made with its first file, and its first sync_dir makes its own entry durable too. parent is
+borrowed; its lock is not the folder's, whose lock counts within this os_t only. Caller:
+os_destroy(). */
 WARN_UNUSED dberr_t os_folder_create(os_t *parent, const char *name, os_t **out);
 
 void os_destroy(os_t *os); /**< os may be NULL; every file must be closed */
 
-/** What every module of one database handle shares. A failed create, write, truncate, punch, rename,
-unlink or sync sets io_failed for good: every later change of a file is then refused with
+/** What every module of one database handle shares. A failed create, write, truncate, punch,
+rename, unlink or sync sets io_failed for good: every later change of a file is then refused with
 DB_IO_ERROR (I23), and a failed fsync is never retried. */
 typedef struct env {
     os_t *os;       /**< borrowed */
@@ -99,8 +102,9 @@ typedef struct env {
 /** Closes the handle for changes, and keeps the present message as the cause for good (I23). */
 void env_poison(env_t *env);
 
-/** Around what follows a failure (undoing, cleaning up): the present message, if there is one, stays.
-Returns what env_release() takes to end that; they nest. After a poisoning it stays for good. */
+/** Around what follows a failure (undoing, cleaning up): the present message, if there is one,
+stays. Returns what env_release() takes to end that; they nest. After a poisoning it stays for
+good. */
 bool env_hold(env_t *env);
 void env_release(env_t *env, bool before);
 
@@ -112,8 +116,8 @@ WARN_UNUSED dberr_t env_write(env_t *env, os_file_t *file, uint64_t offset, cons
                               size_t len);
 WARN_UNUSED dberr_t env_sync(env_t *env, os_file_t *file);
 WARN_UNUSED dberr_t env_truncate(env_t *env, os_file_t *file, uint64_t size_bytes);
-/** A hole: bytes inside the file become zeros, and their blocks free. *done = false: the file system cannot, nothing
-was changed. */
+/** A hole: bytes inside the file become zeros, and their blocks free. *done = false: the file
+system cannot, nothing was changed. */
 WARN_UNUSED dberr_t env_punch(env_t *env, os_file_t *file, uint64_t offset, uint64_t len,
                               bool *done);
 WARN_UNUSED dberr_t env_size(env_t *env, os_file_t *file, uint64_t *size_bytes);
@@ -122,9 +126,9 @@ WARN_UNUSED bool env_view(const env_t *env, os_file_t *file, uint64_t offset, si
                           os_view_t *out);
 void env_close(env_t *env, os_file_t *file); /**< file may be NULL */
 
-/** A temporary file holds nothing that must outlive the statement. Creating, reading and writing it may
-fail with DB_TEMP_FILE_FAILED, which does not poison; a poisoned handle refuses it like any other. An
-existing file of that name is emptied. */
+/** A temporary file holds nothing that must outlive the statement. Creating, reading and writing it
+may fail with DB_TEMP_FILE_FAILED, which does not poison; a poisoned handle refuses it like any
+other. An existing file of that name is emptied. */
 WARN_UNUSED dberr_t env_tmp_create(env_t *env, const char *path, os_file_t **out);
 /** Removes one that is closed. What cannot be removed now stays until the next recovery does it. */
 void env_tmp_remove(env_t *env, const char *path);

@@ -3,7 +3,8 @@
 Place: above the back ends, whose vtable it calls with longer paths.
 
 1. A path has one component here and two there, so none leads out of the folder.
-2. A file of the folder is one of its parent's under the longer path, which is the one that the parent knows. */
+2. A file of the folder is one of its parent's under the longer path, which is the one that the
+   parent knows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,8 @@ static dberr_t folder_open(os_t *os, const char *path, os_open_mode_t mode, os_f
     folder_file_t *file = err == DB_SUCCESS ? calloc(1, sizeof(*file)) : NULL;
 
     if (file == NULL) {
-        return err != DB_SUCCESS ? err : DB_OUT_OF_MEMORY;
+        TRY(err);
+        return DB_OUT_OF_MEMORY;
     }
     err = folder_done(os, parent->vt->open(parent, full, mode, &file->inner));
     if (err != DB_SUCCESS) {
@@ -137,33 +139,26 @@ static dberr_t folder_rename(os_t *os, const char *from, const char *to)
 {
     os_t *parent = folder_of(os)->parent;
     char full_from[PATH_LEN_MAX + 1];
+    TRY(folder_path(os, from, full_from));
     char full_to[PATH_LEN_MAX + 1];
-    dberr_t err = folder_path(os, from, full_from);
-
-    if (err == DB_SUCCESS) {
-        err = folder_path(os, to, full_to);
-    }
-    return err != DB_SUCCESS ? err
-                             : folder_done(os, parent->vt->rename(parent, full_from, full_to));
+    TRY(folder_path(os, to, full_to));
+    return folder_done(os, parent->vt->rename(parent, full_from, full_to));
 }
 
 static dberr_t folder_unlink(os_t *os, const char *path)
 {
     os_t *parent = folder_of(os)->parent;
     char full[PATH_LEN_MAX + 1];
-    dberr_t err = folder_path(os, path, full);
-
-    return err != DB_SUCCESS ? err : folder_done(os, parent->vt->unlink(parent, full));
+    TRY(folder_path(os, path, full));
+    return folder_done(os, parent->vt->unlink(parent, full));
 }
 
 static dberr_t folder_sync_dir(os_t *os, const char *dir)
 {
     folder_os_t *folder = folder_of(os);
     os_t *parent = folder->parent;
-    dberr_t err;
-
     CHECK(strcmp(dir, OS_ROOT) == 0);
-    err = folder_done(os, parent->vt->sync_dir(parent, folder->name));
+    dberr_t err = folder_done(os, parent->vt->sync_dir(parent, folder->name));
     if (err == DB_SUCCESS && !folder->entry_synced) {
         err = folder_done(os, parent->vt->sync_dir(parent, OS_ROOT));
         folder->entry_synced = err == DB_SUCCESS;
@@ -175,9 +170,8 @@ static dberr_t folder_exists(os_t *os, const char *path, bool *exists)
 {
     os_t *parent = folder_of(os)->parent;
     char full[PATH_LEN_MAX + 1];
-    dberr_t err = folder_path(os, path, full);
-
-    return err != DB_SUCCESS ? err : folder_done(os, parent->vt->exists(parent, full, exists));
+    TRY(folder_path(os, path, full));
+    return folder_done(os, parent->vt->exists(parent, full, exists));
 }
 
 static dberr_t folder_list(os_t *os, const char *dir, os_list_fn fn, void *ctx)

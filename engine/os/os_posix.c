@@ -65,11 +65,10 @@ static dberr_t posix_fail(os_t *os)
 static dberr_t posix_make_parent(os_t *os, const char *path)
 {
     const char *slash = strchr(path, '/');
-    char dir[PATH_LEN_MAX + 1];
-
     if (slash == NULL) {
         return DB_SUCCESS;
     }
+    char dir[PATH_LEN_MAX + 1];
     memcpy(dir, path, (size_t)(slash - path));
     dir[slash - path] = '\0';
     if (mkdirat(posix_os(os)->dir_fd, dir, 0777) != 0 && errno != EEXIST) {
@@ -106,10 +105,7 @@ static dberr_t posix_open(os_t *os, const char *path, os_open_mode_t mode, os_fi
 
     if (mode != OS_OPEN) {
         flags |= mode == OS_CREATE_NEW ? O_CREAT | O_EXCL : O_CREAT | O_TRUNC;
-        err = posix_make_parent(os, path);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(posix_make_parent(os, path));
     }
     file = calloc(1, sizeof(*file));
     if (file == NULL) {
@@ -148,11 +144,10 @@ static bool range_is_valid(os_t *os, uint64_t offset, size_t len)
 
 static dberr_t posix_read(os_file_t *file, uint64_t offset, void *buf, size_t len, size_t *n_read)
 {
-    size_t done = 0;
-
     if (!range_is_valid(file->os, offset, len)) {
         return DB_IO_ERROR;
     }
+    size_t done = 0;
     while (done < len) {
         ssize_t n =
             pread(posix_file(file)->fd, (byte *)buf + done, len - done, (off_t)(offset + done));
@@ -183,11 +178,10 @@ static bool change_is_valid(os_file_t *file, uint64_t offset, size_t len)
 
 static dberr_t posix_write(os_file_t *file, uint64_t offset, const void *buf, size_t len)
 {
-    size_t done = 0;
-
     if (!change_is_valid(file, offset, len)) {
         return DB_IO_ERROR;
     }
+    size_t done = 0;
     while (done < len) {
         ssize_t n = pwrite(posix_file(file)->fd, (const byte *)buf + done, len - done,
                            (off_t)(offset + done));
@@ -216,11 +210,10 @@ static dberr_t posix_sync(os_file_t *file)
 
 static dberr_t posix_truncate(os_file_t *file, uint64_t size_bytes)
 {
-    int rc;
-
     if (!change_is_valid(file, size_bytes, 0)) {
         return DB_IO_ERROR;
     }
+    int rc;
     do {
         rc = ftruncate(posix_file(file)->fd, (off_t)size_bytes);
     } while (rc != 0 && errno == EINTR);
@@ -233,11 +226,10 @@ static dberr_t posix_truncate(os_file_t *file, uint64_t size_bytes)
 
 static dberr_t posix_punch(os_file_t *file, uint64_t offset, uint64_t len, bool *done)
 {
-    int rc;
-
     if (!change_is_valid(file, offset, len)) {
         return DB_IO_ERROR;
     }
+    int rc;
     do {
         rc = fallocate(posix_file(file)->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                        (off_t)offset, (off_t)len);
@@ -271,11 +263,7 @@ static void posix_close(os_file_t *file)
 
 static dberr_t posix_rename(os_t *os, const char *from, const char *to)
 {
-    dberr_t err = posix_make_parent(os, to);
-
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(posix_make_parent(os, to));
     if (renameat(posix_os(os)->dir_fd, from, posix_os(os)->dir_fd, to) != 0) {
         return posix_fail(os);
     }
@@ -326,13 +314,11 @@ static dberr_t posix_sync_dir(os_t *os, const char *dir)
 static dberr_t posix_exists(os_t *os, const char *path, bool *exists)
 {
     struct stat st;
-    dberr_t err;
-
     if (fstatat(posix_os(os)->dir_fd, path, &st, 0) == 0) {
         *exists = true;
         return DB_SUCCESS;
     }
-    err = posix_fail(os);
+    dberr_t err = posix_fail(os);
     if (err == DB_NOT_FOUND) {
         *exists = false;
         return DB_SUCCESS;
@@ -373,27 +359,22 @@ static int compare_names(const void *a, const void *b)
 
 static dberr_t collect_names(os_t *os, DIR *dir, name_list_t *list)
 {
-    dberr_t err = DB_SUCCESS;
-
-    while (err == DB_SUCCESS) {
-        const struct dirent *entry;
-
+    for (;;) {
         errno = 0;
-        entry = readdir(dir);
+        const struct dirent *entry = readdir(dir);
         if (entry == NULL) {
             return errno == 0 ? DB_SUCCESS : posix_fail(os);
         }
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            err = name_list_add(list, entry->d_name);
+            TRY(name_list_add(list, entry->d_name));
         }
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t posix_list(os_t *os, const char *path, os_list_fn fn, void *ctx)
 {
     name_list_t list = {NULL, 0, 0};
-    DIR *dir;
     dberr_t err;
     int fd = posix_open_dir(os, path);
 
@@ -401,7 +382,7 @@ static dberr_t posix_list(os_t *os, const char *path, os_list_fn fn, void *ctx)
         err = posix_fail(os);
         return err == DB_NOT_FOUND && strcmp(path, OS_ROOT) != 0 ? DB_SUCCESS : err;
     }
-    dir = fdopendir(fd);
+    DIR *dir = fdopendir(fd);
     if (dir == NULL) {
         err = posix_fail(os);
         (void)close(fd);
@@ -413,9 +394,7 @@ static dberr_t posix_list(os_t *os, const char *path, os_list_fn fn, void *ctx)
         qsort(list.names, list.n, sizeof(*list.names), compare_names);
     }
     for (size_t i = 0; i < list.n; i++) {
-        if (err == DB_SUCCESS) {
-            err = fn(ctx, list.names[i]);
-        }
+        AND_THEN(err, fn(ctx, list.names[i]));
         free(list.names[i]);
     }
     free(list.names);
@@ -425,17 +404,15 @@ static dberr_t posix_list(os_t *os, const char *path, os_list_fn fn, void *ctx)
 static dberr_t posix_lock(os_t *os)
 {
     posix_os_t *p = posix_os(os);
-    bool read_only = false;
-    dberr_t err;
-    int fd;
-
     if (p->lock_fd >= 0) {
         return DB_DIR_LOCKED;
     }
-    fd = posix_openat(p->dir_fd, LOCK_FILE, O_CREAT, &read_only);
+    bool read_only = false;
+    int fd = posix_openat(p->dir_fd, LOCK_FILE, O_CREAT, &read_only);
     if (fd < 0) {
         return posix_fail(os);
     }
+    dberr_t err;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         err = errno == EWOULDBLOCK ? DB_DIR_LOCKED : posix_fail(os);
         (void)close(fd);
@@ -501,24 +478,23 @@ static dberr_t sync_parent(int dir_fd, const char *dir, err_sink_t *err)
 dberr_t os_posix_create(const char *dir, bool create, err_sink_t *err, os_t **out)
 {
     bool made = create && mkdir(dir, 0777) == 0;
-    posix_os_t *os;
-    dberr_t e;
-    int fd;
-
     if (create && !made && errno != EEXIST) {
         return err_set(err, DB_IO_ERROR, "%s: mkdir failed: %s", dir, strerrordesc_np(errno));
     }
-    fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dberr_t e;
     if (fd < 0) {
         e = errno == ENOENT || errno == ENOTDIR ? DB_NOT_FOUND : DB_IO_ERROR;
         return err_set(err, e, "%s: cannot open the data directory: %s", dir,
                        strerrordesc_np(errno));
     }
     e = made ? sync_parent(fd, dir, err) : DB_SUCCESS;
+    posix_os_t *os;
     os = e == DB_SUCCESS ? calloc(1, sizeof(*os)) : NULL;
     if (os == NULL) {
         (void)close(fd);
-        return e != DB_SUCCESS ? e : err_set(err, DB_OUT_OF_MEMORY, "%s: out of memory", dir);
+        TRY(e);
+        return err_set(err, DB_OUT_OF_MEMORY, "%s: out of memory", dir);
     }
     os->base.vt = &POSIX_VTABLE;
     os->dir_fd = fd;

@@ -61,7 +61,8 @@ page_verdict_t fil_page_verify(const byte *page, uint32_t page_size, page_id_t i
     uint32_t checksum = mach_read_4(page + FIL_PAGE_CHECKSUM);
     page_id_t own = fil_page_get_id(page);
 
-    /* What needs no checksum comes first: zeros have another one, and the halves of a torn page differ in it. */
+    /* What needs no checksum comes first: zeros have another one, and the halves of a torn page
+       differ in it. */
     if (checksum == 0 && is_zero(page, page_size)) {
         return PAGE_ZERO;
     }

@@ -1,4 +1,5 @@
-/** The envelope that every page has (FORMAT.md, "Page envelope"). Reader and writer share this file.
+/** The envelope that every page has (FORMAT.md, "Page envelope"). Reader and writer share this
+file.
 
     offset  size  field
     0       4     CRC-32C of bytes [4, page_size - 8)
@@ -48,10 +49,12 @@ typedef enum page_verdict {
     PAGE_BAD_CHECKSUM,
     PAGE_BAD_LSN, /**< header and trailer LSN differ */
     PAGE_BAD_ID,  /**< another space id or page number, or reserved bytes not zero */
-    PAGE_BAD_COMPRESSION /**< stored compressed, with the right checksum, and does not decompress to such a page */
+    /** stored compressed, with the right checksum, and does not decompress to such a page */
+    PAGE_BAD_COMPRESSION
 } page_verdict_t;
 
-/** Zeroes a page and sets its envelope: number, space, type, PREV = NEXT = FIL_NULL, LSN 0. No checksum. */
+/** Zeroes a page and sets its envelope: number, space, type, PREV = NEXT = FIL_NULL, LSN 0. No
+checksum. */
 void fil_page_init(byte *page, uint32_t page_size, page_id_t id, page_type_t type);
 
 /** Sets both LSN fields (not the checksum). */
@@ -60,7 +63,8 @@ void fil_page_set_lsn(byte *page, uint32_t page_size, lsn_t lsn);
 /** Computes and sets both checksums: last step before a page goes to a file. */
 void fil_page_stamp(byte *page, uint32_t page_size);
 
-/** CRC-32C of what redo says of a page: PREV, NEXT, type and contents; not of what the flush adds. */
+/** CRC-32C of what redo says of a page: PREV, NEXT, type and contents; not of what the flush
+adds. */
 uint32_t fil_page_contents_checksum(const byte *page, uint32_t page_size);
 
 /** Is this the undamaged image of page id? Reads every byte once. */

@@ -4,8 +4,10 @@
     42  4  next page of the chain, or FIL_NULL  58  .. the part; behind it zero
     46  4  zero
 
-Reference, in place of the value: 0 space (4)  4 first page (4)  8 offset of the part's header, 38 (4)
-12 flags (4), highest bit = not the owner  16 length of the value (4). Length 0 and page FIL_NULL: no chain. */
+Reference, in place of the value: 0 space (4)  4 first page (4)  8 offset of the part's header, 38
+                                                                 (4)
+12 flags (4), highest bit = not the owner  16 length of the value (4). Length 0 and page
+                                           FIL_NULL: no chain. */
 #ifndef PAGE_PAGE_BLOB_H
 #define PAGE_PAGE_BLOB_H
 

@@ -1,7 +1,7 @@
 /* A whole B+-tree page, looked at once. Beside page_index.c.
 
-1. (I6) Every byte of the heap belongs to one record at most; those that belong to none are as many as the
-   header says and zero, like freed records but for info byte and link.
+1. (I6) Every byte of the heap belongs to one record at most; those that belong to none are as many
+   as the header says and zero, like freed records but for info byte and link.
 2. Key order is not looked at: that takes two records, and is the tree walk's business. */
 #include <string.h>
 

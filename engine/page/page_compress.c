@@ -1,11 +1,13 @@
 /* Compressed pages. Above fil_page.c, beside the page types: what a page holds means nothing here.
 
-1. (I29) What has the right checksum decompresses to a page with the same number, space and LSN; that page is stamped,
-   and verified as any other.
-2. What zstd works in is made once per thread, because making it asks the processor what it can do, which a virtual machine answers
-   slowly. It holds nothing from one page to the next: the same page gives the same bytes.
-3. Bytes from disk decide neither how much is read nor how much is written: the length is held against the page
-   before the checksum is computed, and the libraries get the size of both sides. */
+1. (I29) What has the right checksum decompresses to a page with the same number, space and LSN;
+   that page is stamped, and verified as any other.
+2. What zstd works in is made once per thread, because making it asks the processor what it can do,
+   which a virtual machine answers slowly. It holds nothing from one page to the next: the same page
+   gives the same bytes.
+3. Bytes from disk decide neither how much is read nor how much is written: the length is held
+   against the page before the checksum is computed, and the libraries get the size of both
+   sides. */
 #include "page/page_compress.h"
 
 #include <lz4.h>
@@ -93,10 +95,10 @@ static uint32_t comp_run(const byte *page, uint32_t page_size, page_algorithm_t 
 
 void page_compress(byte *page, uint32_t page_size, page_algorithm_t algorithm)
 {
-    byte packed[PAGE_SIZE_MAX];
     uint32_t room = page_size - PAGE_COMP_BLOCK - PAGE_COMP_DATA;
 
     CHECK(page_size_is_valid(page_size) && algorithm != PAGE_ALGORITHM_NONE);
+    byte packed[PAGE_SIZE_MAX];
     uint32_t length = comp_run(page, page_size, algorithm, packed, room);
     if (length == 0) {
         return;

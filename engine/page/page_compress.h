@@ -1,4 +1,5 @@
-/** A page as it lies in a file when it is compressed (FORMAT.md, "Compressed page"). Reader and writer share this.
+/** A page as it lies in a file when it is compressed (FORMAT.md, "Compressed page"). Reader and
+writer share this.
 
     offset  size  field
     0       4     CRC-32C of bytes [4, 40 + length)
@@ -7,7 +8,8 @@
     26      8     algorithm
     34      4     space id
     38      2     length
-    40      ...   the whole page, stamped, compressed: length bytes; zeros up to the next 512; behind them anything */
+    40      ...   the whole page, stamped, compressed: length bytes; zeros up to the next 512;
+                  behind them anything */
 #ifndef PAGE_PAGE_COMPRESS_H
 #define PAGE_PAGE_COMPRESS_H
 
@@ -27,14 +29,17 @@ typedef enum page_algorithm {
 
 const char *page_algorithm_name(uint64_t algorithm); /**< "none", "lz4", "zstd"; NULL: unknown */
 
-/** Compresses a stamped page in place; bytes behind what is stored become zero. Unchanged if that saves no block. */
+/** Compresses a stamped page in place; bytes behind what is stored become zero. Unchanged if that
+saves no block. */
 void page_compress(byte *page, uint32_t page_size, page_algorithm_t algorithm);
 
-/** How many bytes of this page image have to be stored: fewer than page_size if it is compressed. */
+/** How many bytes of this page image have to be stored: fewer than page_size if it is
+compressed. */
 uint32_t page_stored_bytes(const byte *page, uint32_t page_size);
 
-/** Undoes page_compress() in place, whatever lies behind the stored bytes. Pages that are not compressed, and
-compressed ones that are damaged, stay as they are: fil_page_verify() refuses the latter. */
+/** Undoes page_compress() in place, whatever lies behind the stored bytes. Pages that are not
+compressed, and compressed ones that are damaged, stay as they are: fil_page_verify() refuses the
+latter. */
 void page_decompress(byte *page, uint32_t page_size);
 
 /** fil_page_verify() of an image as it lies in a file, compressed or not. */

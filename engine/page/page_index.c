@@ -1,10 +1,12 @@
-/* B+-tree pages. Above fil_page.c; used by log/ (redo apply) and btr/. page_check.c looks at whole pages.
+/* B+-tree pages. Above fil_page.c; used by log/ (redo apply) and btr/. page_check.c looks at whole
+pages.
 
-1. (I6) records of one size: heap top = PAGE_DATA + heap records * record size; every heap record is in
-   exactly one slot or once on the free list; heap and directory never meet, even with every heap
-   record in a slot. Records of any size: no two overlap, and what they leave of the heap is garbage.
-2. (I27) Changes are deterministic: freed records are zero but for info byte and link, garbage and the
-   gap between heap and directory are zero, a list delete rewrites the heap in slot order.
+1. (I6) records of one size: heap top = PAGE_DATA + heap records * record size; every heap record is
+   in exactly one slot or once on the free list; heap and directory never meet, even with every heap
+   record in a slot. Records of any size: no two overlap, and what they leave of the heap is
+   garbage.
+2. (I27) Changes are deterministic: freed records are zero but for info byte and link, garbage and
+   the gap between heap and directory are zero, a list delete rewrites the heap in slot order.
 3. A change that returns DB_CORRUPTION has changed no byte.
 4. A page with the right checksum may still be hostile: no function reads or writes outside of it,
    each validates the fields, slots and links that it follows. */
@@ -113,7 +115,8 @@ static inline const char *heap_fault(const page_head_t *h, uint32_t page_size)
         }
         return h->n_free == 0 ? NULL : "free list head";
     }
-    /* More than page_capacity(), without its division: this is asked for each record that is read. */
+    /* More than page_capacity(), without its division: this is asked for each record that is
+       read. */
     if (h->n_heap * (h->rec_size + SLOT_SIZE) > room
         || h->heap_top != PAGE_DATA + h->n_heap * h->rec_size) {
         return "heap top";
@@ -123,8 +126,6 @@ static inline const char *heap_fault(const page_head_t *h, uint32_t page_size)
 
 const char *page_head_read(const byte *page, uint32_t page_size, page_head_t *h)
 {
-    const char *fault;
-
     CHECK(page_size_is_valid(page_size));
     h->n_recs = page_n_recs(page);
     h->heap_top = mach_read_2(page + PAGE_HEAP_TOP);
@@ -141,7 +142,7 @@ const char *page_head_read(const byte *page, uint32_t page_size, page_head_t *h)
     if (!shape_is_valid(page_size, h->level, h->rec_size, h->key_len)) {
         return "level, record size or key length";
     }
-    fault = heap_fault(h, page_size);
+    const char *fault = heap_fault(h, page_size);
     if (fault != NULL) {
         return fault;
     }
@@ -159,8 +160,6 @@ uint32_t page_len_at(const byte *page, const page_head_t *h, uint32_t offset)
 /** Is this the offset of a record that lies in the heap? */
 static bool page_offset_is_valid(const byte *page, const page_head_t *h, uint32_t offset)
 {
-    uint32_t len;
-
     if (h->rec_size != PAGE_REC_VARIES) {
         return offset >= PAGE_DATA && offset < h->heap_top
                && (offset - PAGE_DATA) % h->rec_size == 0;
@@ -168,7 +167,7 @@ static bool page_offset_is_valid(const byte *page, const page_head_t *h, uint32_
     if (offset < PAGE_DATA + LEN_SIZE || offset >= h->heap_top) {
         return false;
     }
-    len = page_len_at(page, h, offset);
+    uint32_t len = page_len_at(page, h, offset);
     return len > h->key_len && len <= h->heap_top - offset;
 }
 
@@ -218,10 +217,8 @@ bool page_has_room(const byte *page, uint32_t page_size, uint32_t len)
 uint32_t page_rec_offset(const byte *page, uint32_t page_size, uint32_t slot)
 {
     page_head_t h;
-    uint32_t offset;
-
     CHECK(page_head_read(page, page_size, &h) == NULL && slot < h.n_recs);
-    offset = page_slot_read(page, page_size, &h, slot);
+    uint32_t offset = page_slot_read(page, page_size, &h, slot);
     CHECK(offset != 0);
     return offset;
 }
@@ -257,16 +254,14 @@ static int rec_compare(const byte *page, uint32_t page_size, const page_head_t *
 uint32_t page_search(const byte *page, uint32_t page_size, const byte *key, uint32_t key_len,
                      bool *exact)
 {
-    uint32_t low = 0;
-    uint32_t high;
-    page_head_t h;
-
     *exact = false;
+    page_head_t h;
     if (page_head_read(page, page_size, &h) != NULL) {
         return 0;
     }
     key_len = key_len < h.key_len ? key_len : h.key_len;
-    high = h.n_recs;
+    uint32_t high = h.n_recs;
+    uint32_t low = 0;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
 
@@ -283,12 +278,10 @@ uint32_t page_search(const byte *page, uint32_t page_size, const byte *key, uint
 rec_delta_t page_rec_delta(const byte *page, uint32_t page_size, uint32_t slot, const byte *rec,
                            uint32_t len)
 {
-    uint32_t before = 0;
     uint32_t most = 0; /* bytes that can be shared: one at least stands for itself */
-    uint32_t shared = 0;
-    page_head_t h;
-
     CHECK(len >= 2);
+    uint32_t before = 0;
+    page_head_t h;
     if (slot > 0 && page_head_read(page, page_size, &h) == NULL && slot <= h.n_recs
         && (h.rec_size == PAGE_REC_VARIES || len == h.rec_size)) {
         before = page_slot_read(page, page_size, &h, slot - 1);
@@ -298,6 +291,7 @@ rec_delta_t page_rec_delta(const byte *page, uint32_t page_size, uint32_t slot, 
 
         most = before_len < len ? before_len - 1 : len - 2;
     }
+    uint32_t shared = 0;
     while (shared < most && page[before + 1 + shared] == rec[1 + shared]) {
         shared++;
     }
@@ -313,7 +307,8 @@ static uint32_t shared_with(const byte *page, uint32_t page_size, const page_hea
     return before != 0 && rec->shared < page_len_at(page, h, before) ? before : 0;
 }
 
-/** Takes the place of a record of len bytes: the first freed one, or at the heap top. 0: there is none. */
+/** Takes the place of a record of len bytes: the first freed one, or at the heap top. 0: there is
+none. */
 static uint32_t heap_alloc(byte *page, uint32_t page_size, const page_head_t *h, uint32_t len)
 {
     uint32_t offset = h->heap_top;
@@ -349,30 +344,27 @@ static bool len_is_valid(const page_head_t *h, uint32_t page_size, uint32_t len)
 dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slot, const rec_delta_t *rec)
 {
     uint32_t len = 1 + rec->shared + rec->rest_len;
-    uint32_t offset;
-    uint32_t before = 0;
     page_head_t h;
-    byte *last;
-
     if (page_head_read(page, page_size, &h) != NULL || slot > h.n_recs || rec->shared >= page_size
         || rec->rest_len >= page_size || !len_is_valid(&h, page_size, len)
         || (rec->info & ~REC_INFO_VALID) != 0) {
         return DB_CORRUPTION;
     }
+    uint32_t before = 0;
     if (rec->shared > 0) {
         before = shared_with(page, page_size, &h, slot, rec);
         if (before == 0) {
             return DB_CORRUPTION;
         }
     }
-    offset = heap_alloc(page, page_size, &h, len);
+    uint32_t offset = heap_alloc(page, page_size, &h, len);
     if (offset == 0) {
         return DB_CORRUPTION;
     }
     page[offset] = (byte)rec->info;
     memmove(page + offset + 1, page + before + 1, rec->shared);
     memcpy(page + offset + 1 + rec->shared, rec->rest, rec->rest_len);
-    last = page + slot_pos(page_size, h.n_recs);
+    byte *last = page + slot_pos(page_size, h.n_recs);
     memmove(last, last + SLOT_SIZE, (size_t)SLOT_SIZE * (h.n_recs - slot));
     mach_write_2(page + slot_pos(page_size, slot), offset);
     mach_write_2(page + PAGE_N_RECS, h.n_recs + 1);
@@ -399,22 +391,19 @@ static void heap_free(byte *page, const page_head_t *h, uint32_t offset)
 
 dberr_t page_rec_delete(byte *page, uint32_t page_size, uint32_t slot)
 {
-    uint32_t offset;
     page_head_t h;
-    byte *last;
-
     if (page_head_read(page, page_size, &h) != NULL || slot >= h.n_recs
         || (h.n_free > 0 && !page_offset_is_valid(page, &h, h.free))) {
         return DB_CORRUPTION;
     }
-    offset = page_slot_read(page, page_size, &h, slot);
+    uint32_t offset = page_slot_read(page, page_size, &h, slot);
     if (offset == 0
         || (h.rec_size == PAGE_REC_VARIES
             && page_len_at(page, &h, offset) + LEN_SIZE > h.heap_top - PAGE_DATA - h.garbage)) {
         return DB_CORRUPTION;
     }
     heap_free(page, &h, offset);
-    last = page + slot_pos(page_size, h.n_recs - 1);
+    byte *last = page + slot_pos(page_size, h.n_recs - 1);
     memmove(last + SLOT_SIZE, last, (size_t)SLOT_SIZE * (h.n_recs - 1 - slot));
     mach_write_2(last, 0);
     mach_write_2(page + PAGE_N_RECS, h.n_recs - 1);
@@ -424,13 +413,12 @@ dberr_t page_rec_delete(byte *page, uint32_t page_size, uint32_t slot)
 dberr_t page_rec_place(const byte *page, uint32_t page_size, uint32_t slot, uint32_t rec_offset,
                        const byte *bytes, uint32_t len, uint32_t *out)
 {
-    uint32_t offset;
     page_head_t h;
 
     if (page_head_read(page, page_size, &h) != NULL || slot >= h.n_recs) {
         return DB_CORRUPTION;
     }
-    offset = page_slot_read(page, page_size, &h, slot);
+    uint32_t offset = page_slot_read(page, page_size, &h, slot);
     if (offset == 0 || rec_offset > page_len_at(page, &h, offset)
         || len > page_len_at(page, &h, offset) - rec_offset
         || (rec_offset == 0 && len > 0 && (bytes[0] & ~REC_INFO_VALID) != 0)) {

@@ -1,11 +1,11 @@
-/** B+-tree pages: slotted records with a directory (FORMAT.md, "Index page"). The records of a page have
-one size, or, on leaves of clustered indexes whose rows vary, each its own.
+/** B+-tree pages: slotted records with a directory (FORMAT.md, "Index page"). The records of a page
+have one size, or, on leaves of clustered indexes whose rows vary, each its own.
 
     38  2  number of records           48  2  level, 0 = leaf
     40  2  heap top (first unused)     50  8  index id
-    42  2  heap records, freed included 58  2  record size, its info byte included; 0: each has its own
+    42  2  heap records, with freed    58  2  record size with its info byte; 0: each has its own
     44  2  first freed record, or 0    60  2  key length in bytes
-    46  2  number of freed records     62  2  garbage: bytes of the heap that no record has (size 0 only)
+    46  2  number of freed records     62  2  garbage: bytes of the heap that no record has (size 0)
     64 10  header of the segment of leaves (root only, else zero)
     74 10  header of the segment of the root and the inner levels (the same)
     84  .. record heap, upwards; directory of 2-byte record offsets, downwards from the trailer:
@@ -17,12 +17,12 @@ bytes, 0 at the end) behind it. The payload of a node pointer (level > 0) is the
 child page number; the first record of the leftmost page of such a level has REC_INFO_MIN_REC and
 is smaller than any key.
 
-Where each record has its own size, that stands in the 2 bytes in front of the info byte. There is no
-free list: what a deleted record leaves is zero, and garbage until the page is reorganized.
+Where each record has its own size, that stands in the 2 bytes in front of the info byte. There is
+no free list: what a deleted record leaves is zero, and garbage until the page is reorganized.
 
-Changes are deterministic: the same call on the same bytes gives the same bytes. Redo apply relies on
-that, and so each of these functions checks what it reads and returns DB_CORRUPTION, leaving the page
-unchanged, when the page cannot take the change. */
+Changes are deterministic: the same call on the same bytes gives the same bytes. Redo apply relies
+on that, and so each of these functions checks what it reads and returns DB_CORRUPTION, leaving the
+page unchanged, when the page cannot take the change. */
 #ifndef PAGE_PAGE_INDEX_H
 #define PAGE_PAGE_INDEX_H
 
@@ -119,8 +119,8 @@ typedef struct rec_delta {
     uint32_t rest_len; /**< at least 1 */
 } rec_delta_t;
 
-/** The difference of rec (info byte and payload, len bytes) to the record in the slot before `slot`,
-as it will be inserted there. Points into rec. */
+/** The difference of rec (info byte and payload, len bytes) to the record in the slot before
+`slot`, as it will be inserted there. Points into rec. */
 rec_delta_t page_rec_delta(const byte *page, uint32_t page_size, uint32_t slot, const byte *rec,
                            uint32_t len);
 

@@ -8,10 +8,10 @@ read and recv_finish() after.
     recv_finish  rollback (catalogue first, then it is loaded, then users) -> incomplete DDL
 
 Invariants
-1. recovery takes no checkpoint of its own: C stays where it is until log or age ask for another, and
-   a crash in or after recovery starts over from it, over a log that is longer by what recovery
-   and the work after it have appended (I17). So nothing that recovery found in the log is forgotten:
-   initialisations, INDEX_LOADs, file names;
+1. recovery takes no checkpoint of its own: C stays where it is until log or age ask for another,
+   and a crash in or after recovery starts over from it, over a log that is longer by what recovery
+   and the work after it have appended (I17). So nothing that recovery found in the log is
+   forgotten: initialisations, INDEX_LOADs, file names;
 2. refusals (I30) name their cause; those of the scan come before anything is changed;
 3. every step may be cut short and repeated. */
 #include <inttypes.h>
@@ -69,30 +69,16 @@ static dberr_t recv_create(log_t *log, fil_t *fil, buf_pool_t *pool,
 
 static dberr_t recv_run(recv_t *recv)
 {
-    dberr_t err = recv_scan(recv);
-    if (err == DB_SUCCESS) {
-        err = recv_dblwr_collect(recv);
-    }
-    if (err == DB_SUCCESS) {
-        err = recv_spaces_open(recv);
-    }
-    if (err == DB_SUCCESS) {
-        /* Syncs the log file too: what was read from it is durable before any page follows it. */
-        err = log_start_writing(recv->log, &recv->ckpt, recv->end_lsn);
-    }
-    if (err == DB_SUCCESS) {
-        err = recv_spaces_extend(recv);
-    }
-    if (err == DB_SUCCESS) {
-        err = recv_dblwr_restore(recv);
-    }
-    if (err == DB_SUCCESS) {
-        err = recv_apply(recv);
-    }
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(recv->env->probe, "recv.applied");
-    }
-    return err;
+    TRY(recv_scan(recv));
+    TRY(recv_dblwr_collect(recv));
+    TRY(recv_spaces_open(recv));
+    /* Syncs the log file too: what was read from it is durable before any page follows it. */
+    TRY(log_start_writing(recv->log, &recv->ckpt, recv->end_lsn));
+    TRY(recv_spaces_extend(recv));
+    TRY(recv_dblwr_restore(recv));
+    TRY(recv_apply(recv));
+    PROBE_POINT(recv->env->probe, "recv.applied");
+    return DB_SUCCESS;
 }
 
 dberr_t recv_redo(log_t *log, fil_t *fil, buf_pool_t *pool, const engine_options_t *options)
@@ -100,11 +86,8 @@ dberr_t recv_redo(log_t *log, fil_t *fil, buf_pool_t *pool, const engine_options
     CHECK(fil_first(fil) == NULL);
     CHECK(log_info(log)->page_size == fil_page_size(fil));
     recv_t *recv = NULL;
-    dberr_t err = recv_create(log, fil, pool, options, &recv);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = recv_run(recv);
+    TRY(recv_create(log, fil, pool, options, &recv));
+    dberr_t err = recv_run(recv);
     recv_free(recv);
     /* Bad bytes met on the way, whoever met them, make the image unrecoverable. */
     return err == DB_CORRUPTION ? DB_UNRECOVERABLE : err;
@@ -142,19 +125,13 @@ dberr_t recv_finish(trx_sys_t *sys)
 {
     buf_pool_t *pool = trx_sys_pool(sys);
     env_t *env = buf_env(pool);
-    dberr_t err = trx_sys_rollback_resurrected(sys, recv_on_rollback, env);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(trx_sys_rollback_resurrected(sys, recv_on_rollback, env));
     PROBE_POINT(env->probe, "recv.rolled_back");
     const ddl_cleanup_hooks_t hooks = {.ctx = env,
                                        .drop_index = recv_on_drop_index,
                                        .drop_table = recv_on_drop_table,
                                        .finish_swap = recv_on_finish_swap};
-    err = ddl_recover(sys, &hooks);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(ddl_recover(sys, &hooks));
     PROBE_POINT(env->probe, "recv.dropped");
     PROBE_MARK(env->probe, "recv_done lsn=%" PRIu64, log_lsn(buf_log(pool)));
     PROBE_POINT(env->probe, "recv.done");

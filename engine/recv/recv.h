@@ -3,8 +3,8 @@ incomplete DDL, rollback. Split in two because the catalogue can be read only af
 right:
 
 recv_redo():   everything up to and including "apply"; the owner then opens dict and trx_sys;
-recv_finish(): rolls resurrected transactions back, drops incomplete DDL (ddl_recover). Neither takes
-a checkpoint.
+recv_finish(): rolls resurrected transactions back, drops incomplete DDL (ddl_recover). Neither
+takes a checkpoint.
 
 Idempotent: a crash at any of its I/Os and a repeat give the same logical state (I17); memory for
 parsed records is bounded by recv_memory, several batches giving the same result as one (I18).

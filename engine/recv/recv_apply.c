@@ -12,22 +12,25 @@ What happens to a page in a batch, by its newest initialisation or freeing in th
                                   INDEX_LOAD of the space anywhere in the log
     init, in a later batch        nothing: all of it is older than the initialisation
     init, in an earlier batch     read: that batch has created and flushed it
-    freed                         10.4: created empty with the LSN of the free, never read (I15): written home like any
-                                  freed page, so that the file has a page whose LSN tells that its past is over;
-                                  nothing if an MLOG_INDEX_LOAD of the space came later: a load may have filled it
+    freed                         10.4: created empty with the LSN of the free, never read (I15):
+                                  written home like any freed page, so that the file has a page
+                                  whose LSN tells that its past is over; nothing if an
+                                  MLOG_INDEX_LOAD of the space came later: a load may have filled it
                                   10.5: neither read nor written; scrubbed later, if that is wanted
     freed, but changed later      read: a non-logged load that INDEX_LOAD vouches for initialised it
-Records from before the TRIM_PAGES of their space are no part of this: what they say of a page is void.
+Records from before the TRIM_PAGES of their space are no part of this: what they say of a page is
+void.
 
 Invariants
 1. (I14) a page that redo initialises is not read, unless its space has an INDEX_LOAD, and then it
    is always read, also if it was initialised long after: the initialisation may be of a previous
    life, and a non-logged load may have filled the page since. A torn page is refused there, without
    a second try from the initialisation: what a torn page may cost is the writer's business (I13);
-2. a record is applied once. On a page that was created the newest initialisation tells. On a page that
-   was read its LSN does, and where that is older than the newest initialisation, that is where it begins:
-   the initialisation wipes what is there, and what comes before it may build on changes that the file never
-   got. (Those of a page whose newest record was its free, for one, when an earlier recovery let C pass them.)
+2. a record is applied once. On a page that was created the newest initialisation tells. On a page
+   that was read its LSN does, and where that is older than the newest initialisation, that is where
+   it begins: the initialisation wipes what is there, and what comes before it may build on changes
+   that the file never got. (Those of a page whose newest record was its free, for one, when an
+   earlier recovery let C pass them.)
 3. (I4) a page from beyond the end of the log is refused;
 4. (I17, I18) a page's LSN tells how far it is, whichever batch or earlier recovery brought it
    there. */
@@ -43,8 +46,8 @@ typedef enum recv_fate {
     FATE_READ_INDEX_LOAD /**< an initialisation is in the batch, but the page may be newer */
 } recv_fate_t;
 
-/** Is the newest thing the log says of the page that it is free? Not where an INDEX_LOAD of its space came later: a load
-without redo may have filled it. */
+/** Is the newest thing the log says of the page that it is free? Not where an INDEX_LOAD of its
+space came later: a load without redo may have filled it. */
 static bool recv_page_is_free(const recv_hist_t *hist, const fil_space_t *space)
 {
     return hist->freed && hist->used_lsn == 0 && space->enable_lsn < hist->event_lsn;
@@ -85,10 +88,7 @@ static dberr_t recv_page_read(recv_t *recv, fil_space_t *space, buf_block_t *blo
     page_id_t id = block->id;
     PROBE_MARK(env->probe, "recv_read space=%" PRIu32 " page=%" PRIu32 " why=%s", id.space,
                id.page_no, index_load ? "index_load" : "redo");
-    dberr_t err = fil_page_read(recv->fil, space, id.page_no, block->frame);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fil_page_read(recv->fil, space, id.page_no, block->frame));
     env->stats.recv_pages_read++;
     env->stats.recv_index_load_reads += index_load;
     page_verdict_t verdict = fil_page_verify(block->frame, recv->page_size, id);
@@ -160,10 +160,7 @@ static dberr_t recv_page_apply(recv_t *recv, const recv_page_t *page, buf_block_
                               "redo record at %" PRIu64 " cannot be decoded again",
                               stored->end_lsn);
         }
-        err = recv_rec_apply(recv, block, space, &rec, stored->end_lsn);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(recv_rec_apply(recv, block, space, &rec, stored->end_lsn));
         done->from_lsn = done->n == 0 ? stored->end_lsn : done->from_lsn;
         done->to_lsn = stored->end_lsn;
         done->n++;
@@ -191,9 +188,7 @@ static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const rec
 {
     buf_block_t *block = NULL;
     dberr_t err = buf_page_create(recv->pool, page->id, &block);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     lsn_t page_lsn = 0;
     lsn_t created_lsn = fate == FATE_CREATE ? hist->event_lsn : 0;
     lsn_t init_lsn = created_lsn;
@@ -209,9 +204,7 @@ static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const rec
         }
     }
     recv_applied_t done = {.n = 0};
-    if (err == DB_SUCCESS) {
-        err = recv_page_apply(recv, page, block, space, init_lsn, page_lsn, &done);
-    }
+    AND_THEN(err, recv_page_apply(recv, page, block, space, init_lsn, page_lsn, &done));
     if (err == DB_SUCCESS && done.n > 0) {
         recv_page_dirty(recv, batch, block, page_lsn, &done);
         /* It can be created again, for as long as the checkpoint stays where it is. */
@@ -222,8 +215,9 @@ static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const rec
     return err;
 }
 
-/** The home page may be torn, with no copy, and lack changes from before the checkpoint. Nobody asks for that now. But when the
-page is initialised again, and an INDEX_LOAD makes the next recovery read it before it went home, somebody does. */
+/** The home page may be torn, with no copy, and lack changes from before the checkpoint. Nobody
+asks for that now. But when the page is initialised again, and an INDEX_LOAD makes the next recovery
+read it before it went home, somebody does. */
 static dberr_t recv_page_free(recv_t *recv, const recv_batch_t *batch, page_id_t id, lsn_t lsn)
 {
     PROBE_MARK(recv->env->probe, "recv_free space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64,
@@ -233,10 +227,7 @@ static dberr_t recv_page_free(recv_t *recv, const recv_batch_t *batch, page_id_t
         return DB_SUCCESS;
     }
     buf_block_t *block = NULL;
-    dberr_t err = buf_page_create(recv->pool, id, &block);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_page_create(recv->pool, id, &block));
     fil_page_init(block->frame, recv->page_size, id, FIL_PAGE_TYPE_ALLOCATED);
     fil_page_set_lsn(block->frame, recv->page_size, lsn);
     buf_block_set_dirty(recv->pool, block, batch->start_lsn, lsn);
@@ -277,10 +268,7 @@ static dberr_t recv_batch_apply(recv_t *recv, recv_batch_t *batch, bool final)
                batch->pages.n, final);
     recv_table_sort(&batch->pages);
     for (uint32_t i = 0; i < batch->pages.n; i++) {
-        dberr_t err = recv_batch_page(recv, batch, recv_table_at(&batch->pages, i));
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(recv_batch_page(recv, batch, recv_table_at(&batch->pages, i)));
     }
     recv->env->stats.recv_batches++;
     PROBE_POINT(recv->env->probe, "recv.batch_applied");
@@ -288,12 +276,10 @@ static dberr_t recv_batch_apply(recv_t *recv, recv_batch_t *batch, bool final)
         return DB_SUCCESS;
     }
     /* The next batch reads what this one has changed: its pages must be in the files by then. */
-    dberr_t err = buf_flush_and_evict_all(recv->pool);
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(recv->env->probe, "recv.batch_flushed");
-        recv_batch_reset(batch);
-    }
-    return err;
+    TRY(buf_flush_and_evict_all(recv->pool));
+    PROBE_POINT(recv->env->probe, "recv.batch_flushed");
+    recv_batch_reset(batch);
+    return DB_SUCCESS;
 }
 
 /** The next groups of the log, as many as there is memory for. */
@@ -310,9 +296,7 @@ static dberr_t recv_batch_fill(recv_t *recv, recv_batch_t *batch, log_reader_t *
                              ", and now at %" PRIu64,
                              recv->end_lsn, batch->end_lsn);
         }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(err);
     }
     return DB_SUCCESS;
 }
@@ -321,13 +305,8 @@ static dberr_t recv_apply_batches(recv_t *recv, log_reader_t *reader)
 {
     recv_batch_t *batch = &recv->batch;
     while (batch->end_lsn < recv->end_lsn) {
-        dberr_t err = recv_batch_apply(recv, batch, false);
-        if (err == DB_SUCCESS) {
-            err = recv_batch_fill(recv, batch, reader);
-        }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(recv_batch_apply(recv, batch, false));
+        TRY(recv_batch_fill(recv, batch, reader));
     }
     return batch->pages.n > 0 || batch->no > 0 ? recv_batch_apply(recv, batch, true) : DB_SUCCESS;
 }
@@ -339,9 +318,7 @@ dberr_t recv_apply(recv_t *recv)
     if (recv->batch.end_lsn < recv->end_lsn) {
         err = log_reader_create(recv->log, recv->batch.end_lsn, &reader);
     }
-    if (err == DB_SUCCESS) {
-        err = recv_apply_batches(recv, reader);
-    }
+    AND_THEN(err, recv_apply_batches(recv, reader));
     log_reader_free(reader);
     return err;
 }

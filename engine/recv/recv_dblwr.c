@@ -4,17 +4,18 @@ Place: between the registration of spaces and apply; reads the doublewrite file 
 buf_dblwr_each_copy().
 
 Which copies count: those with C <= LSN <= end of the log. An older page had no change after the
-checkpoint, so it was not being written when the crash came. One from before the TRIM_PAGES of its space is of a life that is over.
-A newer one does not exist: a batch
-makes its log durable before its copies. If one is found, log and area do not belong together.
+checkpoint, so it was not being written when the crash came. One from before the TRIM_PAGES of its
+space is of a life that is over. A newer one does not exist: a batch makes its log durable before
+its copies. If one is found, log and area do not belong together.
 
 Invariants
 1. an undamaged home page is left alone, even if the copy is newer: redo brings it forward;
 2. a page that the log frees last is restored like any other: given out again in a space with an
-   INDEX_LOAD it will be read, and torn it would be refused then; a page beyond the committed size is
-   not written;
-3. the area is fsynced before a home page is written from it: a killed process may have left copies of pages that
-   never went home in the page cache only, and the write that a power loss tears then has no copy (I22);
+   INDEX_LOAD it will be read, and torn it would be refused then; a page beyond the committed size
+   is not written;
+3. the area is fsynced before a home page is written from it: a killed process may have left copies
+   of pages that never went home in the page cache only, and the write that a power loss tears then
+   has no copy (I22);
 4. all files, restored or not, are fsynced before anything writes the doublewrite area again (I22),
    so a crash during the restore finds all copies still there (I17). */
 #include <inttypes.h>
@@ -78,24 +79,18 @@ static dberr_t recv_copy_restore(void *ctx, page_id_t id, lsn_t lsn, const byte 
     PROBE_MARK(recv->env->probe,
                "recv_dblwr_restore space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64, id.space,
                id.page_no, lsn);
-    err = fil_page_write(recv->fil, space, id.page_no, image);
-    if (err == DB_SUCCESS) {
-        recv->env->stats.recv_dblwr_restored++;
-    }
-    return err;
+    TRY(fil_page_write(recv->fil, space, id.page_no, image));
+    recv->env->stats.recv_dblwr_restored++;
+    return DB_SUCCESS;
 }
 
 dberr_t recv_dblwr_restore(recv_t *recv)
 {
-    dberr_t err = recv->n_copies > 0 ? buf_dblwr_sync_found(recv->env) : DB_SUCCESS;
-    if (err == DB_SUCCESS && recv->n_copies > 0) {
-        err = buf_dblwr_each_copy(recv->env, recv->page_size, recv_copy_restore, recv);
+    TRY(recv->n_copies > 0 ? buf_dblwr_sync_found(recv->env) : DB_SUCCESS);
+    if (recv->n_copies > 0) {
+        TRY(buf_dblwr_each_copy(recv->env, recv->page_size, recv_copy_restore, recv));
     }
-    if (err == DB_SUCCESS) {
-        err = fil_sync_all(recv->fil);
-    }
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(recv->env->probe, "recv.dblwr_restored");
-    }
-    return err;
+    TRY(fil_sync_all(recv->fil));
+    PROBE_POINT(recv->env->probe, "recv.dblwr_restored");
+    return DB_SUCCESS;
 }

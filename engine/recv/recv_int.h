@@ -77,8 +77,8 @@ typedef struct recv_space {
     bool named;       /**< the log says that its file exists */
     bool changed;     /**< the log has changes of its pages */
     bool deleted;     /**< FILE_DELETE at or after the checkpoint */
-    lsn_t
-        trim_lsn; /**< end of the last OP_TRIM_PAGES: older records of its pages are void; 0: none */
+    /** end of the last OP_TRIM_PAGES: older records of its pages are void; 0: none */
+    lsn_t trim_lsn;
     bool page0_zero;          /**< page 0 was never written */
     lsn_t rename_lsn;         /**< last FILE_RENAME2 of it in the log, or 0 */
     uint32_t log_size_first;  /**< first logged FSP_SIZE, or 0 */
@@ -136,8 +136,8 @@ uint32_t recv_page0_size(const recv_t *recv, const byte *page);
 
 /* ---- the steps, in this order ---- */
 
-/** Chooses the checkpoint, finds its marker and the end of the log, fills hist, spaces and events, and the first
-batch. */
+/** Chooses the checkpoint, finds its marker and the end of the log, fills hist, spaces and events,
+and the first batch. */
 WARN_UNUSED dberr_t recv_scan(recv_t *recv);
 /** Lists the usable copies of the doublewrite file. */
 WARN_UNUSED dberr_t recv_dblwr_collect(recv_t *recv);

@@ -27,14 +27,12 @@ static dberr_t recv_scan_hist(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     page_id_t id = {rec->space, rec->page_no};
     if (rec->op == OP_INIT_PAGE || rec->op == OP_FREE_PAGE) {
         void *found = NULL;
-        dberr_t err = recv_table_put(recv->env, &recv->hist, id, &found);
-        if (err == DB_SUCCESS) {
-            recv_hist_t *hist = found;
-            hist->event_lsn = end_lsn;
-            hist->used_lsn = 0;
-            hist->freed = rec->op == OP_FREE_PAGE;
-        }
-        return err;
+        TRY(recv_table_put(recv->env, &recv->hist, id, &found));
+        recv_hist_t *hist = found;
+        hist->event_lsn = end_lsn;
+        hist->used_lsn = 0;
+        hist->freed = rec->op == OP_FREE_PAGE;
+        return DB_SUCCESS;
     }
     recv_hist_t *hist = recv_table_find(&recv->hist, id);
     if (hist != NULL && hist->freed) {
@@ -70,16 +68,13 @@ static dberr_t recv_scan_page(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
                           rec->page_no);
     }
     recv_space_t *space = NULL;
-    dberr_t err = recv_space_put(recv, rec->space, &space);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(recv_space_put(recv, rec->space, &space));
     space->changed = true;
     uint64_t size_pages = 0;
     if (rec->page_no == 0 && redo_rec_writes(rec, FSP_SIZE, 4, &size_pages)) {
-        err = recv_scan_size(recv, space, size_pages, end_lsn);
+        TRY(recv_scan_size(recv, space, size_pages, end_lsn));
     }
-    return err == DB_SUCCESS ? recv_scan_hist(recv, rec, end_lsn) : err;
+    return recv_scan_hist(recv, rec, end_lsn);
 }
 
 /** May a record about a file of the space have this path? */
@@ -108,11 +103,11 @@ static dberr_t recv_event_append(recv_t *recv, const redo_rec_t *rec, lsn_t end_
     event->lsn = end_lsn;
     *recv->events_tail = event;
     recv->events_tail = &event->next;
-    dberr_t err = recv_path_copy(recv, rec->path, rec->path_len, &event->path);
-    if (err == DB_SUCCESS && rec->op == OP_FILE_RENAME) {
-        err = recv_path_copy(recv, rec->path2, rec->path2_len, &event->path2);
+    TRY(recv_path_copy(recv, rec->path, rec->path_len, &event->path));
+    if (rec->op == OP_FILE_RENAME) {
+        TRY(recv_path_copy(recv, rec->path2, rec->path2_len, &event->path2));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
@@ -127,14 +122,11 @@ static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
                           log_format(recv->log)->rec_name(rec), end_lsn);
     }
     recv_space_t *space = NULL;
-    dberr_t err = recv_space_put(recv, rec->space, &space);
-    if (err == DB_SUCCESS && space->deleted) {
-        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
-                         "%s at %" PRIu64 ": space %" PRIu32 " was deleted before",
-                         log_format(recv->log)->rec_name(rec), end_lsn, rec->space);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
+    TRY(recv_space_put(recv, rec->space, &space));
+    if (space->deleted) {
+        TRY(err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                       "%s at %" PRIu64 ": space %" PRIu32 " was deleted before",
+                       log_format(recv->log)->rec_name(rec), end_lsn, rec->space));
     }
     if (rename) {
         space->rename_lsn = end_lsn;
@@ -144,12 +136,13 @@ static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     } else if (rec->op != OP_FILE_CREATE) {
         space->named = true;
     }
-    err = rename ? recv_path_copy(recv, rec->path2, rec->path2_len, &space->name)
-                 : recv_path_copy(recv, rec->path, rec->path_len, &space->name);
-    return err == DB_SUCCESS ? recv_event_append(recv, rec, end_lsn) : err;
+    TRY(rename ? recv_path_copy(recv, rec->path2, rec->path2_len, &space->name)
+               : recv_path_copy(recv, rec->path, rec->path_len, &space->name));
+    return recv_event_append(recv, rec, end_lsn);
 }
 
-/** The space begins anew: what came before is void. Only undo tablespaces do that, and with one size. */
+/** The space begins anew: what came before is void. Only undo tablespaces do that, and with one
+size. */
 static dberr_t recv_scan_trim(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
 {
     if (!space_is_undo(rec->space) || rec->page_no != FSP_INITIAL_PAGES) {
@@ -158,14 +151,12 @@ static dberr_t recv_scan_trim(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
                           log_format(recv->log)->rec_name(rec), end_lsn, rec->space, rec->page_no);
     }
     recv_space_t *space = NULL;
-    dberr_t err = recv_space_put(recv, rec->space, &space);
-    if (err == DB_SUCCESS) {
-        space->changed = true;
-        space->trim_lsn = end_lsn;
-        space->log_size_first = 0;
-        space->log_size_pages = 0;
-    }
-    return err;
+    TRY(recv_space_put(recv, rec->space, &space));
+    space->changed = true;
+    space->trim_lsn = end_lsn;
+    space->log_size_first = 0;
+    space->log_size_pages = 0;
+    return DB_SUCCESS;
 }
 
 static dberr_t recv_scan_rec(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
@@ -183,26 +174,22 @@ static dberr_t recv_scan_rec(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
         return recv_scan_trim(recv, rec, end_lsn);
     case OP_INDEX_LOAD: {
         recv_space_t *space = NULL;
-        dberr_t err = recv_space_put(recv, rec->space, &space);
-        if (err == DB_SUCCESS) {
-            space->changed = true;
-            space->enable_lsn = end_lsn;
-        }
-        return err;
+        TRY(recv_space_put(recv, rec->space, &space));
+        space->changed = true;
+        space->enable_lsn = end_lsn;
+        return DB_SUCCESS;
     }
     default:
         return DB_SUCCESS;
     }
 }
 
-/** Everything that the group says; its changes of pages too, as long as there is memory for them. */
+/** Everything that the group says; its changes of pages too, as long as there is memory for
+them. */
 static dberr_t recv_scan_group(recv_t *recv, const log_group_t *group)
 {
     for (uint32_t i = 0; i < group->n_recs; i++) {
-        dberr_t err = recv_scan_rec(recv, &group->recs[i], group->end_lsn);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(recv_scan_rec(recv, &group->recs[i], group->end_lsn));
     }
     recv_batch_t *batch = &recv->batch;
     bool room = batch->end_lsn == group->start_lsn && batch->used_bytes < recv->memory_max;
@@ -239,12 +226,8 @@ static dberr_t recv_scan_groups(recv_t *recv, log_reader_t *reader)
         if (err == DB_NOT_FOUND) {
             break;
         }
-        if (err == DB_SUCCESS) {
-            err = recv_scan_group(recv, &group);
-        }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(err);
+        TRY(recv_scan_group(recv, &group));
         marker_found |= log_group_is_marker(&group, &recv->ckpt);
     }
     recv->end_lsn = log_reader_end_lsn(reader);
@@ -264,13 +247,9 @@ dberr_t recv_scan(recv_t *recv)
     recv->batch.end_lsn = recv->ckpt.lsn;
     log_reader_t *reader = NULL;
     dberr_t err = log_reader_create(recv->log, recv->ckpt.lsn, &reader);
-    if (err == DB_SUCCESS) {
-        err = recv_scan_groups(recv, reader);
-    }
+    AND_THEN(err, recv_scan_groups(recv, reader));
     log_reader_free(reader);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     PROBE_MARK(recv->env->probe, "recv_start c=%" PRIu64 " marker=%" PRIu64 " end=%" PRIu64,
                recv->ckpt.lsn, recv->ckpt.marker_lsn, recv->end_lsn);
     PROBE_POINT(recv->env->probe, "recv.scanned");

@@ -19,7 +19,8 @@ Invariants
    than its own page 0 says is damaged;
 5. what a killed process left in the page cache is not durable, though it can be read: directory
    entries, the log behind a file operation, and data files are fsynced before anything relies on
-   them. A page that redo finds up to date is not written again, so nobody else would do it (I17). */
+   them. A page that redo finds up to date is not written again, so nobody else would do it
+   (I17). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,11 +38,9 @@ recv_space_t *recv_space_find(const recv_t *recv, space_id_t id)
 dberr_t recv_space_put(recv_t *recv, space_id_t id, recv_space_t **out)
 {
     void *found = NULL;
-    dberr_t err = recv_table_put(recv->env, &recv->spaces, (page_id_t){id, 0}, &found);
-    if (err == DB_SUCCESS) {
-        *out = found;
-    }
-    return err;
+    TRY(recv_table_put(recv->env, &recv->spaces, (page_id_t){id, 0}, &found));
+    *out = found;
+    return DB_SUCCESS;
 }
 
 #define RECV_ID_PAGES_MAX 64U /**< pages asked for their space id when page 0 does not tell */
@@ -80,23 +79,18 @@ typedef struct recv_file {
 static dberr_t recv_file_page(recv_t *recv, os_file_t *file, page_no_t page_no, bool *whole)
 {
     size_t n_read = 0;
-    dberr_t err = env_read(recv->env, file, (uint64_t)page_no * recv->page_size, recv->page_buf,
-                           recv->page_size, &n_read);
-    if (err == DB_SUCCESS) {
-        memset(recv->page_buf + n_read, 0, recv->page_size - n_read);
-        page_decompress(recv->page_buf, recv->page_size);
-        *whole = n_read == recv->page_size;
-    }
-    return err;
+    TRY(env_read(recv->env, file, (uint64_t)page_no * recv->page_size, recv->page_buf,
+                 recv->page_size, &n_read));
+    memset(recv->page_buf + n_read, 0, recv->page_size - n_read);
+    page_decompress(recv->page_buf, recv->page_size);
+    *whole = n_read == recv->page_size;
+    return DB_SUCCESS;
 }
 
 static dberr_t recv_file_page0(recv_t *recv, os_file_t *file, const char *path, recv_file_t *out)
 {
     bool whole = false;
-    dberr_t err = recv_file_page(recv, file, 0, &whole);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(recv_file_page(recv, file, 0, &whole));
     page_id_t id = {fil_page_get_id(recv->page_buf).space, 0};
     out->page0 = fil_page_verify(recv->page_buf, recv->page_size, id);
     if (out->page0 != PAGE_OK) {
@@ -152,9 +146,7 @@ static dberr_t recv_file_identify(recv_t *recv, const char *path, recv_file_t *o
 {
     os_file_t *file = NULL;
     dberr_t err = env_open(recv->env, path, OS_OPEN, &file);
-    if (err == DB_SUCCESS) {
-        err = recv_file_page0(recv, file, path, out);
-    }
+    AND_THEN(err, recv_file_page0(recv, file, path, out));
     if (err == DB_SUCCESS && !out->known) {
         err = recv_file_later_pages(recv, file, out);
     }
@@ -179,10 +171,7 @@ static dberr_t recv_path_set(recv_t *recv, recv_space_t *space, const char *path
 static dberr_t recv_file_enter(recv_t *recv, const char *path, const recv_file_t *file)
 {
     recv_space_t *space = NULL;
-    dberr_t err = recv_space_put(recv, file->id, &space);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(recv_space_put(recv, file->id, &space));
     if (space->path != NULL) {
         return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
                           "%s and %s both carry space id %" PRIu32, space->path, path, file->id);
@@ -221,15 +210,14 @@ static dberr_t recv_system_file(recv_t *recv)
                          FIL_SYSTEM_PATH);
     }
     recv_file_t file = {.known = false};
-    if (err == DB_SUCCESS) {
-        err = recv_file_identify(recv, FIL_SYSTEM_PATH, &file);
-    }
+    AND_THEN(err, recv_file_identify(recv, FIL_SYSTEM_PATH, &file));
     if (err == DB_SUCCESS && file.known && file.id != SPACE_SYSTEM) {
         err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
                          "%s carries space id %" PRIu32, FIL_SYSTEM_PATH, file.id);
     }
     file.id = SPACE_SYSTEM;
-    return err == DB_SUCCESS ? recv_file_enter(recv, FIL_SYSTEM_PATH, &file) : err;
+    TRY(err);
+    return recv_file_enter(recv, FIL_SYSTEM_PATH, &file);
 }
 
 /* ---- file operations again ---- */
@@ -240,25 +228,16 @@ static dberr_t recv_redo_create(recv_t *recv, const recv_event_t *event, recv_sp
         return DB_SUCCESS;
     }
     bool exists = false;
-    dberr_t err = env_exists(recv->env, event->path, &exists);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_exists(recv->env, event->path, &exists));
     if (exists || space->enable_lsn != 0) {
         /* Another space's file, or contents that no log could bring back. */
         return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
                           "the file %s of space %" PRIu32 " is missing", space->name, event->space);
     }
-    err = log_sync_found(recv->log);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(log_sync_found(recv->log));
     PROBE_MARK(recv->env->probe, "file_op op=create path=%s lsn=%" PRIu64, event->path, event->lsn);
     fil_space_t *created = NULL;
-    err = fil_space_recreate(recv->fil, event->space, event->path, &created);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fil_space_recreate(recv->fil, event->space, event->path, &created));
     PROBE_MARK(recv->env->probe, "file_op_done op=create path=%s", event->path);
     space->page0_zero = true;
     return recv_path_set(recv, space, event->path);
@@ -270,22 +249,15 @@ static dberr_t recv_redo_delete(recv_t *recv, const recv_event_t *event, recv_sp
         return DB_SUCCESS;
     }
     env_t *env = recv->env;
-    dberr_t err = log_sync_found(recv->log);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(log_sync_found(recv->log));
     PROBE_MARK(env->probe, "file_op op=delete path=%s lsn=%" PRIu64, event->path, event->lsn);
-    err = env_unlink(env, event->path);
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(env->probe, "fil.delete.unlinked");
-        err = env_sync_dir(env);
-    }
-    if (err == DB_SUCCESS) {
-        PROBE_MARK(env->probe, "file_op_done op=delete path=%s", event->path);
-        free(space->path);
-        space->path = NULL;
-    }
-    return err;
+    TRY(env_unlink(env, event->path));
+    PROBE_POINT(env->probe, "fil.delete.unlinked");
+    TRY(env_sync_dir(env));
+    PROBE_MARK(env->probe, "file_op_done op=delete path=%s", event->path);
+    free(space->path);
+    space->path = NULL;
+    return DB_SUCCESS;
 }
 
 static dberr_t recv_redo_rename(recv_t *recv, const recv_event_t *event, recv_space_t *space)
@@ -296,28 +268,18 @@ static dberr_t recv_redo_rename(recv_t *recv, const recv_event_t *event, recv_sp
     }
     env_t *env = recv->env;
     bool exists = false;
-    dberr_t err = env_exists(env, event->path2, &exists);
-    if (err == DB_SUCCESS && exists) {
-        err = err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
-                         "%s cannot be renamed to %s: another space has this file", event->path,
-                         event->path2);
+    TRY(env_exists(env, event->path2, &exists));
+    if (exists) {
+        TRY(err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                       "%s cannot be renamed to %s: another space has this file", event->path,
+                       event->path2));
     }
-    if (err == DB_SUCCESS) {
-        err = log_sync_found(recv->log);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(log_sync_found(recv->log));
     PROBE_MARK(env->probe, "file_op op=rename path=%s lsn=%" PRIu64 " to=%s", event->path,
                event->lsn, event->path2);
-    err = env_rename(env, event->path, event->path2);
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(env->probe, "fil.rename.renamed");
-        err = env_sync_dir(env);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(env_rename(env, event->path, event->path2));
+    PROBE_POINT(env->probe, "fil.rename.renamed");
+    TRY(env_sync_dir(env));
     PROBE_MARK(env->probe, "file_op_done op=rename path=%s", event->path);
     return recv_path_set(recv, space, event->path2);
 }
@@ -326,16 +288,12 @@ static dberr_t recv_redo_files(recv_t *recv)
 {
     for (const recv_event_t *event = recv->events; event != NULL; event = event->next) {
         recv_space_t *space = recv_space_find(recv, event->space);
-        dberr_t err = DB_SUCCESS;
         if (event->op == OP_FILE_CREATE) {
-            err = recv_redo_create(recv, event, space);
+            TRY(recv_redo_create(recv, event, space));
         } else if (event->op == OP_FILE_DELETE) {
-            err = recv_redo_delete(recv, event, space);
+            TRY(recv_redo_delete(recv, event, space));
         } else if (event->op == OP_FILE_RENAME) {
-            err = recv_redo_rename(recv, event, space);
-        }
-        if (err != DB_SUCCESS) {
-            return err;
+            TRY(recv_redo_rename(recv, event, space));
         }
     }
     return DB_SUCCESS;
@@ -365,40 +323,32 @@ static dberr_t recv_space_size(recv_t *recv, const recv_space_t *space, uint32_t
     return DB_SUCCESS;
 }
 
-/** Is the first size in the log one step from the file that the checkpoint left? Page 0 is no witness
-of that: it may be damaged, and with a size of its own choice it would be one more thing to forge. */
+/** Is the first size in the log one step from the file that the checkpoint left? Page 0 is no
+witness of that: it may be damaged, and with a size of its own choice it would be one more thing to
+forge. */
 static dberr_t recv_space_check_growth(recv_t *recv, const recv_space_t *space, fil_space_t *opened)
 {
     uint64_t size_bytes = 0;
-    dberr_t err = fil_space_length(recv->fil, opened, &size_bytes);
+    TRY(fil_space_length(recv->fil, opened, &size_bytes));
     uint64_t pages = size_bytes / recv->page_size;
-    if (err == DB_SUCCESS && space->log_size_first > pages + FSP_GROW_PAGES_MAX) {
-        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
-                         "%s: the redo log makes its %" PRIu64 " pages %" PRIu32 " in one step",
-                         space->path, pages, space->log_size_first);
+    if (space->log_size_first > pages + FSP_GROW_PAGES_MAX) {
+        TRY(err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                       "%s: the redo log makes its %" PRIu64 " pages %" PRIu32 " in one step",
+                       space->path, pages, space->log_size_first));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
 {
     uint32_t size_pages = 0;
-    dberr_t err = recv_space_size(recv, space, &size_pages);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(recv_space_size(recv, space, &size_pages));
     /* A space created again is there already, under the name of its creation. */
     fil_space_t *opened = fil_space_get(recv->fil, space->id.space);
     if (opened == NULL) {
-        err = fil_space_open(recv->fil, space->id.space, space->path, size_pages, &opened);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(fil_space_open(recv->fil, space->id.space, space->path, size_pages, &opened));
     }
-    err = recv_space_check_growth(recv, space, opened);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(recv_space_check_growth(recv, space, opened));
     fil_space_set_path(recv->fil, opened, space->path);
     opened->enable_lsn = space->enable_lsn;
     fil_mark_unsynced(opened); /* invariant 5 */
@@ -412,60 +362,47 @@ static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
 
 dberr_t recv_spaces_open(recv_t *recv)
 {
-    dberr_t err = env_sync_dir(recv->env);
-    if (err == DB_SUCCESS) {
-        err = recv_system_file(recv);
-    }
-    if (err == DB_SUCCESS) {
-        err = env_list(recv->env, recv_list_entry, recv);
-    }
-    if (err == DB_SUCCESS) {
-        err = recv_redo_files(recv);
-    }
-    for (uint32_t i = 0; err == DB_SUCCESS && i < recv->spaces.n; i++) {
+    TRY(env_sync_dir(recv->env));
+    TRY(recv_system_file(recv));
+    TRY(env_list(recv->env, recv_list_entry, recv));
+    TRY(recv_redo_files(recv));
+    for (uint32_t i = 0; i < recv->spaces.n; i++) {
         const recv_space_t *space = recv_table_at(&recv->spaces, i);
         if (space->path != NULL && !space->deleted) {
-            err = recv_space_register(recv, space);
+            TRY(recv_space_register(recv, space));
         } else if ((space->named || space->changed) && !space->deleted) {
             char name[PATH_LEN_MAX + 1];
-            err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
-                             "the file of %s (space id %" PRIu32 ") is missing, and the log has no "
-                             "record of its deletion",
-                             recv_space_name(recv, space->id.space, name), space->id.space);
+            TRY(err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
+                           "the file of %s (space id %" PRIu32 ") is missing, and the log has no "
+                           "record of its deletion",
+                           recv_space_name(recv, space->id.space, name), space->id.space));
         }
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t recv_space_check_length(recv_t *recv, fil_space_t *space)
 {
     uint64_t size_bytes = 0;
-    dberr_t err = fil_space_length(recv->fil, space, &size_bytes);
-    if (err == DB_SUCCESS && size_bytes < (uint64_t)space->size_pages * recv->page_size) {
-        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_SHORT,
-                         "%s is cut short: %" PRIu64 " bytes instead of %" PRIu32 " pages",
-                         space->path, size_bytes, space->size_pages);
+    TRY(fil_space_length(recv->fil, space, &size_bytes));
+    if (size_bytes < (uint64_t)space->size_pages * recv->page_size) {
+        TRY(err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_SHORT,
+                       "%s is cut short: %" PRIu64 " bytes instead of %" PRIu32 " pages",
+                       space->path, size_bytes, space->size_pages));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t recv_spaces_extend(recv_t *recv)
 {
     for (fil_space_t *space = fil_first(recv->fil); space != NULL; space = space->next) {
         const recv_space_t *known = recv_space_find(recv, space->id);
-        dberr_t err = DB_SUCCESS;
         if (known->trim_lsn != 0) {
             /* What the new life wrote behind its first pages goes too: all of it is in the log. */
-            err = fil_space_shrink(recv->fil, space, FSP_INITIAL_PAGES);
+            TRY(fil_space_shrink(recv->fil, space, FSP_INITIAL_PAGES));
         }
-        if (err == DB_SUCCESS) {
-            err = known->log_size_pages != 0
-                      ? fil_space_extend(recv->fil, space, known->log_size_pages)
-                      : recv_space_check_length(recv, space);
-        }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(known->log_size_pages != 0 ? fil_space_extend(recv->fil, space, known->log_size_pages)
+                                       : recv_space_check_length(recv, space));
     }
     return DB_SUCCESS;
 }

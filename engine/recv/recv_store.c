@@ -108,10 +108,7 @@ dberr_t recv_table_put(env_t *env, recv_table_t *table, page_id_t id, void **out
         }
     }
     if (table->n == table->capacity) {
-        dberr_t err = recv_table_grow(env, table);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(recv_table_grow(env, table));
         slot = recv_table_slot(table, id);
     }
     byte *entry = recv_entry(table, table->n);
@@ -126,8 +123,8 @@ dberr_t recv_table_put(env_t *env, recv_table_t *table, page_id_t id, void **out
 static int recv_entry_cmp(const void *a, const void *b)
 {
     page_id_t x;
-    page_id_t y;
     memcpy(&x, a, sizeof(x));
+    page_id_t y;
     memcpy(&y, b, sizeof(y));
     if (x.space != y.space) {
         return x.space < y.space ? -1 : 1;
@@ -203,10 +200,7 @@ static dberr_t recv_batch_add_rec(env_t *env, recv_batch_t *batch, const log_for
     void *found = NULL;
     uint32_t n_before = batch->pages.n;
     page_id_t id = {rec->space, rec->page_no};
-    dberr_t err = recv_table_put(env, &batch->pages, id, &found);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(recv_table_put(env, &batch->pages, id, &found));
     recv_page_t *page = found;
     batch->used_bytes += batch->pages.n != n_before ? 2 * sizeof(*page) : 0;
     size_t room = rec->raw != NULL ? rec->raw_len : LOG_REC_OVERHEAD_MAX + rec->len;
@@ -233,10 +227,7 @@ dberr_t recv_batch_add(env_t *env, recv_batch_t *batch, const log_format_t *form
     for (uint32_t i = 0; i < group->n_recs; i++) {
         const redo_rec_t *rec = &group->recs[i];
         if (redo_op_is_page(rec->op)) {
-            dberr_t err = recv_batch_add_rec(env, batch, format, rec, group->end_lsn);
-            if (err != DB_SUCCESS) {
-                return err;
-            }
+            TRY(recv_batch_add_rec(env, batch, format, rec, group->end_lsn));
         }
     }
     batch->end_lsn = group->end_lsn;

@@ -3,8 +3,9 @@
 Place: beside rollback.c, above undo.c and row.c.
 
 Invariants
-1. purge rests while a table is exported, and while any open transaction has an undo log: that transaction may roll back onto any
-   version that history describes, and must find its entries and ids again (rollback.c, no. 3);
+1. purge rests while a table is exported, and while any open transaction has an undo log: that
+   transaction may roll back onto any version that history describes, and must find its entries and
+   ids again (rollback.c, no. 3);
 2. an undo record that the clustered record's (DB_TRX_ID, DB_ROLL_PTR) still names is about the
    newest version: its ids become 0, or, if it is delete-marked, the row goes with all its entries.
    If it is named no more, a later change covers the row, whose undo record comes later in the
@@ -14,17 +15,17 @@ Invariants
    step says what must be (I17);
 5. when a log leaves the history nothing in any tree refers to it, hence with an empty history and
    no open transaction every DB_TRX_ID is 0 and there is no delete mark (I25);
-6. the long values that an update replaced are its undo record's and go with it, a page at a time, while the
-   reference there says what is left; those of a row go before its record, behind its entries. So the log can begin
-   again at any time and frees nothing twice (I11). */
+6. the long values that an update replaced are its undo record's and go with it, a page at a time,
+   while the reference there says what is left; those of a row go before its record, behind its
+   entries. So the log can begin again at any time and frees nothing twice (I11). */
 #include <inttypes.h>
 #include <string.h>
 
 #include "btr/btr_blob.h"
 #include "trx/trx_int.h"
 
-/** A log of a table that was dropped meanwhile has nothing to purge there. One that rows are being copied to has,
-though nobody sees it yet. */
+/** A log of a table that was dropped meanwhile has nothing to purge there. One that rows are being
+copied to has, though nobody sees it yet. */
 static bool purge_table_is_there(const dict_table_t *table)
 {
     return table != NULL && table->status != DICT_DROPPING
@@ -35,9 +36,9 @@ static bool purge_table_is_there(const dict_table_t *table)
 static dberr_t purge_old_entries(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
 {
     row_bufs_t *bufs = &sys->bufs;
-    dberr_t err = DB_SUCCESS;
     memcpy(bufs->row2, bufs->row, table->row_size);
     undo_rec_restore(rec, table, bufs->row2, &bufs->ext2);
+    dberr_t err = DB_SUCCESS;
     for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
         const dict_index_t *index = &table->indexes[i];
         if (!row_index_is_kept(index)) {
@@ -56,22 +57,20 @@ static dberr_t purge_old_entries(trx_sys_t *sys, const dict_table_t *table, cons
 static dberr_t purge_row(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
 {
     row_bufs_t *bufs = &sys->bufs;
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
         const dict_index_t *index = &table->indexes[i];
         if (row_index_is_kept(index)) {
             dict_row_to_sec(index, bufs->row, bufs->sec);
-            err = row_sec_remove(sys->pool, index, bufs->sec, true);
+            TRY(row_sec_remove(sys->pool, index, bufs->sec, true));
         }
     }
-    if (err == DB_SUCCESS) {
-        err = row_free_chains(sys->pool, table, rec->pk, &bufs->ext, NULL,
-                              &trx_sys_env(sys)->stats.blobs_purged);
-    }
-    return err == DB_SUCCESS ? btr_delete(sys->pool, &table->indexes[0].tree, rec->pk) : err;
+    TRY(row_free_chains(sys->pool, table, rec->pk, &bufs->ext, NULL,
+                        &trx_sys_env(sys)->stats.blobs_purged));
+    return btr_delete(sys->pool, &table->indexes[0].tree, rec->pk);
 }
 
-/** Frees the chains that an undo record owns: its references in the undo page say what is left (6). */
+/** Frees the chains that an undo record owns: its references in the undo page say what is left
+(6). */
 static dberr_t purge_chains(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec,
                             roll_ptr_t roll_ptr)
 {
@@ -80,9 +79,10 @@ static dberr_t purge_chains(trx_sys_t *sys, const dict_table_t *table, const und
     uint32_t at = 0;
     uint32_t offset = 0;
     dberr_t err = DB_SUCCESS;
-    while (err == DB_SUCCESS && undo_rec_next_chain(rec, sys->bufs.undo, &at, &offset)) {
+    while (undo_rec_next_chain(rec, sys->bufs.undo, &at, &offset)) {
         err = btr_blob_free_of_page(sys->pool, &table->indexes[0].tree, page, start + offset);
         trx_sys_env(sys)->stats.blobs_purged++;
+        TRY(err);
     }
     return err;
 }
@@ -125,10 +125,10 @@ static dberr_t purge_rec(trx_sys_t *sys, trx_id_t id, const undo_rec_t *rec, rol
                        rec->table_id);
     }
     dberr_t err = row_clust_get(sys->pool, table, rec->pk, bufs->rec, &bufs->rec_len);
-    err = err == DB_NOT_FOUND ? DB_SUCCESS
-          : err == DB_SUCCESS ? purge_version(sys, table, id, rec, roll_ptr)
-                              : err;
-    return err == DB_SUCCESS ? purge_chains(sys, table, rec, roll_ptr) : err;
+    TRY(err == DB_NOT_FOUND ? DB_SUCCESS
+        : err == DB_SUCCESS ? purge_version(sys, table, id, rec, roll_ptr)
+                            : err);
+    return purge_chains(sys, table, rec, roll_ptr);
 }
 
 /** Begins the log that was committed first, of the oldest ones of all rollback segments. */
@@ -137,14 +137,11 @@ static dberr_t purge_begin(trx_sys_t *sys)
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < sys->n_rsegs; i++) {
         trx_rseg_t *rseg = &sys->rsegs[i];
-        undo_page_t first;
         if (rseg->history_len == 0) {
             continue;
         }
-        dberr_t err = undo_page_read(rseg, rseg->history_head, &first);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        undo_page_t first;
+        TRY(undo_page_read(rseg, rseg->history_head, &first));
         if (first.trx_no < least) {
             least = first.trx_no;
             sys->purge = (purge_pos_t){rseg, rseg->history_head, rseg->history_head, UNDO_RECS};
@@ -157,30 +154,23 @@ static dberr_t purge_begin(trx_sys_t *sys)
 static dberr_t purge_advance(trx_sys_t *sys, uint32_t *n)
 {
     purge_pos_t *pos = &sys->purge;
-    dberr_t err = pos->first == FIL_NULL ? purge_begin(sys) : DB_SUCCESS;
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(pos->first == FIL_NULL ? purge_begin(sys) : DB_SUCCESS);
     undo_page_t first;
     undo_rec_t rec;
     roll_ptr_t roll_ptr = 0;
-    err = undo_page_read(pos->rseg, pos->first, &first);
-    if (err == DB_SUCCESS) {
-        err = undo_read_next(pos->rseg, &pos->page, &pos->offset, sys->bufs.undo, &rec, &roll_ptr);
-    }
+    dberr_t err = undo_page_read(pos->rseg, pos->first, &first);
+    AND_THEN(err,
+             undo_read_next(pos->rseg, &pos->page, &pos->offset, sys->bufs.undo, &rec, &roll_ptr));
     if (err == DB_NOT_FOUND) {
         pos->first = FIL_NULL;
         return undo_free_oldest(pos->rseg);
     }
-    if (err == DB_SUCCESS) {
-        err = purge_rec(sys, first.trx_id, &rec, roll_ptr);
-    }
-    if (err == DB_SUCCESS) {
-        trx_sys_env(sys)->stats.purged_records++;
-        (*n)++;
-        PROBE_POINT(trx_sys_env(sys)->probe, "purge.step");
-    }
-    return err;
+    TRY(err);
+    TRY(purge_rec(sys, first.trx_id, &rec, roll_ptr));
+    trx_sys_env(sys)->stats.purged_records++;
+    (*n)++;
+    PROBE_POINT(trx_sys_env(sys)->probe, "purge.step");
+    return DB_SUCCESS;
 }
 
 void trx_purge_stop(trx_sys_t *sys)
@@ -207,5 +197,6 @@ dberr_t trx_purge_step(trx_sys_t *sys, uint32_t max_records, bool *done)
         err = purge_advance(sys, &n);
     }
     *done = rests || trx_sys_history_len(sys) == 0;
-    return err == DB_SUCCESS && !rests ? undo_space_truncate(sys) : err;
+    TRY(err);
+    return !rests ? undo_space_truncate(sys) : DB_SUCCESS;
 }

@@ -11,8 +11,9 @@ Invariants
 3. the version that comes back has the ids that it had. Nothing was purged since the change, because
    purge rests while a transaction has an undo log: its history, if it had any, is still there
    (I25);
-4. the chains of the new version go while its record still leads to them, a page at a time, and those of the old
-   one come back with the pair: a crash in between leaves a record whose references say what is left. */
+4. the chains of the new version go while its record still leads to them, a page at a time, and
+   those of the old one come back with the pair: a crash in between leaves a record whose references
+   say what is left. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -22,19 +23,16 @@ Invariants
 static dberr_t row_undo_insert(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
 {
     row_bufs_t *bufs = &sys->bufs;
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
         const dict_index_t *index = &table->indexes[i];
         if (row_index_is_kept(index)) {
             dict_row_to_sec(index, bufs->row, bufs->sec);
-            err = row_sec_remove(sys->pool, index, bufs->sec, false);
+            TRY(row_sec_remove(sys->pool, index, bufs->sec, false));
         }
     }
-    if (err == DB_SUCCESS) {
-        err = row_free_chains(sys->pool, table, rec->pk, &bufs->ext, NULL,
-                              &trx_sys_env(sys)->stats.blobs_rolled_back);
-    }
-    return err == DB_SUCCESS ? btr_delete(sys->pool, &table->indexes[0].tree, rec->pk) : err;
+    TRY(row_free_chains(sys->pool, table, rec->pk, &bufs->ext, NULL,
+                        &trx_sys_env(sys)->stats.blobs_rolled_back));
+    return btr_delete(sys->pool, &table->indexes[0].tree, rec->pk);
 }
 
 /** One index: the entry of row (the version that goes) and that of row2 (the one that comes back).
@@ -62,48 +60,37 @@ static dberr_t row_undo_entry(trx_sys_t *sys, const dict_index_t *index, bool ol
 static dberr_t row_undo_update(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
 {
     row_bufs_t *bufs = &sys->bufs;
-    dberr_t err = DB_SUCCESS;
     memcpy(bufs->row2, bufs->row, table->row_size);
     bufs->ext2 = bufs->ext;
     undo_rec_restore(rec, table, bufs->row2, &bufs->ext2);
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
         if (row_index_is_kept(&table->indexes[i])) {
-            err = row_undo_entry(sys, &table->indexes[i], rec->old_info != 0);
+            TRY(row_undo_entry(sys, &table->indexes[i], rec->old_info != 0));
         }
     }
-    if (err == DB_SUCCESS) {
-        err = row_free_chains(sys->pool, table, rec->pk, &bufs->ext, &bufs->ext2,
-                              &trx_sys_env(sys)->stats.blobs_rolled_back);
+    TRY(row_free_chains(sys->pool, table, rec->pk, &bufs->ext, &bufs->ext2,
+                        &trx_sys_env(sys)->stats.blobs_rolled_back));
+    if (rec_info(bufs->rec) != rec->old_info) {
+        TRY(row_clust_set_info(sys->pool, table, rec->pk, rec->old_info));
     }
-    if (err == DB_SUCCESS && rec_info(bufs->rec) != rec->old_info) {
-        err = row_clust_set_info(sys->pool, table, rec->pk, rec->old_info);
-    }
-    if (err == DB_SUCCESS) {
-        bufs->rec_len = dict_row_to_rec(table, bufs->row2, &bufs->ext2, rec->old_trx_id,
-                                        rec->old_roll_ptr, bufs->rec);
-        err = row_clust_set_data(sys->pool, table, bufs->rec, bufs->rec_len);
-    }
-    return err;
+    bufs->rec_len = dict_row_to_rec(table, bufs->row2, &bufs->ext2, rec->old_trx_id,
+                                    rec->old_roll_ptr, bufs->rec);
+    return row_clust_set_data(sys->pool, table, bufs->rec, bufs->rec_len);
 }
 
 /** The change was the row's deletion: removes the mark. */
 static dberr_t row_undo_delete(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
 {
     row_bufs_t *bufs = &sys->bufs;
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
         const dict_index_t *index = &table->indexes[i];
         if (row_index_is_kept(index)) {
             dict_row_to_sec(index, bufs->row, bufs->sec);
-            err = row_sec_put(sys->pool, index, bufs->sec);
+            TRY(row_sec_put(sys->pool, index, bufs->sec));
         }
     }
-    if (err == DB_SUCCESS) {
-        err = row_clust_set_info(sys->pool, table, rec->pk, 0);
-    }
-    return err == DB_SUCCESS
-               ? row_clust_set_ids(sys->pool, table, rec->pk, rec->old_trx_id, rec->old_roll_ptr)
-               : err;
+    TRY(row_clust_set_info(sys->pool, table, rec->pk, 0));
+    return row_clust_set_ids(sys->pool, table, rec->pk, rec->old_trx_id, rec->old_roll_ptr);
 }
 
 /** Undoes the change of the row in bufs; the newest version is an older one then. */
@@ -131,10 +118,9 @@ static dberr_t row_undo_change(trx_sys_t *sys, const dict_table_t *table, const 
         after = bufs->row;
         break;
     }
-    if (err == DB_SUCCESS) {
-        row_tell(table, before, after);
-    }
-    return err;
+    TRY(err);
+    row_tell(table, before, after);
+    return DB_SUCCESS;
 }
 
 dberr_t row_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr)
@@ -154,10 +140,8 @@ dberr_t row_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr)
                 || dict_rec_roll_ptr(table, bufs->rec) != roll_ptr))) {
         return DB_SUCCESS;
     }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     dict_rec_ext(table, bufs->rec, &bufs->ext);
-    err = dict_rec_read(sys->pool, table, bufs->rec, bufs->rec_len, bufs->row);
-    return err == DB_SUCCESS ? row_undo_change(sys, table, rec) : err;
+    TRY(dict_rec_read(sys->pool, table, bufs->rec, bufs->rec_len, bufs->row));
+    return row_undo_change(sys, table, rec);
 }

@@ -18,9 +18,9 @@ Invariants
    (LOCK=NONE): that record is all that a build reads;
 6. secondary keys end with the primary key, so an entry belongs to exactly one row (I10);
 7. an entry goes into a unique index only when no other row has its key columns (I7, row_unique.c);
-8. a long value follows its record, and the entries follow it: until then the reference says how much is
-   there, and rollback finds all of it by the record (btr_blob.c). What an update replaces belongs to its undo
-   record, until rollback gives it back to the row or purge frees it. */
+8. a long value follows its record, and the entries follow it: until then the reference says how
+   much is there, and rollback finds all of it by the record (btr_blob.c). What an update replaces
+   belongs to its undo record, until rollback gives it back to the row or purge frees it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,17 +60,15 @@ dberr_t row_sec_remove(buf_pool_t *pool, const dict_index_t *index, const byte *
             return DB_SUCCESS;
         }
     }
-    if (err == DB_SUCCESS) {
-        err = btr_delete(pool, &index->tree, rec_payload(entry));
-    }
+    AND_THEN(err, btr_delete(pool, &index->tree, rec_payload(entry)));
     return err == DB_NOT_FOUND ? DB_SUCCESS : err;
 }
 
 dberr_t row_clust_get(buf_pool_t *pool, const dict_table_t *table, const byte *pk, byte *rec,
                       uint32_t *len)
 {
-    dberr_t err = btr_get(pool, &table->indexes[0].tree, pk, rec, len);
-    return err == DB_SUCCESS ? dict_rec_check(table, rec, *len, &buf_env(pool)->err) : err;
+    TRY(btr_get(pool, &table->indexes[0].tree, pk, rec, len));
+    return dict_rec_check(table, rec, *len, &buf_env(pool)->err);
 }
 
 dberr_t row_clust_set_info(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
@@ -103,28 +101,28 @@ dberr_t row_store_chains(buf_pool_t *pool, const dict_table_t *table, const byte
 {
     const btr_t *tree = &table->indexes[0].tree;
     dict_ext_t ext;
-    dberr_t err = DB_SUCCESS;
     dict_rec_ext(table, rec, &ext);
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_cols; i++) {
+    for (uint32_t i = 0; i < table->n_cols; i++) {
         if (ext.is[i] && ext.refs[i].len == 0) {
             uint32_t len = 0;
             const byte *value = dict_col_value(&table->cols[i], row, &len);
-            err = btr_blob_store(pool, tree, rec_payload(rec), ext.offsets[i], value, len);
+            TRY(btr_blob_store(pool, tree, rec_payload(rec), ext.offsets[i], value, len));
         }
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t row_free_chains(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
                         const dict_ext_t *ext, const dict_ext_t *keep, uint64_t *counter)
 {
     dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_cols; i++) {
+    for (uint32_t i = 0; i < table->n_cols; i++) {
         bool stays = keep != NULL && dict_ext_is_same(ext, keep, i);
         if (ext->is[i] && ext->refs[i].len > 0 && !stays) {
             err = btr_blob_free(pool, &table->indexes[0].tree, pk, ext->offsets[i]);
             (*counter)++;
         }
+        TRY(err);
     }
     return err;
 }
@@ -139,7 +137,8 @@ static dberr_t row_read_version(trx_sys_t *sys, const dict_table_t *table)
     return dict_rec_read(sys->pool, table, bufs->rec, bufs->rec_len, bufs->row);
 }
 
-/** Reads the clustered record into bufs.rec and applies the conflict rules; DB_NOT_FOUND if there is none. */
+/** Reads the clustered record into bufs.rec and applies the conflict rules; DB_NOT_FOUND if there
+is none. */
 static dberr_t row_lock(trx_t *trx, const dict_table_t *table, const byte *pk)
 {
     row_bufs_t *bufs = &trx->sys->bufs;
@@ -147,10 +146,7 @@ static dberr_t row_lock(trx_t *trx, const dict_table_t *table, const byte *pk)
         return err_set(&trx_sys_env(trx->sys)->err, DB_TABLE_LOCKED,
                        "table '%s': a build is running", table->name);
     }
-    dberr_t err = row_clust_get(trx->sys->pool, table, pk, bufs->rec, &bufs->rec_len);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(row_clust_get(trx->sys->pool, table, pk, bufs->rec, &bufs->rec_len));
     trx_id_t owner = dict_rec_trx_id(table, bufs->rec);
     if (owner != 0 && owner != trx->id && trx_sys_is_active(trx->sys, owner)) {
         return err_set(&trx_sys_env(trx->sys)->err, DB_LOCK_CONFLICT,
@@ -180,15 +176,10 @@ static dberr_t row_note_table(trx_t *trx, dict_table_t *table)
 /** Takes an id, counts the table, and writes the undo record in bufs.undo. */
 static dberr_t row_write_undo(trx_t *trx, dict_table_t *table, uint32_t len, roll_ptr_t *roll_ptr)
 {
-    dberr_t err = row_note_table(trx, table);
-    if (err == DB_SUCCESS) {
-        err = trx_assign_id(trx);
-    }
-    if (err == DB_SUCCESS) {
-        err = undo_append(trx, trx->sys->bufs.undo, undo_rec_finish(trx->sys->bufs.undo, len),
-                          roll_ptr);
-    }
-    return err;
+    TRY(row_note_table(trx, table));
+    TRY(trx_assign_id(trx));
+    return undo_append(trx, trx->sys->bufs.undo, undo_rec_finish(trx->sys->bufs.undo, len),
+                       roll_ptr);
 }
 
 /** Starts an undo record for the version in bufs.rec (for an INSERT there is none). */
@@ -208,8 +199,8 @@ static uint32_t row_start_undo(trx_t *trx, const dict_table_t *table, uint32_t t
     return undo_rec_start(trx->sys->bufs.undo, &undo);
 }
 
-/** An UPDATE undo record with these columns as they are in bufs.row. It owns the chains that bufs.ext2 does not
-have any more. */
+/** An UPDATE undo record with these columns as they are in bufs.row. It owns the chains that
+bufs.ext2 does not have any more. */
 static uint32_t row_undo_cols(trx_t *trx, const dict_table_t *table, const byte *pk,
                               const bool *cols)
 {
@@ -250,30 +241,30 @@ static dberr_t row_statement_end(trx_t *trx, uint64_t savepoint, dberr_t err)
     bool held = env_hold(trx_sys_env(trx->sys));
     dberr_t undo_err = trx_rollback_to(trx, savepoint);
     env_release(trx_sys_env(trx->sys), held);
-    return undo_err != DB_SUCCESS ? undo_err : err;
+    TRY(undo_err);
+    return err;
 }
 
 /** Puts the entry of a new version into an index, if a unique one has room for its key. */
 static dberr_t row_enter(trx_t *trx, const dict_index_t *index, byte *entry)
 {
     bool asks = index->unique && !dict_key_has_null(index, rec_payload(entry));
-    dberr_t err = asks ? row_unique_check(trx, index, entry) : DB_SUCCESS;
-    return err == DB_SUCCESS ? row_sec_put(trx->sys->pool, index, entry) : err;
+    TRY(asks ? row_unique_check(trx, index, entry) : DB_SUCCESS);
+    return row_sec_put(trx->sys->pool, index, entry);
 }
 
 /** Adds the entries of row to every secondary index. */
 static dberr_t row_put_entries(trx_t *trx, const dict_table_t *table, const byte *row)
 {
     row_bufs_t *bufs = &trx->sys->bufs;
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
         const dict_index_t *index = &table->indexes[i];
         if (row_index_is_kept(index)) {
             dict_row_to_sec(index, row, bufs->sec);
-            err = row_enter(trx, index, bufs->sec);
+            TRY(row_enter(trx, index, bufs->sec));
         }
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t row_insert_new(trx_t *trx, dict_table_t *table, const byte *pk, const byte *row)
@@ -281,19 +272,11 @@ static dberr_t row_insert_new(trx_t *trx, dict_table_t *table, const byte *pk, c
     row_bufs_t *bufs = &trx->sys->bufs;
     roll_ptr_t roll_ptr = 0;
     uint32_t len = row_start_undo(trx, table, UNDO_INSERT, pk, 0);
-    dberr_t err = row_write_undo(trx, table, len, &roll_ptr);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(row_write_undo(trx, table, len, &roll_ptr));
     dict_ext_plan(table, row, NULL, &bufs->ext2);
     bufs->rec_len = dict_row_to_rec(table, row, &bufs->ext2, trx->id, roll_ptr, bufs->rec);
-    err = btr_insert(trx->sys->pool, &table->indexes[0].tree, bufs->rec, bufs->rec_len);
-    if (err == DB_SUCCESS) {
-        err = row_store_chains(trx->sys->pool, table, bufs->rec, row);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(btr_insert(trx->sys->pool, &table->indexes[0].tree, bufs->rec, bufs->rec_len));
+    TRY(row_store_chains(trx->sys->pool, table, bufs->rec, row));
     row_tell(table, NULL, row);
     return row_put_entries(trx, table, row);
 }
@@ -304,26 +287,15 @@ static dberr_t row_revive(trx_t *trx, dict_table_t *table, const byte *pk, const
 {
     row_bufs_t *bufs = &trx->sys->bufs;
     buf_pool_t *pool = trx->sys->pool;
-    roll_ptr_t roll_ptr = 0;
     dberr_t err = row_read_version(trx->sys, table);
     dict_ext_plan(table, row, NULL, &bufs->ext2);
-    if (err == DB_SUCCESS) {
-        err = row_write_undo(trx, table, row_undo_whole(trx, table, pk), &roll_ptr);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
+    roll_ptr_t roll_ptr = 0;
+    TRY(row_write_undo(trx, table, row_undo_whole(trx, table, pk), &roll_ptr));
     bufs->rec_len = dict_row_to_rec(table, row, &bufs->ext2, trx->id, roll_ptr, bufs->rec);
-    err = row_clust_set_data(pool, table, bufs->rec, bufs->rec_len);
-    if (err == DB_SUCCESS) {
-        err = row_store_chains(pool, table, bufs->rec, row);
-    }
-    if (err == DB_SUCCESS) {
-        err = row_clust_set_info(pool, table, pk, 0);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(row_clust_set_data(pool, table, bufs->rec, bufs->rec_len));
+    TRY(row_store_chains(pool, table, bufs->rec, row));
+    TRY(row_clust_set_info(pool, table, pk, 0));
     row_tell(table, NULL, row);
     return row_put_entries(trx, table, row);
 }
@@ -355,7 +327,8 @@ static dberr_t row_find_live(trx_t *trx, const dict_table_t *table, const byte *
         return err_set(&trx_sys_env(trx->sys)->err, DB_RECORD_NOT_FOUND,
                        "table %s: no row with this primary key", table->name);
     }
-    return err == DB_SUCCESS ? row_read_version(trx->sys, table) : err;
+    TRY(err);
+    return row_read_version(trx->sys, table);
 }
 
 /** Builds the secondary records of bufs.row (old) and bufs.row2 (new): do they differ? */
@@ -366,7 +339,8 @@ static bool row_entry_changes(const row_bufs_t *bufs, const dict_index_t *index)
     return memcmp(bufs->sec, bufs->sec2, index->tree.leaf_rec_size) != 0;
 }
 
-/** The undo record of bufs.row becoming bufs.row2. A column that it does not set may get pages of its own. */
+/** The undo record of bufs.row becoming bufs.row2. A column that it does not set may get pages of
+its own. */
 static uint32_t row_update_undo(trx_t *trx, const dict_table_t *table, const byte *pk,
                                 const row_upd_t *upd, uint32_t n_upd)
 {
@@ -412,9 +386,7 @@ static dberr_t row_update_low(trx_t *trx, dict_table_t *table, const byte *pk, c
             dict_row_to_rec(table, bufs->row2, &bufs->ext2, trx->id, roll_ptr, bufs->rec);
         err = row_clust_set_data(pool, table, bufs->rec, bufs->rec_len);
     }
-    if (err == DB_SUCCESS) {
-        err = row_store_chains(pool, table, bufs->rec, bufs->row2);
-    }
+    AND_THEN(err, row_store_chains(pool, table, bufs->rec, bufs->row2));
     if (err == DB_SUCCESS) {
         row_tell(table, bufs->row, bufs->row2);
     }
@@ -424,9 +396,7 @@ static dberr_t row_update_low(trx_t *trx, dict_table_t *table, const byte *pk, c
             continue;
         }
         err = row_mark_entry(trx, index, bufs->sec);
-        if (err == DB_SUCCESS) {
-            err = row_enter(trx, index, bufs->sec2);
-        }
+        AND_THEN(err, row_enter(trx, index, bufs->sec2));
     }
     return err;
 }
@@ -445,10 +415,7 @@ dberr_t row_update(trx_t *trx, dict_table_t *table, const byte *pk, const row_up
                            table->cols[upd[i].col].name, table->name);
         }
     }
-    dberr_t err = row_find_live(trx, table, pk);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(row_find_live(trx, table, pk));
     dict_ext_t kept = bufs->ext;
     memcpy(bufs->row2, bufs->row, table->row_size);
     for (uint32_t i = 0; i < n_upd; i++) {
@@ -456,7 +423,7 @@ dberr_t row_update(trx_t *trx, dict_table_t *table, const byte *pk, const row_up
         kept.is[upd[i].col] = false;
     }
     dict_ext_plan(table, bufs->row2, &kept, &bufs->ext2);
-    err = row_update_low(trx, table, pk, upd, n_upd);
+    dberr_t err = row_update_low(trx, table, pk, upd, n_upd);
     return row_statement_end(trx, savepoint, err);
 }
 
@@ -466,33 +433,24 @@ static dberr_t row_delete_low(trx_t *trx, dict_table_t *table, const byte *pk)
     buf_pool_t *pool = trx->sys->pool;
     roll_ptr_t roll_ptr = 0;
     uint32_t len = row_start_undo(trx, table, UNDO_DELETE_MARK, pk, 0);
-    dberr_t err = row_write_undo(trx, table, len, &roll_ptr);
-    if (err == DB_SUCCESS) {
-        err = row_clust_set_ids(pool, table, pk, trx->id, roll_ptr);
-    }
-    if (err == DB_SUCCESS) {
-        err = row_clust_set_info(pool, table, pk, REC_INFO_DELETE_MARK);
-    }
-    if (err == DB_SUCCESS) {
-        row_tell(table, bufs->row, NULL);
-    }
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+    TRY(row_write_undo(trx, table, len, &roll_ptr));
+    TRY(row_clust_set_ids(pool, table, pk, trx->id, roll_ptr));
+    TRY(row_clust_set_info(pool, table, pk, REC_INFO_DELETE_MARK));
+    row_tell(table, bufs->row, NULL);
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
         const dict_index_t *index = &table->indexes[i];
         if (row_index_is_kept(index)) {
             dict_row_to_sec(index, bufs->row, bufs->sec);
-            err = row_mark_entry(trx, index, bufs->sec);
+            TRY(row_mark_entry(trx, index, bufs->sec));
         }
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t row_delete(trx_t *trx, dict_table_t *table, const byte *pk)
 {
     uint64_t savepoint = trx_savepoint(trx);
-    dberr_t err = row_find_live(trx, table, pk);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(row_find_live(trx, table, pk));
     return row_statement_end(trx, savepoint, row_delete_low(trx, table, pk));
 }
 
@@ -505,5 +463,6 @@ dberr_t row_get(dict_table_t *table, buf_pool_t *pool, const byte *pk, byte *row
         return err_set(&buf_env(pool)->err, DB_RECORD_NOT_FOUND,
                        "table %s: no row with this primary key", table->name);
     }
-    return err == DB_SUCCESS ? dict_rec_read(pool, table, rec, len, row) : err;
+    TRY(err);
+    return dict_rec_read(pool, table, rec, len, row);
 }

@@ -2,9 +2,9 @@
 
 Place: beside row.c, above undo.c. Reads only: what it refuses, row.c undoes.
 
-The tree of a unique index keeps the primary key behind the key columns like any other, so that it may hold
-several entries of one key: one that is live, and delete-marked ones of rows that had the key before. Each is
-looked at together with its row:
+The tree of a unique index keeps the primary key behind the key columns like any other, so that it
+may hold several entries of one key: one that is live, and delete-marked ones of rows that had the
+key before. Each is looked at together with its row:
 
     newest version by          entry live          entry delete-marked
     nobody open, or by us      duplicate           free: it is only waiting for purge, or ours
@@ -12,8 +12,8 @@ looked at together with its row:
                                all have the key: duplicate; some: conflict; none: free
 
 Invariants
-1. the answer depends on what open transactions have done and on what is committed, never on purge: a
-   marked entry of history alone is free whether it is still there or not;
+1. the answer depends on what open transactions have done and on what is committed, never on purge:
+   a marked entry of history alone is free whether it is still there or not;
 2. so no rollback can bring back a key that another row has taken meanwhile (I7);
 3. the walk over versions ends: it has no more steps than the other transaction has undo records. */
 #include <string.h>
@@ -49,10 +49,7 @@ static dberr_t row_version_before(const trx_t *trx, const dict_index_t *index, t
 {
     row_bufs_t *bufs = &trx->sys->bufs;
     undo_rec_t undo;
-    dberr_t err = undo_read_at(trx->sys, *roll_ptr, bufs->undo, &undo);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(undo_read_at(trx->sys, *roll_ptr, bufs->undo, &undo));
     if (undo.table_id != index->table->id || undo_rec_check(&undo, index->table) != DB_SUCCESS
         || memcmp(undo.pk, rec_payload(bufs->other_rec), undo.pk_len) != 0) {
         return row_unique_corrupt(trx, index, "the undo record of a row does not fit");
@@ -68,7 +65,8 @@ static dberr_t row_version_before(const trx_t *trx, const dict_index_t *index, t
     return DB_SUCCESS;
 }
 
-/** The row in bufs.other_rec, whose newest version is owner's: which of its versions have entry's key? */
+/** The row in bufs.other_rec, whose newest version is owner's: which of its versions have entry's
+key? */
 static dberr_t row_version_keys(const trx_t *trx, const trx_t *owner, const dict_index_t *index,
                                 const byte *entry, uint32_t rec_len, version_keys_t *keys)
 {
@@ -77,12 +75,9 @@ static dberr_t row_version_keys(const trx_t *trx, const trx_t *owner, const dict
     trx_id_t id = dict_rec_trx_id(table, bufs->other_rec);
     roll_ptr_t roll_ptr = dict_rec_roll_ptr(table, bufs->other_rec);
     uint32_t info = rec_info(bufs->other_rec);
-    bool absent = false;
     *keys = (version_keys_t){.some = false, .all = true};
-    dberr_t err = dict_rec_read(trx->sys->pool, table, bufs->other_rec, rec_len, bufs->other_row);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(dict_rec_read(trx->sys->pool, table, bufs->other_rec, rec_len, bufs->other_row));
+    bool absent = false;
     for (uint64_t n = 0; n <= owner->n_recs; n++) {
         dict_row_to_sec(index, bufs->other_row, bufs->other_sec);
         bool has = !absent && (info & REC_INFO_DELETE_MARK) == 0
@@ -92,10 +87,7 @@ static dberr_t row_version_keys(const trx_t *trx, const trx_t *owner, const dict
         if (absent || id != owner->id) {
             return DB_SUCCESS;
         }
-        err = row_version_before(trx, index, &id, &roll_ptr, &info, &absent);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(row_version_before(trx, index, &id, &roll_ptr, &info, &absent));
     }
     return row_unique_corrupt(trx, index, "the versions of a row have no end");
 }
@@ -118,9 +110,7 @@ static dberr_t row_unique_entry(trx_t *trx, const dict_index_t *index, const byt
     if (owner != NULL) {
         err = row_version_keys(trx, owner, index, key, len, &keys);
     }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(err);
     if (keys.all) {
         stats->unique_duplicates++;
         trx->error_index = index;
@@ -146,9 +136,7 @@ static dberr_t row_entry_from(const trx_t *trx, const dict_index_t *index, const
     const byte *rec = NULL;
     btr_cursor_t cursor;
     dberr_t err = btr_cursor_open(&cursor, trx->sys->pool, &index->tree, key, key_len);
-    if (err == DB_SUCCESS) {
-        err = btr_cursor_next(&cursor, &rec);
-    }
+    AND_THEN(err, btr_cursor_next(&cursor, &rec));
     if (err == DB_SUCCESS && key_len == index->tree.key_len
         && memcmp(rec_payload(rec), key, key_len) == 0) {
         err = btr_cursor_next(&cursor, &rec);

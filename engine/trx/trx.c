@@ -83,13 +83,8 @@ static dberr_t trx_rollback_last(trx_t *trx)
     trx_sys_t *sys = trx->sys;
     undo_rec_t rec;
     roll_ptr_t roll_ptr = 0;
-    dberr_t err = undo_read_last(trx, sys->bufs.undo, &rec, &roll_ptr);
-    if (err == DB_SUCCESS) {
-        err = row_undo(trx, &rec, roll_ptr);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(undo_read_last(trx, sys->bufs.undo, &rec, &roll_ptr));
+    TRY(row_undo(trx, &rec, roll_ptr));
     PROBE_POINT(trx_sys_env(sys)->probe, "trx.rollback_step");
     return undo_truncate_last(trx);
 }
@@ -111,9 +106,7 @@ dberr_t trx_rollback(trx_t *trx)
     dberr_t err = DB_SUCCESS;
     if (trx->undo_first != FIL_NULL) {
         err = trx_rollback_to(trx, 0);
-        if (err == DB_SUCCESS) {
-            err = trx_broken(trx, undo_free_active(trx));
-        }
+        AND_THEN(err, trx_broken(trx, undo_free_active(trx)));
     }
     if (err == DB_SUCCESS) {
         trx_sys_env(trx->sys)->stats.trx_rollbacks++;
@@ -122,8 +115,8 @@ dberr_t trx_rollback(trx_t *trx)
     return err;
 }
 
-/** Purge in its own thread, while a commit waits: it may take the records of that very transaction, because
-what it logs about them comes behind the commit, and is lost if that is. */
+/** Purge in its own thread, while a commit waits: it may take the records of that very transaction,
+because what it logs about them comes behind the commit, and is lost if that is. */
 static dberr_t trx_purge_meanwhile(trx_sys_t *sys)
 {
     env_t *env = trx_sys_env(sys);
@@ -137,8 +130,8 @@ static dberr_t trx_purge_meanwhile(trx_sys_t *sys)
     return err;
 }
 
-/** rows: the transaction has changed rows only, not the catalogue, so that purge finds all tables as the
-catalogue in memory has them. */
+/** rows: the transaction has changed rows only, not the catalogue, so that purge finds all tables
+as the catalogue in memory has them. */
 static dberr_t trx_commit_low(trx_t *trx, uint32_t flush_mode, bool rows)
 {
     trx_sys_t *sys = trx->sys;
@@ -147,12 +140,9 @@ static dberr_t trx_commit_low(trx_t *trx, uint32_t flush_mode, bool rows)
         return trx->undo_first == FIL_NULL ? DB_SUCCESS : undo_free_active(trx);
     }
     lsn_t end_lsn = 0;
-    dberr_t err = undo_commit(trx, &end_lsn);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(undo_commit(trx, &end_lsn));
     PROBE_POINT(env->probe, "trx.commit_logged");
-    err = rows ? trx_purge_meanwhile(sys) : DB_SUCCESS;
+    dberr_t err = rows ? trx_purge_meanwhile(sys) : DB_SUCCESS;
     if (err == DB_SUCCESS && flush_mode != 0) {
         err = buf_log_wait(sys->pool, end_lsn, flush_mode == 1);
     }

@@ -3,9 +3,9 @@
 Order of a change (each step its own mtr): undo record, clustered record (with DB_TRX_ID and
 DB_ROLL_PTR), then each secondary index. Rollback undoes in reverse and truncates the undo log step
 by step, so that a crash during rollback continues where it stopped. A row whose newest version
-belongs to another open transaction gives DB_LOCK_CONFLICT and changes nothing, and so does a key of a
-unique index that such a transaction has taken or given up (row_unique.c). There is no MVCC:
-reads see the newest version of rows that are not delete-marked.
+belongs to another open transaction gives DB_LOCK_CONFLICT and changes nothing, and so does a key of
+a unique index that such a transaction has taken or given up (row_unique.c). There is no MVCC: reads
+see the newest version of rows that are not delete-marked.
 
 Commit: one mtr turns the undo log's state to committed and links it into the history list; the
 transaction is durable when that mtr's log is. Purge takes committed undo logs in commit order:
@@ -19,7 +19,8 @@ removes delete-marked records for good, resets DB_TRX_ID and DB_ROLL_PTR of the 
 typedef struct trx_sys trx_sys_t;
 typedef struct trx trx_t;
 
-/** Formats TRX_SYS and RSEG pages of a new database, and creates its undo tablespaces: 0 or UNDO_SPACES_MAX. */
+/** Formats TRX_SYS and RSEG pages of a new database, and creates its undo tablespaces: 0 or
+UNDO_SPACES_MAX. */
 WARN_UNUSED dberr_t trx_sys_bootstrap(buf_pool_t *pool, uint32_t n_undo_spaces);
 
 /** Reads TRX_SYS and RSEG, and resurrects the transactions and history found there; nothing is
@@ -28,8 +29,9 @@ WARN_UNUSED dberr_t trx_sys_open(buf_pool_t *pool, dict_t *dict, uint32_t flush_
                                  trx_sys_t **out);
 void trx_sys_close(trx_sys_t *sys); /**< open transactions stay in the undo log; NULL is fine */
 
-/** One commit of rows in `interval`, as the schedule draws, lets purge work while it waits; 0, as at first: none.
-max_undo_log_size: bytes beyond which purge truncates an undo tablespace; 0, as at first: it truncates none. */
+/** One commit of rows in `interval`, as the schedule draws, lets purge work while it waits; 0, as
+at first: none. max_undo_log_size: bytes beyond which purge truncates an undo tablespace; 0, as at
+first: it truncates none. */
 void trx_sys_set_purge(trx_sys_t *sys, uint32_t interval, uint64_t max_undo_log_size);
 
 dict_t *trx_sys_dict(const trx_sys_t *sys);
@@ -93,11 +95,12 @@ WARN_UNUSED dberr_t row_get(dict_table_t *table, buf_pool_t *pool, const byte *p
 
 /* ---- long values, also of rows that a build puts into its table ---- */
 
-/** Stores the long values of the row whose record, with references but without pages, is in the tree. */
+/** Stores the long values of the row whose record, with references but without pages, is in the
+tree. */
 WARN_UNUSED dberr_t row_store_chains(buf_pool_t *pool, const dict_table_t *table, const byte *rec,
                                      const byte *row);
-/** Frees the chains of the record in the tree that `keep` (NULL: none) does not have; ext: of the record. *counter
-gets their number added. */
+/** Frees the chains of the record in the tree that `keep` (NULL: none) does not have; ext: of the
+record. *counter gets their number added. */
 WARN_UNUSED dberr_t row_free_chains(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
                                     const dict_ext_t *ext, const dict_ext_t *keep,
                                     uint64_t *counter);

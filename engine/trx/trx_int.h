@@ -6,8 +6,8 @@
 #include "trx/trx.h"
 #include "trx/undo_format.h"
 
-/** Scratch memory of statements, rollback and purge (one at a time): each buffer has ROW_SIZE_MAX bytes at
-least, which no row, record or undo record exceeds. */
+/** Scratch memory of statements, rollback and purge (one at a time): each buffer has ROW_SIZE_MAX
+bytes at least, which no row, record or undo record exceeds. */
 typedef struct row_bufs {
     byte *rec; /**< clustered record */
     uint32_t rec_len;
@@ -125,7 +125,8 @@ typedef struct undo_rec {
 /** Encodes everything but the columns; undo_rec_add_col() follows for an UPDATE, then
 undo_rec_finish(). Each returns the length so far; buf has room for a page. */
 uint32_t undo_rec_start(byte *buf, const undo_rec_t *rec);
-/** The column at this position as it is in row. ref: to the pages that it has, NULL: it has none. */
+/** The column at this position as it is in row. ref: to the pages that it has, NULL: it has
+none. */
 uint32_t undo_rec_add_col(byte *buf, uint32_t len, const dict_table_t *table, uint32_t pos,
                           const byte *row, const blob_ref_t *ref);
 uint32_t undo_rec_finish(byte *buf, uint32_t len);
@@ -134,11 +135,11 @@ uint32_t undo_rec_finish(byte *buf, uint32_t len);
 WARN_UNUSED dberr_t undo_rec_decode(const byte *buf, uint32_t len, undo_rec_t *rec);
 /** Do primary key and columns fit the table? DB_CORRUPTION without a message. */
 WARN_UNUSED dberr_t undo_rec_check(const undo_rec_t *rec, const dict_table_t *table);
-/** Puts the old column values into row, of texts that have pages of their own as much as indexes look at, and
-the references to these into ext. The record has passed undo_rec_check(). */
+/** Puts the old column values into row, of texts that have pages of their own as much as indexes
+look at, and the references to these into ext. The record has passed undo_rec_check(). */
 void undo_rec_restore(const undo_rec_t *rec, const dict_table_t *table, byte *row, dict_ext_t *ext);
-/** The next chain that the record owns, from *at on (first 0): where its reference is, counted from the start of
-the record. False: there is none. */
+/** The next chain that the record owns, from *at on (first 0): where its reference is, counted from
+the start of the record. False: there is none. */
 bool undo_rec_next_chain(const undo_rec_t *rec, const byte *buf, uint32_t *at, uint32_t *offset);
 
 /* ---- undo.c ---- */
@@ -219,8 +220,8 @@ WARN_UNUSED dberr_t rseg_create(mtr_t *mtr, page_id_t id);
 WARN_UNUSED dberr_t undo_space_create(buf_pool_t *pool, uint32_t id);
 /** The rollback segment for a new log: undo tablespaces take turns. */
 trx_rseg_t *undo_space_choose(trx_sys_t *sys);
-/** Chooses an undo tablespace that has grown too large, unless one was chosen before, and truncates it if it holds
-no log any more. */
+/** Chooses an undo tablespace that has grown too large, unless one was chosen before, and truncates
+it if it holds no log any more. */
 WARN_UNUSED dberr_t undo_space_truncate(trx_sys_t *sys);
 
 /* ---- row.c: shared with rollback and purge ---- */
@@ -236,8 +237,8 @@ static inline bool row_col_is_pk(const dict_table_t *table, uint32_t pos)
     return table->cols[pos].primary;
 }
 
-/** The clustered record has become another version: tells the build of the table, if one goes on beside
-changes (LOCK=NONE). Row bytes; NULL: no row, or a delete-marked one. */
+/** The clustered record has become another version: tells the build of the table, if one goes on
+beside changes (LOCK=NONE). Row bytes; NULL: no row, or a delete-marked one. */
 static inline void row_tell(const dict_table_t *table, const byte *before, const byte *after)
 {
     if (table->watch != NULL) {
@@ -266,9 +267,9 @@ WARN_UNUSED dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *tabl
 
 /* ---- row_unique.c ---- */
 
-/** Before the entry of a new version goes into a unique index: does another row have its key columns?
-DB_DUPLICATE_KEY: yes, whatever open transactions come to; DB_LOCK_CONFLICT: that depends on another
-open one, which InnoDB would wait for. Reads only. */
+/** Before the entry of a new version goes into a unique index: does another row have its key
+columns? DB_DUPLICATE_KEY: yes, whatever open transactions come to; DB_LOCK_CONFLICT: that depends
+on another open one, which InnoDB would wait for. Reads only. */
 WARN_UNUSED dberr_t row_unique_check(trx_t *trx, const dict_index_t *index, const byte *entry);
 
 /* ---- rollback.c ---- */

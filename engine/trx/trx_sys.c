@@ -18,23 +18,16 @@ Invariants
 dberr_t trx_sys_bootstrap(buf_pool_t *pool, uint32_t n_undo_spaces)
 {
     CHECK(n_undo_spaces <= UNDO_SPACES_MAX);
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t id = 1; err == DB_SUCCESS && id <= n_undo_spaces; id++) {
-        err = undo_space_create(pool, id);
+    for (uint32_t id = 1; id <= n_undo_spaces; id++) {
+        TRY(undo_space_create(pool, id));
     }
-    if (err == DB_SUCCESS) {
-        err = buf_log_free_check(pool);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_log_free_check(pool));
     mtr_t mtr;
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     buf_block_t *trx_sys = NULL;
+    dberr_t err = DB_SUCCESS;
     err = mtr_page_create(&mtr, TRX_SYS_ID, FIL_PAGE_TYPE_TRX_SYS, &trx_sys);
-    if (err == DB_SUCCESS) {
-        err = rseg_create(&mtr, (page_id_t){SPACE_SYSTEM, RSEG_PAGE});
-    }
+    AND_THEN(err, rseg_create(&mtr, (page_id_t){SPACE_SYSTEM, RSEG_PAGE}));
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
         return err;
@@ -85,21 +78,24 @@ static dberr_t trx_sys_read_pages(trx_sys_t *sys)
         n_undo_spaces = mach_read_4(block->frame + TRX_SYS_N_UNDO_SPACES);
     }
     mtr_commit(&mtr);
-    if (err == DB_SUCCESS && n_undo_spaces != 0 && n_undo_spaces != UNDO_SPACES_MAX) {
-        err = trx_sys_corrupt(sys, "impossible number of undo tablespaces");
+    TRY(err);
+    if (n_undo_spaces != 0 && n_undo_spaces != UNDO_SPACES_MAX) {
+        TRY(trx_sys_corrupt(sys, "impossible number of undo tablespaces"));
     }
-    for (uint32_t id = 0; err == DB_SUCCESS && id <= n_undo_spaces; id++) {
+    for (uint32_t id = 0; id <= n_undo_spaces; id++) {
         rseg_init(sys, id);
         err = trx_sys_read_rseg(&sys->rsegs[id]);
         sys->n_rsegs++;
+        TRY(err);
     }
-    if (err == DB_SUCCESS && (sys->max_id == 0 || sys->max_id > TRX_ID_MAX - TRX_ID_STEP)) {
-        err = trx_sys_corrupt(sys, "impossible transaction id");
+    TRY(err);
+    if (sys->max_id == 0 || sys->max_id > TRX_ID_MAX - TRX_ID_STEP) {
+        TRY(trx_sys_corrupt(sys, "impossible transaction id"));
     }
-    if (err == DB_SUCCESS && sys->next_no == 0) {
-        err = trx_sys_corrupt(sys, "impossible commit number");
+    if (sys->next_no == 0) {
+        TRY(trx_sys_corrupt(sys, "impossible commit number"));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** The list of committed logs: as long as it says, ascending commit numbers, ending at its tail. */
@@ -110,10 +106,7 @@ static dberr_t trx_sys_check_history(const trx_rseg_t *rseg)
     page_no_t last = FIL_NULL;
     for (page_no_t page_no = rseg->history_head; page_no != FIL_NULL; n++) {
         undo_page_t page;
-        dberr_t err = undo_page_read(rseg, page_no, &page);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(undo_page_read(rseg, page_no, &page));
         if (page.state != UNDO_STATE_COMMITTED || page.trx_no <= last_no
             || page.trx_no >= rseg->sys->next_no) {
             return undo_corrupt(rseg, page_no, "does not belong into the history list");
@@ -133,24 +126,17 @@ static dberr_t trx_sys_resurrect(trx_rseg_t *rseg, uint32_t slot)
     trx_sys_t *sys = rseg->sys;
     page_no_t first = rseg->slots[slot];
     undo_page_t page;
+    TRY(undo_page_read(rseg, first, &page));
+    if (page.state != UNDO_STATE_ACTIVE || page.history_next != FIL_NULL) {
+        TRY(undo_corrupt(rseg, first, "not the log of an active transaction"));
+    }
+    if (trx_sys_is_active(sys, page.trx_id)) {
+        TRY(undo_corrupt(rseg, first, "two logs of one transaction"));
+    }
     uint64_t n_recs = 0;
-    dberr_t err = undo_page_read(rseg, first, &page);
-    if (err == DB_SUCCESS && (page.state != UNDO_STATE_ACTIVE || page.history_next != FIL_NULL)) {
-        err = undo_corrupt(rseg, first, "not the log of an active transaction");
-    }
-    if (err == DB_SUCCESS && trx_sys_is_active(sys, page.trx_id)) {
-        err = undo_corrupt(rseg, first, "two logs of one transaction");
-    }
-    if (err == DB_SUCCESS) {
-        err = undo_log_validate(rseg, first, &n_recs);
-    }
+    TRY(undo_log_validate(rseg, first, &n_recs));
     trx_t *trx = NULL;
-    if (err == DB_SUCCESS) {
-        err = trx_sys_add(sys, &trx);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(trx_sys_add(sys, &trx));
     trx->id = page.trx_id;
     trx->rseg = rseg;
     trx->slot = slot;
@@ -199,14 +185,11 @@ dberr_t trx_sys_open(buf_pool_t *pool, dict_t *dict, uint32_t flush_log_at_trx_c
 {
     CHECK(flush_log_at_trx_commit <= 2);
     trx_sys_t *sys = NULL;
-    dberr_t err = trx_sys_alloc(pool, &sys);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(trx_sys_alloc(pool, &sys));
     sys->dict = dict;
     sys->flush_mode = flush_log_at_trx_commit;
     sys->purge.first = FIL_NULL;
-    err = trx_sys_read_pages(sys);
+    dberr_t err = trx_sys_read_pages(sys);
     for (uint32_t i = 0; err == DB_SUCCESS && i < sys->n_rsegs; i++) {
         err = trx_sys_check_history(&sys->rsegs[i]);
     }
@@ -319,14 +302,11 @@ dberr_t trx_assign_id(trx_t *trx)
         if (sys->max_id > TRX_ID_MAX - TRX_ID_STEP) {
             return err_set(&trx_sys_env(sys)->err, DB_OUT_OF_SPACE, "no transaction id is left");
         }
-        dberr_t err = buf_log_free_check(sys->pool);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(buf_log_free_check(sys->pool));
         mtr_t mtr;
         mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
         buf_block_t *block = NULL;
-        err = trx_page_get(&mtr, TRX_SYS_ID, FIL_PAGE_TYPE_TRX_SYS, &block);
+        dberr_t err = trx_page_get(&mtr, TRX_SYS_ID, FIL_PAGE_TYPE_TRX_SYS, &block);
         if (err != DB_SUCCESS) {
             mtr_abort(&mtr);
             return err;
@@ -349,11 +329,11 @@ static dberr_t trx_is_catalogue(trx_t *trx, bool *catalogue)
     }
     undo_rec_t rec;
     roll_ptr_t roll_ptr = 0;
-    dberr_t err = undo_read_last(trx, sys->bufs.undo, &rec, &roll_ptr);
-    for (int i = 0; err == DB_SUCCESS && i < SYS_N; i++) {
+    TRY(undo_read_last(trx, sys->bufs.undo, &rec, &roll_ptr));
+    for (int i = 0; i < SYS_N; i++) {
         *catalogue = *catalogue || dict_sys_table(sys->dict, (sys_table_t)i)->id == rec.table_id;
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t trx_sys_rollback_some(trx_sys_t *sys, bool catalogue_only,
@@ -361,24 +341,18 @@ static dberr_t trx_sys_rollback_some(trx_sys_t *sys, bool catalogue_only,
 {
     for (trx_t *trx = sys->first, *next; trx != NULL; trx = next) {
         next = trx->next;
-        bool catalogue = true;
         if (!trx->resurrected) {
             continue;
         }
+        bool catalogue = true;
         if (catalogue_only) {
-            dberr_t err = trx_is_catalogue(trx, &catalogue);
-            if (err != DB_SUCCESS) {
-                return err;
-            }
+            TRY(trx_is_catalogue(trx, &catalogue));
         }
         if (catalogue) {
             if (fn != NULL) {
                 fn(ctx, trx->id);
             }
-            dberr_t err = trx_rollback(trx);
-            if (err != DB_SUCCESS) {
-                return err;
-            }
+            TRY(trx_rollback(trx));
         }
     }
     return DB_SUCCESS;
@@ -386,9 +360,7 @@ static dberr_t trx_sys_rollback_some(trx_sys_t *sys, bool catalogue_only,
 
 dberr_t trx_sys_rollback_resurrected(trx_sys_t *sys, void (*fn)(void *ctx, trx_id_t id), void *ctx)
 {
-    dberr_t err = trx_sys_rollback_some(sys, true, fn, ctx);
-    if (err == DB_SUCCESS) {
-        err = dict_load(sys->dict);
-    }
-    return err == DB_SUCCESS ? trx_sys_rollback_some(sys, false, fn, ctx) : err;
+    TRY(trx_sys_rollback_some(sys, true, fn, ctx));
+    TRY(dict_load(sys->dict));
+    return trx_sys_rollback_some(sys, false, fn, ctx);
 }

@@ -30,10 +30,7 @@ dberr_t undo_corrupt(const trx_rseg_t *rseg, page_no_t page_no, const char *what
 dberr_t trx_page_get(mtr_t *mtr, page_id_t id, page_type_t type, buf_block_t **out)
 {
     buf_block_t *block = NULL;
-    dberr_t err = mtr_page_get(mtr, id, &block);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(mtr_page_get(mtr, id, &block));
     if (fil_page_get_type(block->frame) != (uint32_t)type) {
         return err_set(&buf_env(mtr->pool)->err, DB_CORRUPTION,
                        "page %" PRIu32 " of space %" PRIu32 " is not of type %s", id.page_no,
@@ -88,8 +85,8 @@ static dberr_t undo_page_decode(const trx_rseg_t *rseg, page_no_t page_no, const
 dberr_t undo_page_get(const trx_rseg_t *rseg, mtr_t *mtr, page_no_t page_no, buf_block_t **block,
                       undo_page_t *page)
 {
-    dberr_t err = trx_page_get(mtr, undo_page_id(rseg, page_no), FIL_PAGE_UNDO_LOG, block);
-    return err == DB_SUCCESS ? undo_page_decode(rseg, page_no, (*block)->frame, page) : err;
+    TRY(trx_page_get(mtr, undo_page_id(rseg, page_no), FIL_PAGE_UNDO_LOG, block));
+    return undo_page_decode(rseg, page_no, (*block)->frame, page);
 }
 
 dberr_t undo_page_read(const trx_rseg_t *rseg, page_no_t page_no, undo_page_t *out)
@@ -160,10 +157,7 @@ dberr_t undo_log_validate(const trx_rseg_t *rseg, page_no_t first, uint64_t *n_r
     uint32_t n_pages = 0;
     for (page_no_t page_no = first; page_no != FIL_NULL;) {
         undo_page_t page;
-        dberr_t err = undo_page_validate(rseg, page_no, &page);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(undo_page_validate(rseg, page_no, &page));
         if (page.prev != prev || ++n_pages > space->size_pages
             || (prev != FIL_NULL && page.n_recs == 0)) {
             return undo_corrupt(rseg, page_no, "broken chain");
@@ -197,14 +191,9 @@ static dberr_t undo_log_start(trx_t *trx, mtr_t *mtr, buf_block_t **out)
                        "more than %u transactions have uncommitted changes", RSEG_N_SLOTS);
     }
     buf_block_t *header = NULL;
+    TRY(trx_page_get(mtr, rseg->page, FIL_PAGE_TYPE_SYS, &header));
     buf_block_t *block = NULL;
-    dberr_t err = trx_page_get(mtr, rseg->page, FIL_PAGE_TYPE_SYS, &header);
-    if (err == DB_SUCCESS) {
-        err = fseg_page_alloc(mtr, undo_segment(header), FIL_NULL, FIL_PAGE_UNDO_LOG, &block);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(fseg_page_alloc(mtr, undo_segment(header), FIL_NULL, FIL_PAGE_UNDO_LOG, &block));
     mtr_write_4(mtr, block, UNDO_PREV, FIL_NULL);
     mtr_write_4(mtr, block, UNDO_NEXT, FIL_NULL);
     mtr_write_2(mtr, block, UNDO_FREE, UNDO_RECS);
@@ -224,28 +213,18 @@ static dberr_t undo_log_extend(trx_t *trx, mtr_t *mtr, uint32_t len, buf_block_t
 {
     const trx_rseg_t *rseg = trx->rseg;
     buf_block_t *first = NULL;
-    buf_block_t *last = NULL;
     undo_page_t page;
-    dberr_t err = undo_page_get(rseg, mtr, trx->undo_first, &first, &page);
-    if (err == DB_SUCCESS) {
-        err = undo_page_get(rseg, mtr, trx->undo_last, &last, &page);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(undo_page_get(rseg, mtr, trx->undo_first, &first, &page));
+    buf_block_t *last = NULL;
+    TRY(undo_page_get(rseg, mtr, trx->undo_last, &last, &page));
     if (len <= undo_page_end(rseg->sys) - page.free) {
         *out = last;
         return DB_SUCCESS;
     }
-    buf_block_t *block = NULL;
     buf_block_t *header = NULL;
-    err = trx_page_get(mtr, rseg->page, FIL_PAGE_TYPE_SYS, &header);
-    if (err == DB_SUCCESS) {
-        err = fseg_page_alloc(mtr, undo_segment(header), trx->undo_last, FIL_PAGE_UNDO_LOG, &block);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(trx_page_get(mtr, rseg->page, FIL_PAGE_TYPE_SYS, &header));
+    buf_block_t *block = NULL;
+    TRY(fseg_page_alloc(mtr, undo_segment(header), trx->undo_last, FIL_PAGE_UNDO_LOG, &block));
     mtr_write_4(mtr, block, UNDO_PREV, trx->undo_last);
     mtr_write_4(mtr, block, UNDO_NEXT, FIL_NULL);
     mtr_write_2(mtr, block, UNDO_FREE, UNDO_RECS);
@@ -259,15 +238,13 @@ dberr_t undo_append(trx_t *trx, const byte *rec, uint32_t len, roll_ptr_t *out)
 {
     trx_sys_t *sys = trx->sys;
     CHECK(len >= UNDO_REC_LEN_MIN && len <= undo_page_end(sys) - UNDO_RECS);
-    dberr_t err = buf_log_free_check(sys->pool);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_log_free_check(sys->pool));
     mtr_t mtr;
     mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
     buf_block_t *block = NULL;
     bool start = trx->undo_first == FIL_NULL;
-    err = start ? undo_log_start(trx, &mtr, &block) : undo_log_extend(trx, &mtr, len, &block);
+    dberr_t err =
+        start ? undo_log_start(trx, &mtr, &block) : undo_log_extend(trx, &mtr, len, &block);
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
         return err;
@@ -324,12 +301,12 @@ dberr_t undo_read_at(trx_sys_t *sys, roll_ptr_t roll_ptr, byte *buf, undo_rec_t 
     uint32_t id = roll_ptr_rseg(roll_ptr);
     page_no_t page_no = roll_ptr_page(roll_ptr);
     uint32_t offset = roll_ptr_offset(roll_ptr);
-    roll_ptr_t found = 0;
     if (id >= sys->n_rsegs) {
         return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION,
                        "a row names rollback segment %" PRIu32 ", which is not there", id);
     }
     const trx_rseg_t *rseg = &sys->rsegs[id];
+    roll_ptr_t found = 0;
     dberr_t err = undo_read_next(rseg, &page_no, &offset, buf, rec, &found);
     if (err == DB_NOT_FOUND || (err == DB_SUCCESS && found != roll_ptr)) {
         err = undo_corrupt(rseg, roll_ptr_page(roll_ptr), "no record where a row says");

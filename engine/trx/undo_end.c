@@ -15,30 +15,19 @@ static dberr_t undo_drop_last_page(const trx_rseg_t *rseg, mtr_t *mtr, page_no_t
                                    page_no_t last, page_no_t *new_last)
 {
     buf_block_t *first_block = NULL;
-    buf_block_t *prev_block = NULL;
-    buf_block_t *last_block = NULL;
     undo_page_t page;
+    TRY(undo_page_get(rseg, mtr, first, &first_block, &page));
+    buf_block_t *last_block = NULL;
+    TRY(undo_page_get(rseg, mtr, last, &last_block, &page));
+    buf_block_t *prev_block = NULL;
     undo_page_t prev_page;
-    dberr_t err = undo_page_get(rseg, mtr, first, &first_block, &page);
-    if (err == DB_SUCCESS) {
-        err = undo_page_get(rseg, mtr, last, &last_block, &page);
-    }
-    if (err == DB_SUCCESS) {
-        err = undo_page_get(rseg, mtr, page.prev, &prev_block, &prev_page);
-    }
-    if (err == DB_SUCCESS && (prev_page.next != last || page.next != FIL_NULL)) {
-        err = undo_corrupt(rseg, last, "broken chain");
+    TRY(undo_page_get(rseg, mtr, page.prev, &prev_block, &prev_page));
+    if (prev_page.next != last || page.next != FIL_NULL) {
+        TRY(undo_corrupt(rseg, last, "broken chain"));
     }
     buf_block_t *header = NULL;
-    if (err == DB_SUCCESS) {
-        err = trx_page_get(mtr, rseg->page, FIL_PAGE_TYPE_SYS, &header);
-    }
-    if (err == DB_SUCCESS) {
-        err = fseg_page_free(mtr, undo_segment(header), last, FSP_FREE_LOGGED);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(trx_page_get(mtr, rseg->page, FIL_PAGE_TYPE_SYS, &header));
+    TRY(fseg_page_free(mtr, undo_segment(header), last, FSP_FREE_LOGGED));
     mtr_write_4(mtr, prev_block, UNDO_NEXT, FIL_NULL);
     mtr_write_4(mtr, first_block, UNDO_LAST_PAGE, page.prev);
     *new_last = page.prev;
@@ -49,16 +38,13 @@ dberr_t undo_truncate_last(trx_t *trx)
 {
     trx_sys_t *sys = trx->sys;
     trx_rseg_t *rseg = trx->rseg;
-    dberr_t err = buf_log_free_check(sys->pool);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_log_free_check(sys->pool));
     mtr_t mtr;
     mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
     page_no_t last = trx->undo_last;
     buf_block_t *block = NULL;
     undo_page_t page;
-    err = undo_page_get(rseg, &mtr, last, &block, &page);
+    dberr_t err = undo_page_get(rseg, &mtr, last, &block, &page);
     uint32_t len = err == DB_SUCCESS ? undo_last_rec_len(block->frame, page.free) : 0;
     if (err == DB_SUCCESS && (len == 0 || trx->n_recs == 0)) {
         err = undo_corrupt(rseg, last, "no last record");
@@ -85,18 +71,18 @@ static dberr_t undo_free_tail(const trx_rseg_t *rseg, page_no_t first)
     buf_pool_t *pool = rseg->sys->pool;
     undo_page_t page;
     dberr_t err = undo_page_read(rseg, first, &page);
+    TRY(err);
     page_no_t last = page.last_page;
-    while (err == DB_SUCCESS && last != first) {
-        err = buf_log_free_check(pool);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+    while (last != first) {
+        TRY(buf_log_free_check(pool));
         mtr_t mtr;
         mtr_start(&mtr, pool, MTR_LOG_ALL);
         err = undo_drop_last_page(rseg, &mtr, first, last, &last);
         err = mtr_end(&mtr, err);
+        TRY(err);
     }
-    return err == DB_SUCCESS ? buf_log_free_check(pool) : err;
+    TRY(err);
+    return buf_log_free_check(pool);
 }
 
 /** Starts an mtr that has freed the first page of a log; *header is pinned and not changed yet. */
@@ -105,9 +91,7 @@ static dberr_t undo_free_first(const trx_rseg_t *rseg, mtr_t *mtr, page_no_t fir
 {
     mtr_start(mtr, rseg->sys->pool, MTR_LOG_ALL);
     dberr_t err = trx_page_get(mtr, rseg->page, FIL_PAGE_TYPE_SYS, header);
-    if (err == DB_SUCCESS) {
-        err = fseg_page_free(mtr, undo_segment(*header), first, FSP_FREE_LOGGED);
-    }
+    AND_THEN(err, fseg_page_free(mtr, undo_segment(*header), first, FSP_FREE_LOGGED));
     if (err != DB_SUCCESS) {
         mtr_abort(mtr);
     }
@@ -117,15 +101,10 @@ static dberr_t undo_free_first(const trx_rseg_t *rseg, mtr_t *mtr, page_no_t fir
 dberr_t undo_free_active(trx_t *trx)
 {
     trx_rseg_t *rseg = trx->rseg;
+    TRY(undo_free_tail(rseg, trx->undo_first));
     buf_block_t *header = NULL;
     mtr_t mtr;
-    dberr_t err = undo_free_tail(rseg, trx->undo_first);
-    if (err == DB_SUCCESS) {
-        err = undo_free_first(rseg, &mtr, trx->undo_first, &header);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(undo_free_first(rseg, &mtr, trx->undo_first, &header));
     mtr_write_4(&mtr, header, RSEG_SLOTS + 4 * trx->slot, FIL_NULL);
     mtr_commit(&mtr);
     rseg->slots[trx->slot] = FIL_NULL;
@@ -139,21 +118,14 @@ dberr_t undo_free_oldest(trx_rseg_t *rseg)
 {
     page_no_t first = rseg->history_head;
     undo_page_t page;
+    TRY(undo_page_read(rseg, first, &page));
+    if ((page.history_next == FIL_NULL) != (first == rseg->history_tail)) {
+        TRY(undo_corrupt(rseg, first, "history list does not end at its tail"));
+    }
+    TRY(undo_free_tail(rseg, first));
     buf_block_t *header = NULL;
     mtr_t mtr;
-    dberr_t err = undo_page_read(rseg, first, &page);
-    if (err == DB_SUCCESS && (page.history_next == FIL_NULL) != (first == rseg->history_tail)) {
-        err = undo_corrupt(rseg, first, "history list does not end at its tail");
-    }
-    if (err == DB_SUCCESS) {
-        err = undo_free_tail(rseg, first);
-    }
-    if (err == DB_SUCCESS) {
-        err = undo_free_first(rseg, &mtr, first, &header);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(undo_free_first(rseg, &mtr, first, &header));
     page_no_t tail = page.history_next == FIL_NULL ? FIL_NULL : rseg->history_tail;
     mtr_write_4(&mtr, header, RSEG_HISTORY_HEAD, page.history_next);
     mtr_write_4(&mtr, header, RSEG_HISTORY_TAIL, tail);
@@ -171,24 +143,17 @@ dberr_t undo_commit(trx_t *trx, lsn_t *end_lsn)
 {
     trx_sys_t *sys = trx->sys;
     trx_rseg_t *rseg = trx->rseg;
-    dberr_t err = buf_log_free_check(sys->pool);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(buf_log_free_check(sys->pool));
     mtr_t mtr;
     mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
     buf_block_t *first = NULL;
     buf_block_t *header = NULL;
-    buf_block_t *trx_sys_block = NULL;
-    buf_block_t *tail = NULL;
     undo_page_t page;
-    err = undo_page_get(rseg, &mtr, trx->undo_first, &first, &page);
-    if (err == DB_SUCCESS) {
-        err = trx_page_get(&mtr, rseg->page, FIL_PAGE_TYPE_SYS, &header);
-    }
-    if (err == DB_SUCCESS) {
-        err = trx_page_get(&mtr, TRX_SYS_ID, FIL_PAGE_TYPE_TRX_SYS, &trx_sys_block);
-    }
+    dberr_t err = undo_page_get(rseg, &mtr, trx->undo_first, &first, &page);
+    AND_THEN(err, trx_page_get(&mtr, rseg->page, FIL_PAGE_TYPE_SYS, &header));
+    buf_block_t *trx_sys_block = NULL;
+    AND_THEN(err, trx_page_get(&mtr, TRX_SYS_ID, FIL_PAGE_TYPE_TRX_SYS, &trx_sys_block));
+    buf_block_t *tail = NULL;
     if (err == DB_SUCCESS && rseg->history_tail != FIL_NULL) {
         err = undo_page_get(rseg, &mtr, rseg->history_tail, &tail, &page);
     }

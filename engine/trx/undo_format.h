@@ -53,19 +53,20 @@ Undo record: what rollback needs to bring back the version before the change, an
     26+P    1  info byte of the clustered record before the change (REC_INFO_DELETE_MARK: the
                change revived a deleted row), else 0
     27+P    2  number of columns that follow
-    29+P    .. per column: 2 position in the table, 2 length, then the value before the change, as in the
-               clustered record but without the length of a VARCHAR; length 65535 and nothing: NULL;
-               length with 32768 added: of a text that has pages of its own the reference (20), and as
-               many bytes of its start as indexes look at. The undo record owns these pages if the change
-               has left them
-               All columns outside the primary key when a secondary key changed or a row was revived
+    29+P    .. per column: 2 position in the table, 2 length, then the value before the change, as
+               in the clustered record but without the length of a VARCHAR; length 65535 and
+               nothing: NULL; length with 32768 added: of a text that has pages of its own the
+               reference (20), and as many bytes of its start as indexes look at. The undo record
+               owns these pages if the change has left them
+               All columns outside the primary key when a secondary key changed or a row was
+               revived
             -- all types --
     L-2     2  L again, so that a page can be walked backwards
 
-Roll pointer (DB_ROLL_PTR, 7 bytes): bit 55 = the record is an INSERT; bits 48 to 54 = the rollback segment: 0
-that of space 0, N that of undo tablespace N; bits 16 to 47 = page number in its space; bits 0 to 15 = offset of the
-record in the page. 0 = no history. The pair (DB_TRX_ID,
-DB_ROLL_PTR) names one undo record; the roll pointer alone may be used again by a later one. */
+Roll pointer (DB_ROLL_PTR, 7 bytes): bit 55 = the record is an INSERT; bits 48 to 54 = the rollback
+segment: 0 that of space 0, N that of undo tablespace N; bits 16 to 47 = page number in its space;
+bits 0 to 15 = offset of the record in the page. 0 = no history. The pair (DB_TRX_ID, DB_ROLL_PTR)
+names one undo record; the roll pointer alone may be used again by a later one. */
 #ifndef TRX_UNDO_FORMAT_H
 #define TRX_UNDO_FORMAT_H
 

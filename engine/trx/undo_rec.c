@@ -4,8 +4,8 @@ Place: bottom of trx/, no I/O. Layout in undo_format.h.
 
 Invariants
 1. a decoded record never points outside its bytes, whatever they are;
-2. the longest record of any table that the catalogue accepts fits an empty undo page: what it adds to the
-   values of a clustered record and the starts of texts is less than DICT_UNDO_OVERHEAD. */
+2. the longest record of any table that the catalogue accepts fits an empty undo page: what it adds
+   to the values of a clustered record and the starts of texts is less than DICT_UNDO_OVERHEAD. */
 #include <string.h>
 
 #include "base/check.h"
@@ -40,15 +40,13 @@ uint32_t undo_rec_add_col(byte *buf, uint32_t len, const dict_table_t *table, ui
                           const byte *row, const blob_ref_t *ref)
 {
     const dict_col_t *col = &table->cols[pos];
-    const byte *value;
-    uint32_t value_len = 0;
-
     mach_write_2(buf + len, pos);
     if (dict_col_is_null(col, row)) {
         mach_write_2(buf + len + 2, UNDO_COL_NULL);
         return len + UNDO_REC_COL_FIXED;
     }
-    value = dict_col_value(col, row, &value_len);
+    uint32_t value_len = 0;
+    const byte *value = dict_col_value(col, row, &value_len);
     if (ref != NULL) {
         uint32_t start = dict_col_prefix(table, pos);
         start = start < value_len ? start : value_len;

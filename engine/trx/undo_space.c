@@ -2,16 +2,19 @@
 
 Place: above fsp/ and beside undo.c, below purge.
 
-    larger than max_undo_log_size --purge--> chosen: no new log --its last log is purged--> frames forgotten |
-    TRIM_PAGES, space header, RSEG page: one mtr | log durable | file cut, fsynced
+    larger than max_undo_log_size --purge--> chosen: no new log --its last log is purged--> frames
+    forgotten | TRIM_PAGES, space header, RSEG page: one mtr | log durable | file cut, fsynced
 
 Invariants
-1. a space that holds a log, active or committed, is never cut (I1, I2): while one is chosen, the other serves;
-2. the old life ends and the new one begins with one group of the log, and recovery forgets all records of the space before
-   it: a crash leaves either life whole. A page of the new life is initialised by a record behind it;
-3. that group is durable before the file shrinks: what is cut off cannot be rebuilt from a log without it;
-4. no checkpoint falls between the forgetting of frames, unwritten, and the durable group: until then the old life can
-   be repeated from the log. So a failure in between poisons the handle. */
+1. a space that holds a log, active or committed, is never cut (I1, I2): while one is chosen, the
+   other serves;
+2. the old life ends and the new one begins with one group of the log, and recovery forgets all
+   records of the space before it: a crash leaves either life whole. A page of the new life is
+   initialised by a record behind it;
+3. that group is durable before the file shrinks: what is cut off cannot be rebuilt from a log
+   without it;
+4. no checkpoint falls between the forgetting of frames, unwritten, and the durable group: until
+   then the old life can be repeated from the log. So a failure in between poisons the handle. */
 #include <string.h>
 
 #include "base/check.h"
@@ -34,16 +37,12 @@ void rseg_init(trx_sys_t *sys, uint32_t id)
 dberr_t rseg_create(mtr_t *mtr, page_id_t id)
 {
     buf_block_t *page = NULL;
-    dberr_t err = mtr_page_create(mtr, id, FIL_PAGE_TYPE_SYS, &page);
-    if (err == DB_SUCCESS) {
-        err = fseg_create(mtr, id.space, FIL_PAGE_UNDO_LOG, RSEG_UNDO_SEG, &page);
-    }
-    if (err == DB_SUCCESS) {
-        mtr_write_4(mtr, page, RSEG_HISTORY_HEAD, FIL_NULL);
-        mtr_write_4(mtr, page, RSEG_HISTORY_TAIL, FIL_NULL);
-        mtr_memset(mtr, page, RSEG_SLOTS, 4 * RSEG_N_SLOTS, 0xFF);
-    }
-    return err;
+    TRY(mtr_page_create(mtr, id, FIL_PAGE_TYPE_SYS, &page));
+    TRY(fseg_create(mtr, id.space, FIL_PAGE_UNDO_LOG, RSEG_UNDO_SEG, &page));
+    mtr_write_4(mtr, page, RSEG_HISTORY_HEAD, FIL_NULL);
+    mtr_write_4(mtr, page, RSEG_HISTORY_TAIL, FIL_NULL);
+    mtr_memset(mtr, page, RSEG_SLOTS, 4 * RSEG_N_SLOTS, 0xFF);
+    return DB_SUCCESS;
 }
 
 /** The space begins anew, with its first pages. */
@@ -53,9 +52,7 @@ static dberr_t undo_space_format(buf_pool_t *pool, space_id_t space, lsn_t *end_
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     mtr_trim_pages(&mtr, space, FSP_INITIAL_PAGES);
     dberr_t err = fsp_header_init(&mtr, space, FSP_INITIAL_PAGES);
-    if (err == DB_SUCCESS) {
-        err = rseg_create(&mtr, (page_id_t){space, RSEG_PAGE_UNDO_SPACE});
-    }
+    AND_THEN(err, rseg_create(&mtr, (page_id_t){space, RSEG_PAGE_UNDO_SPACE}));
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
         return err;
@@ -68,14 +65,12 @@ static dberr_t undo_space_format(buf_pool_t *pool, space_id_t space, lsn_t *end_
 dberr_t undo_space_create(buf_pool_t *pool, uint32_t id)
 {
     char path[PATH_LEN_MAX + 1];
-    fil_space_t *space = NULL;
-    lsn_t end_lsn = 0;
     fil_path_of_undo(id, path);
-    dberr_t err = buf_log_free_check(pool);
-    if (err == DB_SUCCESS) {
-        err = fil_space_create(buf_fil(pool), space_of_undo(id), path, FSP_INITIAL_PAGES, &space);
-    }
-    return err == DB_SUCCESS ? undo_space_format(pool, space->id, &end_lsn) : err;
+    TRY(buf_log_free_check(pool));
+    fil_space_t *space = NULL;
+    TRY(fil_space_create(buf_fil(pool), space_of_undo(id), path, FSP_INITIAL_PAGES, &space));
+    lsn_t end_lsn = 0;
+    return undo_space_format(pool, space->id, &end_lsn);
 }
 
 trx_rseg_t *undo_space_choose(trx_sys_t *sys)
@@ -119,23 +114,15 @@ static dberr_t undo_space_renew(const trx_rseg_t *rseg)
     buf_pool_t *pool = rseg->sys->pool;
     fil_space_t *space = rseg_space(rseg);
     probe_t *probe = buf_env(pool)->probe;
+    TRY(buf_discard_space(pool, space->id));
     lsn_t end_lsn = 0;
-    dberr_t err = buf_discard_space(pool, space->id);
-    if (err == DB_SUCCESS) {
-        err = undo_space_format(pool, space->id, &end_lsn);
-    }
-    if (err == DB_SUCCESS) {
-        err = log_write_up_to(buf_log(pool), end_lsn, true);
-    }
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(probe, "undo.truncate.logged");
-        buf_env(pool)->stats.undo_pages_truncated += space->size_pages - FSP_INITIAL_PAGES;
-        err = fil_space_shrink(buf_fil(pool), space, FSP_INITIAL_PAGES);
-    }
-    if (err == DB_SUCCESS) {
-        PROBE_POINT(probe, "undo.truncate.shrunk");
-    }
-    return err;
+    TRY(undo_space_format(pool, space->id, &end_lsn));
+    TRY(log_write_up_to(buf_log(pool), end_lsn, true));
+    PROBE_POINT(probe, "undo.truncate.logged");
+    buf_env(pool)->stats.undo_pages_truncated += space->size_pages - FSP_INITIAL_PAGES;
+    TRY(fil_space_shrink(buf_fil(pool), space, FSP_INITIAL_PAGES));
+    PROBE_POINT(probe, "undo.truncate.shrunk");
+    return DB_SUCCESS;
 }
 
 dberr_t undo_space_truncate(trx_sys_t *sys)
@@ -148,11 +135,8 @@ dberr_t undo_space_truncate(trx_sys_t *sys)
     if (sys->truncating == NULL || !rseg_is_empty(sys->truncating)) {
         return DB_SUCCESS;
     }
-    dberr_t err = buf_log_free_check(sys->pool);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = undo_space_renew(sys->truncating);
+    TRY(buf_log_free_check(sys->pool));
+    dberr_t err = undo_space_renew(sys->truncating);
     if (err != DB_SUCCESS) {
         env_poison(trx_sys_env(sys));
         return err;

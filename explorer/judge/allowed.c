@@ -132,14 +132,14 @@ static dberr_t read_line(allowed_t *allowed, const char *path, const char *line,
 
 dberr_t allowed_load(const char *path, allowed_t *allowed, err_sink_t *err)
 {
-    char *line = NULL;
-    size_t room = 0;
-    dberr_t e = DB_SUCCESS;
     FILE *file = fopen(path, "re");
     *allowed = (allowed_t){.n = 0};
     if (file == NULL) {
         return err_set(err, DB_ERROR, "%s: cannot be opened", path);
     }
+    char *line = NULL;
+    size_t room = 0;
+    dberr_t e = DB_SUCCESS;
     while (e == DB_SUCCESS && getline(&line, &room, file) >= 0) {
         if (line[strspn(line, " \r\n")] != '\0') {
             e = read_line(allowed, path, line, err);

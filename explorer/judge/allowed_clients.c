@@ -2,15 +2,17 @@
 
 Place: beside allowed.c.
 
-Each client has tables of its own, and one statement at a time. So the states that a crash may leave are those of
-each client by itself, in any combination: its last acknowledged prefix, one of the range that may be, or the next one,
-which may be under way although others were acknowledged before it.
+Each client has tables of its own, and one statement at a time. So the states that a crash may leave
+are those of each client by itself, in any combination: its last acknowledged prefix, one of the
+range that may be, or the next one, which may be under way although others were acknowledged before
+it.
 
 Rules
-1. A client's first prefix has all of its tables. It comes before any acknowledgement, and there is one of each.
+1. A client's first prefix has all of its tables. It comes before any acknowledgement, and there is
+   one of each.
 2. A prefix of no client has the tables that none of them changes.
-3. One that is not issued yet differs from all that was ever written; what cannot be there needs no look at the
-   moment of its issue. */
+3. One that is not issued yet differs from all that was ever written; what cannot be there needs no
+   look at the moment of its issue. */
 #include "explorer/judge/allowed_int.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/** Canaries: what must be condemned, made of what was recorded, and judged as all else is. A judge that lets one of them pass
-is deaf, and what it called right says nothing. */
+/** Canaries: what must be condemned, made of what was recorded, and judged as all else is. A judge
+that lets one of them pass is deaf, and what it called right says nothing. */
 #ifndef EXPLORER_CANARIES_H
 #define EXPLORER_CANARIES_H
 

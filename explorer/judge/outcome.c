@@ -3,8 +3,8 @@
 Place: above allowed.c; every judge of a target ends here.
 
 Rules
-1. A state that is none of the allowed ones is told as that (I1, I2, I3, I10), whatever was shown before. One that is
-   allowed, and not what was shown, breaks I17.
+1. A state that is none of the allowed ones is told as that (I1, I2, I3, I10), whatever was shown
+   before. One that is allowed, and not what was shown, breaks I17.
 2. What was shown is a digest: of several prefixes with the same state any one is right.
 3. What new work adds lies behind `shown_to`, and is judged by its own prefixes. */
 #include "explorer/judge/outcome.h"

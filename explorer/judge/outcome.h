@@ -1,7 +1,8 @@
 /** What became of one crash state: the one type that every way of recovering an image ends in.
 
-What a recovery shows of an image binds whoever recovers that image again: the same way once more, other ways (small
-batches, purge), and recoveries that follow a crash in the first one (expected_t.is_shown). */
+What a recovery shows of an image binds whoever recovers that image again: the same way once more,
+other ways (small batches, purge), and recoveries that follow a crash in the first one
+(expected_t.is_shown). */
 #ifndef EXPLORER_OUTCOME_H
 #define EXPLORER_OUTCOME_H
 
@@ -40,12 +41,13 @@ void outcome_free(outcome_t *outcome);
 
 /** The first recovery's state against what is expected: findings, and what was found. */
 void outcome_judge(outcome_t *outcome, const expected_t *expected, const check_report_t *report);
-/** The digest of another recovery of the same image, which must come to what the first one has found. what: the
-beginning of a finding's text. */
+/** The digest of another recovery of the same image, which must come to what the first one has
+found. what: the beginning of a finding's text. */
 void outcome_compare(outcome_t *outcome, uint32_t invariant, const char *what, uint64_t digest);
 
-/** What a crash in the recovery may leave, as far as that recovery has gone: what was expected, and of that what it has
-shown. acked, issued: the prefixes of its new work up to there, counted from 1. */
+/** What a crash in the recovery may leave, as far as that recovery has gone: what was expected,
+and of that what it has shown. acked, issued: the prefixes of its new work up to there, counted
+from 1. */
 expected_t outcome_expects(const outcome_t *outcome, const expected_t *expected, uint32_t acked,
                            uint32_t issued);
 

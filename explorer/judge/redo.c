@@ -3,7 +3,8 @@
 Place: below rules.c; redo_read.c fills it.
 
 Invariants
-1. a page's entries, and the lists, are in the order of the log: one entry per record group and page;
+1. a page's entries, and the lists, are in the order of the log: one entry per record group and
+   page;
 2. entries of a shared log count up to shared_lsn only, and every own entry is newer. */
 #include "explorer/judge/redo_int.h"
 
@@ -98,7 +99,8 @@ void redo_free(redo_t *redo)
 
 /* ---- questions about a page ---- */
 
-/** How many of n ascending LSNs are at most limit. first: the first one; each lies item_bytes behind the one before. */
+/** How many of n ascending LSNs are at most limit. first: the first one; each lies item_bytes
+behind the one before. */
 static uint32_t count_until(const void *first, uint32_t n, size_t item_bytes, lsn_t limit)
 {
     uint32_t low = 0;

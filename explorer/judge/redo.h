@@ -1,9 +1,9 @@
-/** What a redo log says, decoded from its bytes: per page its initialisations, frees and changes, INDEX_LOAD per
-space, extents that are given back whole, file operations, checkpoint markers.
+/** What a redo log says, decoded from its bytes: per page its initialisations, frees and changes,
+INDEX_LOAD per space, extents that are given back whole, file operations, checkpoint markers.
 
-The log is read forward from a record group's start, as far as complete groups lie in valid blocks; what follows
-can be read later, when more is there. A log that begins as another one that was read before takes that part
-from it (redo_start()). Bytes may be anything. */
+The log is read forward from a record group's start, as far as complete groups lie in valid blocks;
+what follows can be read later, when more is there. A log that begins as another one that was read
+before takes that part from it (redo_start()). Bytes may be anything. */
 #ifndef EXPLORER_REDO_H
 #define EXPLORER_REDO_H
 
@@ -21,8 +21,8 @@ typedef enum redo_kind {
 /** What one record does to a page. */
 typedef struct redo_touch {
     redo_kind_t kind;
-    bool
-        relies; /**< a change whose effect depends on what the page held: no plain bytes at an offset */
+    /** a change whose effect depends on what the page held: no plain bytes at an offset */
+    bool relies;
     lsn_t start_lsn;
     lsn_t end_lsn;
 } redo_touch_t;
@@ -30,8 +30,8 @@ typedef struct redo_touch {
 typedef struct redo_entry {
     lsn_t start_lsn;
     lsn_t end_lsn;
-    uint32_t
-        defined; /**< the page's newest entry up to here that is no REDO_CHANGE, by number; 0: none */
+    /** the page's newest entry up to here that is no REDO_CHANGE, by number; 0: none */
+    uint32_t defined;
     redo_kind_t kind;
 } redo_entry_t;
 
@@ -112,8 +112,8 @@ struct redo {
 
     const redo_t *shared; /**< groups up to shared_lsn are in there, and not in here */
     lsn_t shared_lsn;
-    byte *
-        history; /**< with keep_history: each block as it was written last, from info.start_lsn on */
+    /** with keep_history: each block as it was written last, from info.start_lsn on */
+    byte *history;
     uint64_t history_bytes;
     uint64_t history_capacity;
     bool keep_history;
@@ -136,8 +136,8 @@ static inline uint64_t redo_key(space_id_t space, page_no_t page_no)
 /** keep_history: others may share what this one reads. */
 void redo_init(redo_t *redo, bool keep_history);
 void redo_free(redo_t *redo);
-/** Starts anew, with a log file: the image stays. shared: a log that may begin in the same way, kept alive by the
-caller; may be NULL. False: the header is damaged, there is no log then. */
+/** Starts anew, with a log file: the image stays. shared: a log that may begin in the same way,
+kept alive by the caller; may be NULL. False: the header is damaged, there is no log then. */
 WARN_UNUSED bool redo_open(redo_t *redo, const image_t *image, uint32_t inode,
                            const redo_t *shared);
 /** The newest valid checkpoint slot. False: there is none. */
@@ -154,26 +154,30 @@ const byte *redo_block(const redo_t *redo, uint64_t offset);
 /** Where the block lies in the file. */
 uint64_t redo_offset(const redo_t *redo, lsn_t block_lsn);
 
-/** The page's newest entry that ends at or before limit, or NULL. Behind a log that was shared it may be older than
-from_lsn. */
+/** The page's newest entry that ends at or before limit, or NULL. Behind a log that was shared it
+may be older than from_lsn. */
 const redo_entry_t *redo_last(const redo_t *redo, uint64_t key, lsn_t limit);
 /** The same among its initialisations and frees. */
 const redo_entry_t *redo_defined(const redo_t *redo, uint64_t key, lsn_t limit);
 /** Does a record of the page end at this LSN? */
 bool redo_has_record(const redo_t *redo, uint64_t key, lsn_t lsn);
-/** End of the newest INDEX_LOAD of the space that starts at or after `from` and ends by limit; 0: there is none. */
+/** End of the newest INDEX_LOAD of the space that starts at or after `from` and ends by limit; 0:
+there is none. */
 lsn_t redo_space_load(const redo_t *redo, space_id_t space, lsn_t from, lsn_t limit);
-/** Is the extent of the page given back whole by a record that ends behind `after`, and by limit? */
+/** Is the extent of the page given back whole by a record that ends behind `after`, and by
+limit? */
 bool redo_extent_freed(const redo_t *redo, uint64_t key, lsn_t after, lsn_t limit);
 /** End of the newest group up to limit with which the space began anew; 0: there is none. */
 lsn_t redo_trim_lsn(const redo_t *redo, space_id_t space, lsn_t limit);
 #define REDO_ANY_SPACE UINT32_MAX
-/** The newest file operation of this kind, of this space, up to limit; path2 may be NULL: any. NULL: none. */
+/** The newest file operation of this kind, of this space, up to limit; path2 may be NULL: any.
+NULL: none. */
 const redo_file_t *redo_file(const redo_t *redo, redo_op_t op, space_id_t space, const char *path,
                              const char *path2, lsn_t limit);
 /** The newest file operation that names the path, old or new; OP_FILE_NAME is none. */
 const redo_file_t *redo_file_about(const redo_t *redo, const char *path);
-/** The newest record that gives the path, old or new, to this space; OP_FILE_NAME is one. NULL: none. */
+/** The newest record that gives the path, old or new, to this space; OP_FILE_NAME is one. NULL:
+none. */
 const redo_file_t *redo_file_named(const redo_t *redo, space_id_t space, const char *path);
 /** Does a record that ends behind `after`, and by limit, delete the space's file? */
 bool redo_space_deleted(const redo_t *redo, space_id_t space, lsn_t after, lsn_t limit);

@@ -1,15 +1,17 @@
-/* Reading the log's bytes, by the description of the format (FORMAT.md) and not through the engine's reader: a bug
-that both shared would hide. Records alone are decoded by log/.
+/* Reading the log's bytes, by the description of the format (FORMAT.md) and not through the
+engine's reader: a bug that both shared would hide. Records alone are decoded by log/.
 
 Place: beside redo.c, which keeps what is read here.
 
-    blocks from end_lsn on --number, checksum, epoch--> payload --complete group--> index, end_lsn moves on
+    blocks from end_lsn on --number, checksum, epoch--> payload --complete group--> index, end_lsn
+    moves on
                            \--not so: the log ends
 
 Rules
-1. nothing is taken from a group that is not complete, nor from a block that is not valid: reading stops there,
-   and starts there again when it is asked to go on;
-2. a block equal to the one that another log has at the same LSN holds the same groups (redo_share). */
+1. nothing is taken from a group that is not complete, nor from a block that is not valid: reading
+   stops there, and starts there again when it is asked to go on;
+2. a block equal to the one that another log has at the same LSN holds the same groups
+   (redo_share). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,8 +113,8 @@ static void note_page(redo_t *redo, uint64_t key, const redo_touch_t *touch)
     }
 }
 
-/** A record that says of an extent's descriptor that it is free. Descriptors are in page 0 and in each page that
-follows what one describes. */
+/** A record that says of an extent's descriptor that it is free. Descriptors are in page 0 and in
+each page that follows what one describes. */
 static void note_extent(redo_t *redo, const redo_rec_t *rec, lsn_t end_lsn)
 {
     uint32_t pages = redo->info.extent_pages;
@@ -169,8 +171,9 @@ static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, ls
     }
 }
 
-/** Where a group of the payload stands. Its end is found before a record is noted; what was decoded on the way is kept,
-as long as it is no more than REDO_RECS_KEPT records, and where the payload stays. */
+/** Where a group of the payload stands. Its end is found before a record is noted; what was decoded
+on the way is kept, as long as it is no more than REDO_RECS_KEPT records, and where the payload
+stays. */
 typedef struct group_scan {
     size_t start;
     size_t at;
@@ -307,11 +310,11 @@ static void redo_share(redo_t *redo, const redo_t *shared)
 
 bool redo_open(redo_t *redo, const image_t *image, uint32_t inode, const redo_t *shared)
 {
-    log_file_info_t info;
     uint64_t size = image_size(image, inode);
     redo_clear(redo);
     redo->image = image;
     redo->inode = inode;
+    log_file_info_t info;
     if (size < LOG_FILE_HDR_SIZE
         || log_info_decode(redo_block(redo, LOG_HDR_OFFSET), &info) != DB_SUCCESS
         || size < info.file_size) {

@@ -1,16 +1,19 @@
 /* The stream of one process, handed to the rules.
 
-Place: above rules_*.c, which hold the rules of one subject each; below judge.c and the trace reader.
+Place: above rules_*.c, which hold the rules of one subject each; below judge.c and the trace
+reader.
 
     log file   --> rules_log.c (I20, I21), rules_slot.c (I19)   area --> rules_area.c (I22)
     data files --> rules_home.c (I4, I5, I13, I22)              names --> rules_file.c (I24)
-    index loads -> rules_index.c (I13, I16)                     recovery's reads --> rules_recv.c (I14, I15)
+    index loads -> rules_index.c (I13, I16)                     reads --> rules_recv.c (I14, I15)
 
 Rules
-1. What is known comes from bytes: of the files found, and of what was written since. The journal of statements
-   is the harness's own, and says when something was promised.
-2. The rules are about the database: what lies in a folder of its directory (a backup) is judged by what comes of it.
-3. Nothing that the bytes hold can stop the judge: what does not decode is not there, or is the finding. */
+1. What is known comes from bytes: of the files found, and of what was written since. The journal of
+   statements is the harness's own, and says when something was promised.
+2. The rules are about the database: what lies in a folder of its directory (a backup) is judged by
+   what comes of it.
+3. Nothing that the bytes hold can stop the judge: what does not decode is not there, or is the
+   finding. */
 #include "explorer/judge/rules_int.h"
 
 #include <stdarg.h>
@@ -43,7 +46,8 @@ bool rules_is_data_file(const char *path)
     return strcmp(path, SYSTEM_PATH) == 0 || rules_is_table_file(path);
 }
 
-/** Of the database or of a copy of it in a folder: what the storage promises of pages holds for both. */
+/** Of the database or of a copy of it in a folder: what the storage promises of pages holds for
+both. */
 static bool holds_pages(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -59,12 +63,12 @@ bool rules_is_log_file(const char *path)
 void rules_report(const rules_t *rules, uint32_t invariant, const char *rule, const char *format,
                   ...)
 {
-    char what[VERDICT_WHAT_MAX];
-    va_list args;
     if (rules->config.found == NULL) {
         return;
     }
+    va_list args;
     va_start(args, format);
+    char what[VERDICT_WHAT_MAX];
     (void)vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     rules->config.found(rules->config.ctx, invariant, rule, what);

@@ -1,9 +1,10 @@
-/** The trace invariants, judged on bytes: one process's file operations, with what they wrote, on top of the files
-that it found. README.md has the rules; what is durable follows from writes and fsyncs, never from what a
-program says of itself.
+/** The trace invariants, judged on bytes: one process's file operations, with what they wrote, on
+top of the files that it found. README.md has the rules; what is durable follows from writes and
+fsyncs, never from what a program says of itself.
 
-The stream: each operation after it has happened, so that the image holds what the files hold now; of a write
-rules_before() hears first. One set of rules serves a run, which finds no log, and a recovery, which finds one. */
+The stream: each operation after it has happened, so that the image holds what the files hold now;
+of a write rules_before() hears first. One set of rules serves a run, which finds no log, and a
+recovery, which finds one. */
 #ifndef EXPLORER_RULES_H
 #define EXPLORER_RULES_H
 
@@ -15,10 +16,11 @@ typedef struct rules rules_t;
 
 typedef struct rules_config {
     bool doublewrite; /**< is on */
-    uint32_t
-        atomic_unit; /**< what the storage promises to write whole of a data file, in bytes; 0: nothing */
+    /** what the storage promises to write whole of a data file, in bytes; 0: nothing */
+    uint32_t atomic_unit;
     bool keep_history; /**< the log of this process will be shared with others: rules_history() */
-    /** Hears of each finding, in the order of the stream. NULL: nobody; the run is judged elsewhere. */
+    /** Hears of each finding, in the order of the stream. NULL: nobody; the run is judged
+       elsewhere. */
     void (*found)(void *ctx, uint32_t invariant, const char *rule, const char *what);
     void *ctx;
 } rules_config_t;
@@ -28,11 +30,12 @@ void rules_destroy(rules_t *rules);
 
 /** A new process begins, on the files that the image holds.
 cold: what it finds may lie in the page cache only (the process before it was killed).
-history: of an earlier process whose log this one's may begin like; NULL: none. Kept alive by the caller. */
+history: of an earlier process whose log this one's may begin like; NULL: none. Kept alive by the
+caller. */
 void rules_start(rules_t *rules, const image_t *image, bool cold, const rules_t *history);
 
-/** An operation that succeeded. Also sets the site of a write, and whether one of a page is a first flush
-(flush.h). */
+/** An operation that succeeded. Also sets the site of a write, and whether one of a page is a first
+flush (flush.h). */
 void rules_event(rules_t *rules, fs_event_t *event, const char *path);
 /** A write is about to happen, or, of length 0, a new size. */
 void rules_before(rules_t *rules, uint32_t inode, const char *path, uint64_t offset, uint64_t len);
@@ -42,7 +45,8 @@ void rules_read(rules_t *rules, uint32_t inode, const char *path, uint64_t offse
 void rules_failed(rules_t *rules, const char *path);
 /** The last descriptor of a file was closed. */
 void rules_closed(rules_t *rules, const char *path);
-/** A file was opened. A log that was closed before: the process starts once more, on the files as it has left them. */
+/** A file was opened. A log that was closed before: the process starts once more, on the files as
+it has left them. */
 void rules_opened(rules_t *rules, const char *path);
 
 /** The journal: a statement was issued or acknowledged. */

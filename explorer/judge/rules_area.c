@@ -1,8 +1,8 @@
-/* The doublewrite area: which copies it holds, how durable, and whether one is still needed (I22). Nothing is
-assumed of its layout but that position i holds one page image at i times the page size.
+/* The doublewrite area: which copies it holds, how durable, and whether one is still needed (I22).
+Nothing is assumed of its layout but that position i holds one page image at i times the page size.
 
-A copy is held against the log as a home page is (I4). If its log is lost, it looks like the newest copy of its page as soon
-as the log has passed its LSN again.
+A copy is held against the log as a home page is (I4). If its log is lost, it looks like the newest
+copy of its page as soon as the log has passed its LSN again.
 
 Place: below rules_home.c. */
 #include <inttypes.h>

@@ -3,13 +3,15 @@
 Place: beside rules_log.c.
 
 What the rule sees
-  I24  a table's file is created, renamed or removed, and no record that says so is in the durable log; a statement is
-       acknowledged, or a checkpoint passes the record, while the directory is not fsynced; a statement is acknowledged
-       while a log, which no record tells of, lies under a name that is not fsynced; a file is cut, and no record in the durable
-       log says that its space began anew, or pages beyond its new end were changed behind that record
+  I24  a table's file is created, renamed or removed, and no record that says so is in the durable
+       log; a statement is acknowledged, or a checkpoint passes the record, while the directory is
+       not fsynced; a statement is acknowledged while a log, which no record tells of, lies under a
+       name that is not fsynced; a file is cut, and no record in the durable log says that its space
+       began anew, or pages beyond its new end were changed behind that record
 
-The record must be of the space whose file it is. A recovery repeats what its log says, in its own order: any such record of
-the operation will do. In a run it must be the newest about that name, since names are used again. */
+The record must be of the space whose file it is. A recovery repeats what its log says, in its own
+order: any such record of the operation will do. In a run it must be the newest about that name,
+since names are used again. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +43,8 @@ void rules_file_event(rules_t *rules, const fs_event_t *event, const char *path)
     if (rules_is_log_file(path) && event->kind != FS_UNLINK) {
         entry_add(rules, path, LSN_MAX);
     }
-    /* Where there is no log yet, what an interrupted creation left is removed: a database begins without tables. */
+    /* Where there is no log yet, what an interrupted creation left is removed: a database begins
+       without tables. */
     bool leftover = event->kind == FS_UNLINK && rules->log.inode == IMAGE_NONE;
     const char *to = event->kind == FS_RENAME ? image_name_text(rules->image, event->name2) : NULL;
     bool of_table = rules_is_table_file(path) || (to != NULL && rules_is_table_file(to));

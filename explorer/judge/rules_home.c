@@ -4,16 +4,19 @@ Place: above rules_area.c and rules_pages.c, below rules.c.
 
 What each rule sees
   I4   a page goes home with an LSN beyond the durable log
-  I5   what goes home is no page of its place; a write of a part of a page is left to the crash states
-  I13  a page goes home, doublewrite is on, the storage promises no whole pages, and the area holds no identical copy: not at the first home write since an
-       initialisation in the log, that one not at or after C, an INDEX_LOAD of the space at or after C, or an LSN at which
-       no record of the page ends. rules_index.c sees an INDEX_LOAD that comes later.
-  I15  zeros go over a page that the durable log does not free; with a log of all frees, a page whose free is in the log
-       goes home all the same (the 10.4 format has that), unless recovery restores it
-  I29  a hole is punched that is neither over a page that the durable log frees nor behind what the durable home of a
-       compressed page stores
-  I22  the identical copy is not fsynced, also one that was found after a kill; rules_area.c sees one that is overwritten
-       too early */
+  I5   what goes home is no page of its place; a write of a part of a page is left to the crash
+       states
+  I13  a page goes home, doublewrite is on, the storage promises no whole pages, and the area holds
+       no identical copy: not at the first home write since an initialisation in the log, that one
+       not at or after C, an INDEX_LOAD of the space at or after C, or an LSN at which no record of
+       the page ends. rules_index.c sees an INDEX_LOAD that comes later.
+  I15  zeros go over a page that the durable log does not free; with a log of all frees, a page
+       whose free is in the log goes home all the same (the 10.4 format has that), unless recovery
+       restores it
+  I29  a hole is punched that is neither over a page that the durable log frees nor behind what the
+       durable home of a compressed page stores
+  I22  the identical copy is not fsynced, also one that was found after a kill; rules_area.c sees
+       one that is overwritten too early */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
@@ -44,7 +47,8 @@ static const char *skip_is_wrong(rules_t *rules, const rules_page_t *page, lsn_t
 {
     const redo_t *redo = &rules->redo;
     const rules_log_t *log = &rules->log;
-    /* As the page was when it was copied: a page in flight may be freed, and given out again, before it is home. */
+    /* As the page was when it was copied: a page in flight may be freed, and given out again,
+       before it is home. */
     const redo_entry_t *init = redo_defined(redo, page->key, lsn);
     lsn_t c = log->slot_pending && log->slot_written.lsn > log->slot.lsn ? log->slot_written.lsn
                                                                          : log->slot.lsn;
@@ -57,8 +61,9 @@ static const char *skip_is_wrong(rules_t *rules, const rules_page_t *page, lsn_t
     if (!redo_has_record(redo, page->key, lsn)) {
         return "it was changed without a record";
     }
-    /* What a recovery found initialised behind C it builds from there, whatever the home page is, and so would the
-    next one: the page may go home without a copy again, also after its restore from an older one. */
+    /* What a recovery found initialised behind C it builds from there, whatever the home page is,
+    and so would the next one: the page may go home without a copy again, also after its restore
+    from an older one. */
     bool rebuilt = log->found && init->end_lsn <= log->found_end;
     if (page->written && page->home_lsn >= init->end_lsn && !rebuilt) {
         return "it was written since its initialisation";
@@ -153,8 +158,8 @@ static bool is_free_at(const rules_t *rules, uint64_t key, lsn_t limit)
     return last != NULL && last->kind == REDO_FREE;
 }
 
-/** Now, and to a recovery. A page that was given out, and freed once more before anybody created it, has been free to
-both all the while. */
+/** Now, and to a recovery. A page that was given out, and freed once more before anybody created
+it, has been free to both all the while. */
 static bool is_durably_free(const rules_t *rules, const rules_datafile_t *file, page_no_t page_no)
 {
     uint64_t key = redo_key(file->space, page_no);
@@ -210,7 +215,8 @@ void rules_home_punch(rules_t *rules, const fs_event_t *event, const char *path)
     }
 }
 
-/** Only a recovery that restores it may write a page that the log frees, if the log says that of all of them. */
+/** Only a recovery that restores it may write a page that the log frees, if the log says that of
+all of them. */
 static void check_freed(const rules_t *rules, uint64_t key, bool restored)
 {
     const redo_entry_t *last = redo_last(&rules->redo, key, LSN_MAX);

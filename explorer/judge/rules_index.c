@@ -1,16 +1,19 @@
-/* Index loads without redo: I16, and what INDEX_LOAD takes from pages that skipped doublewrite (I13).
+/* Index loads without redo: I16, and what INDEX_LOAD takes from pages that skipped doublewrite
+(I13).
 
 Place: beside rules_home.c; hears of INDEX_LOAD while the log is read.
 
 What each rule sees
-  I13  an INDEX_LOAD while a page of its space that skipped doublewrite rests on an initialisation at or after C
-  I16  a record relies on a page that went home without one, and no INDEX_LOAD of its index lies before it; or that home
-       write was not fsynced when INDEX_LOAD became durable, or came after that
+  I13  an INDEX_LOAD while a page of its space that skipped doublewrite rests on an initialisation
+       at or after C
+  I16  a record relies on a page that went home without one, and no INDEX_LOAD of its index lies
+       before it; or that home write was not fsynced when INDEX_LOAD became durable, or came after
+       that
 
-Such a page may be one that nobody needs: of a load that was given up, or the last page of a load, which became the root.
-So a finding is held until a record changes the page as it is; one that initialises or frees it ends its life. Plain bytes at an
-offset are no such record: they are right whatever the page held, and a tree that is given up gets them in its root while
-it is freed. */
+Such a page may be one that nobody needs: of a load that was given up, or the last page of a load,
+which became the root. So a finding is held until a record changes the page as it is; one that
+initialises or frees it ends its life. Plain bytes at an offset are no such record: they are right
+whatever the page held, and a tree that is given up gets them in its root while it is freed. */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>

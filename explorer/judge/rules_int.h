@@ -62,8 +62,8 @@ typedef struct rules_entry {
 typedef struct rules_datafile {
     uint32_t inode;
     bool synced; /**< by this process */
-    bool
-        written; /**< made or written by this process: its own page 0 is no evidence of whose it is */
+    /** made or written by this process: its own page 0 is no evidence of whose it is */
+    bool written;
     bool known; /**< space is */
     space_id_t space;
 } rules_datafile_t;
@@ -158,7 +158,8 @@ void rules_pages_again(rules_t *rules);
 rules_page_t *rules_page(rules_t *rules, uint64_t key);
 const rules_page_t *rules_page_find(const rules_t *rules, uint64_t key);
 rules_datafile_t *rules_datafile(rules_t *rules, uint32_t inode, const char *path);
-/** The LSN of the whole page of this key that the image holds in its place and that survives a crash; 0: none. */
+/** The LSN of the whole page of this key that the image holds in its place and that survives a
+crash; 0: none. */
 lsn_t rules_home_in_image(rules_t *rules, uint64_t key);
 
 /* rules_log.c */

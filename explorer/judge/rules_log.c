@@ -3,12 +3,14 @@
 Place: beside rules_slot.c, which judges the slots; above redo.c.
 
 What each rule sees
-  I20  a block that does not belong where it is written; one over [C of the durable checkpoint, end); one that
-       takes back what the log held durably
-  I21  a start that goes on without an epoch of its own, or with one that no durable slot has; a first block of
-       an epoch that is not the one in which the log ends, cut there; more blocks before that one is fsynced
+  I20  a block that does not belong where it is written; one over [C of the durable checkpoint,
+       end); one that takes back what the log held durably
+  I21  a start that goes on without an epoch of its own, or with one that no durable slot has; a
+       first block of an epoch that is not the one in which the log ends, cut there; more blocks
+       before that one is fsynced
 
-How far the log is durable: to the end of the last complete group that was there when the file was fsynced last. */
+How far the log is durable: to the end of the last complete group that was there when the file was
+fsynced last. */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
@@ -48,8 +50,8 @@ static bool log_open_bytes(rules_t *rules, uint32_t inode, const redo_t *shared,
 void rules_log_start(rules_t *rules, uint32_t inode, const rules_t *history)
 {
     rules_log_t *log = &rules->log;
-    log_checkpoint_t slot;
     *log = (rules_log_t){.inode = IMAGE_NONE};
+    log_checkpoint_t slot;
     if (inode == IMAGE_NONE
         || !log_open_bytes(rules, inode, history != NULL ? &history->redo : NULL, &slot)) {
         return;
@@ -172,7 +174,8 @@ static void blocks_written(rules_t *rules, uint64_t from, uint64_t end)
     tail_save(rules);
 }
 
-/** Does [from, end) hold the last byte of the block? What was written in parts counts when that comes. */
+/** Does [from, end) hold the last byte of the block? What was written in parts counts when that
+comes. */
 static bool block_ends_in(uint64_t block, uint64_t from, uint64_t end)
 {
     return from < block + LOG_BLOCK_SIZE && block + LOG_BLOCK_SIZE <= end;

@@ -3,10 +3,11 @@
 Place: below the other rules_*.c.
 
 Invariants
-1. whose file it is comes from its name, for the system's and the undo tablespaces', else from the log's records that
-   name it, else from the page 0 that the process found in it; never from what the process writes into it;
-2. a page 0 that was found, and that the log gives this name as well, is nearer to the file than the log's newest
-   record: the crash may have undone a rename, and names are used again. */
+1. whose file it is comes from its name, for the system's and the undo tablespaces', else from the
+   log's records that name it, else from the page 0 that the process found in it; never from what
+   the process writes into it;
+2. a page 0 that was found, and that the log gives this name as well, is nearer to the file than the
+   log's newest record: the crash may have undone a rename, and names are used again. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,14 +3,15 @@
 Place: beside rules_home.c. The log that was found says what had to happen: [C, end).
 
 What each rule sees
-  I14  a page is read that redo initialises, and no INDEX_LOAD lies in its space; a page goes home that was not
-       read, and that redo does not initialise or an INDEX_LOAD lies in its space
+  I14  a page is read that redo initialises, and no INDEX_LOAD lies in its space; a page goes home
+       that was not read, and that redo does not initialise or an INDEX_LOAD lies in its space
   I15  a page is read whose last record is its free
 
-Reads that are right: of pages 0 to 3, and of the first whole one, which tell whose a file is; of a page with a copy in the area, to see whether it is
-torn; of a page that this process has written or initialised since; of a freed page that a load without redo has taken
-again (INDEX_LOAD behind the free, or a home of a later LSN); of any page once the journal has a statement: recovery is
-over, and who reads a page that is free is a backup. */
+Reads that are right: of pages 0 to 3, and of the first whole one, which tell whose a file is; of a
+page with a copy in the area, to see whether it is torn; of a page that this process has written or
+initialised since; of a freed page that a load without redo has taken again (INDEX_LOAD behind the
+free, or a home of a later LSN); of any page once the journal has a statement: recovery is over, and
+who reads a page that is free is a backup. */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
@@ -19,8 +20,8 @@ over, and who reads a page that is free is a backup. */
 
 #define IDENTIFY_PAGE_MAX 3U
 
-/** What the log that was found says of the page last, in [C, end); NULL: nothing, or this process has initialised or
-freed it since. */
+/** What the log that was found says of the page last, in [C, end); NULL: nothing, or this process
+has initialised or freed it since. */
 static const redo_entry_t *found_last(const rules_t *rules, uint64_t key)
 {
     const redo_entry_t *last = redo_last(&rules->redo, key, rules->log.found_end);
@@ -43,7 +44,8 @@ static bool found_load(const rules_t *rules, uint64_t key, lsn_t from)
     return redo_space_load(&rules->redo, key_space(key), from, rules->log.found_end) != 0;
 }
 
-/** Is a read of this page one that asks whose file it is: of page 0 to 3, or of one before which none is whole? */
+/** Is a read of this page one that asks whose file it is: of page 0 to 3, or of one before which
+none is whole? */
 static bool identifies(const rules_t *rules, uint32_t inode, page_no_t page_no)
 {
     uint64_t n = image_size(rules->image, inode) / rules->page_size;

@@ -3,11 +3,12 @@
 Place: beside rules_log.c.
 
 What the rule sees
-  I19  a slot that is no slot, the one in force, or not newer; a marker that is not in the durable log; a C that
-       is no start of a group; an epoch before the one in force; a page whose newest record before C is in no fsynced
-       home write
-What it does not ask for: pages that the durable log initialises or frees later, by themselves, with their extent or with
-all of their space. A load that is given up leaves its pages unwritten when its tree is freed. */
+  I19  a slot that is no slot, the one in force, or not newer; a marker that is not in the durable
+       log; a C that is no start of a group; an epoch before the one in force; a page whose newest
+       record before C is in no fsynced home write
+What it does not ask for: pages that the durable log initialises or frees later, by themselves, with
+their extent or with all of their space. A load that is given up leaves its pages unwritten when its
+tree is freed. */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 
 Place: below judge.c, above the engine's scanner.
 
-Rule: what a memo spares is work and never a check. So both ways must give the same report, to the last word of each
-finding; where they do not, the explorer is wrong, and nothing it says counts. */
+Rule: what a memo spares is work and never a check. So both ways must give the same report, to the
+last word of each finding; where they do not, the explorer is wrong, and nothing it says counts. */
 #include "explorer/judge/scan.h"
 
 #include <string.h>

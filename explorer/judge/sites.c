@@ -100,9 +100,9 @@ bool site_map_has(const site_map_t *map, fs_site_t site)
 /** Cuts the line's end. False: it is no "SEQ SITE". */
 static bool parse_line(char *line, write_site_t *out)
 {
-    char *end = NULL;
     line[strcspn(line, "\n")] = '\0';
     errno = 0;
+    char *end = NULL;
     out->seq = strtoull(line, &end, 10);
     return errno == 0 && end != line && *end == ' '
            && site_named(end + 1, strlen(end + 1), &out->site);

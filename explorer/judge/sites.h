@@ -1,5 +1,5 @@
-/** What writes are for: the sites of the targets that are known here, by path, pattern, or single write. The disk takes
-them for numbers (disk/fs_event.h). */
+/** What writes are for: the sites of the targets that are known here, by path, pattern, or single
+write. The disk takes them for numbers (disk/fs_event.h). */
 #ifndef EXPLORER_SITES_H
 #define EXPLORER_SITES_H
 
@@ -28,13 +28,15 @@ enum {
 
 const char *site_name(fs_site_t site);
 
-/** The site of a write of the bundled engine to path at offset, as far as that tells: of a page of the engine it is
-SITE_OTHER, and its bytes tell more. A checkpoint slot lies in the first 2048 bytes of the redo file. */
+/** The site of a write of the bundled engine to path at offset, as far as that tells: of a page of
+the engine it is SITE_OTHER, and its bytes tell more. A checkpoint slot lies in the first 2048 bytes
+of the redo file. */
 fs_site_t site_of_path(const char *path, uint64_t offset);
 
 #define SITE_PATTERN_MAX 256U /**< bytes of a pattern, its end included */
 
-/** What writes are for, by path and, where one is said, by place: the first pattern that matches says it. */
+/** What writes are for, by path and, where one is said, by place: the first pattern that matches
+says it. */
 typedef struct site_map {
     uint32_t n;
     struct site_pattern {
@@ -63,7 +65,8 @@ typedef struct write_sites {
     uint32_t n;
 } write_sites_t;
 
-/** Reads lines "SEQ SITE", ascending. NULL: nothing is known. DB_ERROR and a message. Caller: write_sites_free(). */
+/** Reads lines "SEQ SITE", ascending. NULL: nothing is known. DB_ERROR and a message. Caller:
+write_sites_free(). */
 WARN_UNUSED dberr_t write_sites_load(const char *path, write_sites_t *sites, err_sink_t *err);
 void write_sites_free(write_sites_t *sites);
 

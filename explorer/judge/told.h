@@ -6,12 +6,14 @@
 
 #include "check/check.h"
 
-/** Tables with their digests: [{"name", "rows", "hash", "indexes": [{"name", "entries", "hash"}]}, ...], as the scanner
-and the model tell them. The caller frees *tables. @return false: it is not that */
+/** Tables with their digests: [{"name", "rows", "hash", "indexes": [{"name", "entries", "hash"}]},
+...], as the scanner and the model tell them. The caller frees *tables. @return false: it is not
+that */
 bool told_tables(const json_t *array, check_table_t **tables, uint32_t *n);
 
-/** Of a target that computes no digests, texts by name: each is a table whose hash is XXH64 of the bytes, a row is a line.
-harness/tornpage/oracle/observed.py computes the same. The caller frees *tables.
+/** Of a target that computes no digests, texts by name: each is a table whose hash is XXH64 of the
+bytes, a row is a line. harness/tornpage/oracle/observed.py computes the same. The caller frees
+*tables.
 @return false: it is no object of texts */
 bool told_texts(const json_t *state, check_table_t **tables, uint32_t *n);
 

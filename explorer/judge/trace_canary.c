@@ -2,13 +2,15 @@
 
 Place: above trace_read.c, which hands each record over before the rules hear of it.
 
-    record --> can it be damaged for one that is untried? --fork--> damaged, read on --> its rule speaks: condemned
-       \--> read as it is                                    \--> the record that it must speak of is read: deaf
+    record --> can it be damaged for an untried one? --fork--> damaged, read on
+       \--> read as it is                                 |--> its rule speaks: condemned
+                                                          \--> its rule is silent when due: deaf
 
 Rules
-1. A copy is damaged so that its rule must speak, whatever the target does: what would show that is `due`, and follows from the
-   damaged bytes and from what the log says (redo.h), never from what the rules make of them. Where nothing is due up to the end of the
-   recording there was no occasion, and the canary is untried.
+1. A copy is damaged so that its rule must speak, whatever the target does: what would show that is
+   `due`, and follows from the damaged bytes and from what the log says (redo.h), never from what
+   the rules make of them. Where nothing is due up to the end of the recording there was no
+   occasion, and the canary is untried.
 2. It counts as condemned only by its own rule.
 3. Only a run that breaks no rule has canaries: what it breaks is found without them. */
 #include "explorer/judge/trace_canary.h"
@@ -65,7 +67,8 @@ typedef struct damage {
     uint32_t invariant;
     uint32_t fits; /**< records that can be damaged, in the run as it is */
     damage_how_t how;
-    /** With which record must the rule speak? Asked of those behind the damaged one. NULL: the damaged one. */
+    /** With which record must the rule speak? Asked of those behind the damaged one. NULL: the
+       damaged one. */
     due_t (*due)(walk_t *walk, const reader_t *reader);
 } damage_t;
 
@@ -213,7 +216,8 @@ static due_t due_at_slot(walk_t *walk, const reader_t *reader)
     return passed ? DUE_NOW : DUE_LATER;
 }
 
-/** The page of the area's newest write that equals the one that goes home: its position + 1; 0: none. */
+/** The page of the area's newest write that equals the one that goes home: its position + 1; 0:
+none. */
 static uint64_t copy_of(const walk_t *walk, const reader_t *reader)
 {
     uint32_t page_size = reader->rules->page_size;
@@ -317,10 +321,12 @@ static void hear_finding(void *ctx, uint32_t invariant, const char *rule, const 
     }
 }
 
-/** Of the one copy of this process: what the rules hand on to those who hear of the log is their own. */
+/** Of the one copy of this process: what the rules hand on to those who hear of the log is their
+own. */
 static walk_t *listener;
 
-/** A record of the damaged page in a copy's log, ahead of the rule. The index may have been loaded meanwhile. */
+/** A record of the damaged page in a copy's log, ahead of the rule. The index may have been loaded
+meanwhile. */
 static void hear_page(void *ctx, uint64_t key, const redo_touch_t *touch)
 {
     const walk_t *walk = listener;
@@ -382,13 +388,13 @@ static bool fits(const walk_t *walk, const damage_t *damage, const reader_t *rea
 static bool copy_forks(walk_t *walk, uint32_t i)
 {
     canary_t *canary = &walk->told->list[i];
-    int status = 0;
     walk->tries[i]++;
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
         return true;
     }
+    int status = 0;
     while (waitpid(pid, &status, 0) < 0) {
         CHECK(errno == EINTR);
     }
@@ -401,9 +407,9 @@ static bool copy_forks(walk_t *walk, uint32_t i)
 static bool walk_before(void *ctx, reader_t *reader)
 {
     walk_t *walk = ctx;
-    bool goes_on = true;
     walk->seen = trace_see(reader);
     walk->seen.is &= walk->area_synced ? ~(uint32_t)SYNC_AREA : UINT32_MAX;
+    bool goes_on = true;
     if (walk->damage != NULL) {
         goes_on = copy_before(walk, reader);
     }
@@ -427,7 +433,6 @@ static bool walk_before(void *ctx, reader_t *reader)
 dberr_t trace_canaries(const char *path, image_t *image, const trace_config_t *config,
                        canaries_t *out, err_sink_t *err)
 {
-    trace_t trace;
     walk_t walk = {.area_synced = true};
     trace_config_t listening = *config;
     CHECK(!config->live && N_DAMAGES <= CANARIES_MAX);
@@ -446,6 +451,7 @@ dberr_t trace_canaries(const char *path, image_t *image, const trace_config_t *c
     listening.rules.ctx = &walk;
     listening.before = walk_before;
     listening.ctx = &walk;
+    trace_t trace;
     dberr_t e = trace_load(path, image, &listening, &trace, err);
     if (walk.damage != NULL) {
         copy_ends(&walk, walk.due ? CANARY_DEAF : CANARY_UNTRIED);

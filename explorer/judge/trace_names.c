@@ -147,7 +147,8 @@ static void see_name(void *ctx, uint32_t name, uint32_t inode)
     other->name = inode == other->inode ? name : other->name;
 }
 
-/** Of a file with several names that was called by this one: it is called by another from now on. */
+/** Of a file with several names that was called by this one: it is called by another from now
+on. */
 static void name_lost(reader_t *reader, uint32_t inode, uint32_t name)
 {
     other_name_t other = {.inode = inode, .name = IMAGE_NONE};
@@ -165,10 +166,10 @@ static void name_lost(reader_t *reader, uint32_t inode, uint32_t name)
 
 dberr_t reader_on_unlink(reader_t *reader)
 {
-    char path[PATH_ROOM];
     if ((reader->rec.flags & TP_UNLINK_DIRECTORY) != 0) {
         return on_dir(reader, FS_RMDIR);
     }
+    char path[PATH_ROOM];
     if (!reader_path(reader, 0, path)) {
         return reader_refuse(reader, "damaged");
     }
@@ -232,7 +233,8 @@ static bool sync_note_dir(sync_all_t *all, uint32_t dir)
     return true;
 }
 
-/** Every file, and every folder in which a name has changed: one fsync each. A crash in between finds a part of them done. */
+/** Every file, and every folder in which a name has changed: one fsync each. A crash in between
+finds a part of them done. */
 dberr_t reader_on_sync_all(reader_t *reader)
 {
     sync_all_t all = {.reader = reader};
@@ -255,8 +257,8 @@ dberr_t reader_on_sync_all(reader_t *reader)
     return DB_SUCCESS;
 }
 
-/** Which directories there were: one that is made, or gets its name by a move, was missing; one that is removed or moved was
-there. The first event of a name decides. */
+/** Which directories there were: one that is made, or gets its name by a move, was missing; one
+that is removed or moved was there. The first event of a name decides. */
 void reader_set_dirs(image_t *image, const fs_list_t *list)
 {
     for (uint32_t i = list->n; i-- > 0;) {

@@ -1,15 +1,16 @@
 /* The trace reader.
 
-Place: above flush.c and rules.c, which judge what is read as it is read. Trusts nothing in the file: every length is checked against the bytes that are
-there.
+Place: above flush.c and rules.c, which judge what is read as it is read. Trusts nothing in the
+file: every length is checked against the bytes that are there.
 
 Rules
 1. Calls that failed changed nothing, and are left out; a write counts with the bytes that it
    transferred.
 2. What the target declares as ignored is left out, as a lock file: its existence means nothing.
 3. What the persistence model cannot follow (a fault, a shared mapping, a write
-   without its data, a file that nobody told of) refuses the trace; it is never guessed. A live trace may have
-   faults: it is only judged, by what the process was told that it did, and ends with its kill.
+   without its data, a file that nobody told of) refuses the trace; it is never guessed. A live
+   trace may have faults: it is only judged, by what the process was told that it did, and ends with
+   its kill.
 4. A crash point belongs to the markers around it: a line acknowledged before the next event must
    survive at this point too, since nothing was written in between; a line issued after this event
    cannot have. */
@@ -156,11 +157,9 @@ static dberr_t on_open(reader_t *reader)
     if (!reader_path(reader, 0, path)) {
         return reader_refuse(reader, "damaged");
     }
-    dberr_t err = file_opened(reader, path);
-    if (err == DB_SUCCESS) {
-        rules_opened(reader->rules, path);
-    }
-    return err;
+    TRY(file_opened(reader, path));
+    rules_opened(reader->rules, path);
+    return DB_SUCCESS;
 }
 
 /** Of the operations on an open file. *out = NULL: not one that matters. */
@@ -228,7 +227,8 @@ static dberr_t on_content(reader_t *reader, fs_kind_t kind)
 #define ZEROING (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)
 #define FOLLOWED (ZEROING | FALLOC_FL_KEEP_SIZE | FALLOC_FL_UNSHARE_RANGE)
 
-/** Space that is reserved is not seen; a file that grows is a new size, a hole or a zeroed range are zeros. */
+/** Space that is reserved is not seen; a file that grows is a new size, a hole or a zeroed range
+are zeros. */
 static dberr_t on_fallocate(reader_t *reader)
 {
     file_map_t *file = NULL;
@@ -250,12 +250,12 @@ static dberr_t on_fallocate(reader_t *reader)
         err = on_content(reader, FS_TRUNCATE);
         reader->rec.offset = offset;
     }
-    return err == DB_SUCCESS && (reader->rec.flags & ZEROING) != 0 ? on_content(reader, FS_ZERO)
-                                                                   : err;
+    TRY(err);
+    return (reader->rec.flags & ZEROING) != 0 ? on_content(reader, FS_ZERO) : DB_SUCCESS;
 }
 
-/** The journal of statements; the number behind it is the line. Of several clients, whose numbers come in no order, it
-is how many there were. False: the text is something else. */
+/** The journal of statements; the number behind it is the line. Of several clients, whose numbers
+come in no order, it is how many there were. False: the text is something else. */
 static bool on_journal(reader_t *reader, const char *text)
 {
     static const char *const VERBS[] = {[JOURNAL_ISSUE] = "issue n=", [JOURNAL_ACK] = "ack n="};
@@ -281,10 +281,10 @@ static bool on_journal(reader_t *reader, const char *text)
 static dberr_t on_mark(reader_t *reader)
 {
     size_t len = (size_t)reader->rec.length;
-    char text[300];
     if (reader->rec.length > reader->payload_bytes) {
         return reader_refuse(reader, "damaged");
     }
+    char text[300];
     len = len < sizeof(text) ? len : sizeof(text) - 1;
     memcpy(text, reader->payload, len);
     text[len] = '\0';
@@ -364,9 +364,8 @@ static dberr_t on_record(reader_t *reader)
 
 static dberr_t read_records(reader_t *reader, const uint8_t *bytes, uint64_t committed)
 {
-    dberr_t err = DB_SUCCESS;
     uint64_t at = TP_TRACE_HEADER_SIZE;
-    while (err == DB_SUCCESS && at < committed && !reader->killed) {
+    while (at < committed && !reader->killed) {
         if (committed - at < TP_TRACE_RECORD_SIZE) {
             return err_set(reader->err, DB_ERROR, "trace: cut record at byte %" PRIu64, at);
         }
@@ -381,20 +380,20 @@ static dberr_t read_records(reader_t *reader, const uint8_t *bytes, uint64_t com
         uint32_t total = reader->rec.total;
         const trace_config_t *config = reader->config;
         if (config->before == NULL || config->before(config->ctx, reader)) {
-            err = on_record(reader);
+            TRY(on_record(reader));
         }
         at += total;
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t map_file(const char *path, trace_t *trace, err_sink_t *err)
 {
-    struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return err_set(err, DB_ERROR, "%s: %s", path, strerrordesc_np(errno));
     }
+    struct stat st;
     if (fstat(fd, &st) != 0 || st.st_size < (off_t)TP_TRACE_HEADER_SIZE) {
         (void)close(fd);
         return err_set(err, DB_ERROR, "%s: not a trace: too short", path);
@@ -426,14 +425,11 @@ dberr_t trace_load(const char *path, image_t *image, const trace_config_t *confi
 {
     CHECK(!config->live || image_marks(image) == 0);
     *trace = (trace_t){.map = NULL};
-    dberr_t e = map_file(path, trace, err);
-    if (e != DB_SUCCESS) {
-        return e;
-    }
+    TRY(map_file(path, trace, err));
     const uint8_t *bytes = trace->map;
     uint64_t committed;
-    uint32_t flags;
     memcpy(&committed, bytes + 8, sizeof(committed));
+    uint32_t flags;
     memcpy(&flags, bytes + 16, sizeof(flags));
     trace->rules = rules_create(&config->rules);
     reader_t reader = {
@@ -443,6 +439,7 @@ dberr_t trace_load(const char *path, image_t *image, const trace_config_t *confi
     if (!config->live) {
         image_mark(image);
     }
+    dberr_t e = DB_SUCCESS;
     if (memcmp(bytes, TP_TRACE_MAGIC, 8) != 0 || committed > trace->map_bytes
         || committed < TP_TRACE_HEADER_SIZE) {
         e = err_set(err, DB_ERROR, "%s: not a trace", path);

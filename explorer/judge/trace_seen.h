@@ -1,4 +1,5 @@
-/** Private to trace_canary.c and trace_seen.c: what a record of a recording is, as far as canaries ask. */
+/** Private to trace_canary.c and trace_seen.c: what a record of a recording is, as far as canaries
+ask. */
 #ifndef EXPLORER_TRACE_SEEN_H
 #define EXPLORER_TRACE_SEEN_H
 
@@ -40,7 +41,8 @@ typedef struct seen {
 seen_t trace_see(const reader_t *reader);
 /** The file of the record, or NULL. */
 const file_map_t *trace_file(const reader_t *reader);
-/** A page of the tablespace, whose file is written, which the log frees last, and says so of all; else 0. */
+/** A page of the tablespace, whose file is written, which the log frees last, and says so of all;
+else 0. */
 uint64_t trace_freed_page(const reader_t *reader, space_id_t space);
 /** Is there an INDEX_LOAD of this index in the log? */
 bool trace_has_load(const rules_t *rules, index_id_t id);

@@ -8,7 +8,8 @@
 #define VERDICT_FINDINGS_MAX 64U /**< more than there are rules and other ways to find */
 #define VERDICT_WHAT_MAX 240U
 
-/** Who found it, strongest first: what a crash state became, or a rule on the bytes that were written. */
+/** Who found it, strongest first: what a crash state became, or a rule on the bytes that were
+written. */
 typedef enum finding_source {
     SOURCE_RECOVERY, /**< it was refused, or did not end as it must */
     SOURCE_SCAN,
@@ -36,8 +37,8 @@ typedef struct verdict {
 int verdict_finding_compare(const verdict_finding_t *a, const verdict_finding_t *b);
 /** Did recovery, scan and oracle find nothing? What a rule says does not count. */
 bool verdict_state_is_right(const verdict_t *verdict);
-/** Makes UTF-8 without control characters of a text that may hold anything, as names of files and words of a target do, or that
-was cut: each other byte becomes '?'. */
+/** Makes UTF-8 without control characters of a text that may hold anything, as names of files and
+words of a target do, or that was cut: each other byte becomes '?'. */
 void verdict_clean(char *text);
 /** Adds a finding, unless one is there that compares equal. Its text is cleaned. */
 __attribute__((format(printf, 4, 5))) void verdict_add(verdict_t *verdict, finding_source_t source,

@@ -81,10 +81,10 @@ int arguments_usage(const char *what, const char *value)
 
 static bool parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
-    char *end;
     if (*text < '0' || *text > '9') {
         return false;
     }
+    char *end;
     *out = strtoull(text, &end, 10);
     return *end == '\0' && *out >= min && *out <= max;
 }

@@ -26,14 +26,14 @@ static bool load_data(image_t *image, uint32_t inode, int fd, off_t *at)
 static bool load_file(image_t *image, const char *path, const char *name)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
     if (fd < 0) {
         return false;
     }
-    off_t at = 0;
     uint32_t inode = image_inode_create(image);
     image_link(image, image_name(image, name, strlen(name)), inode);
+    struct stat st;
     bool ok = fstat(fd, &st) == 0 && image_truncate(image, inode, (uint64_t)st.st_size);
+    off_t at = 0;
     while (ok && (at = lseek(fd, at, SEEK_DATA)) >= 0) {
         ok = load_data(image, inode, fd, &at);
     }

@@ -4,8 +4,8 @@
 
 #include "disk/image.h"
 
-/** Adds the regular files below dir to the image, under their paths in it. False: one cannot be read, or is too
-large. */
+/** Adds the regular files below dir to the image, under their paths in it. False: one cannot be
+read, or is too large. */
 bool base_load(image_t *image, const char *dir);
 
 #endif

@@ -2,12 +2,14 @@
 
 Place: above state.h and target.c, below runner.c, which gives each a process.
 
-    crash point, all persisted --judged by the range of another one, or by none--> oracle: I1, I3, I2
+    crash point, all persisted --judged by the range of another one, or by none--> oracle: I1, I3,
+    I2
                                \--what the kind of target makes of it (target_canary_t)--> its own
 
 Rules
-1. A canary is made so that it must be condemned whatever the target is: where that cannot be said it is untried. So the
-   ranges have no state in common; a page is damaged in a database that was recovered and closed, of which no copy is left.
+1. A canary is made so that it must be condemned whatever the target is: where that cannot be said
+   it is untried. So the ranges have no state in common; a page is damaged in a database that was
+   recovered and closed, of which no copy is left.
 2. It counts as condemned only by its own invariant, or by those that the same damage may show as.
 3. It goes the way of every state: target_judge(). */
 #include "explorer/run/canary.h"
@@ -274,10 +276,10 @@ void canaries_list(const campaign_t *campaign, canaries_t *out)
 uint32_t canary_point(const explorer_t *explorer, uint32_t i, uint64_t from_seq)
 {
     const fs_list_t *list = &explorer->trace->list;
-    uint32_t point = 0;
     if (i >= n_of_states(explorer->campaign) || !OF_STATES[i].from_begin) {
         return list->n;
     }
+    uint32_t point = 0;
     while (point < list->n && point_seq(list, point) < from_seq) {
         point++;
     }

@@ -26,8 +26,8 @@ static void dump_dir(void *ctx, uint32_t dir)
 {
     const dump_t *dump = ctx;
     const char *path = image_name_text(dump->image, dir);
-    char full[4096];
     dump_parents(dump, path);
+    char full[4096];
     (void)snprintf(full, sizeof(full), "%s/%s", dump->dir, path);
     (void)mkdir(full, 0777);
 }
@@ -36,8 +36,8 @@ static void dump_file(void *ctx, uint32_t name, uint32_t inode)
 {
     const dump_t *dump = ctx;
     const char *path = image_name_text(dump->image, name);
-    char full[4096];
     dump_parents(dump, path);
+    char full[4096];
     (void)snprintf(full, sizeof(full), "%s/%s", dump->dir, path);
     FILE *file = fopen(full, "we");
     bool ok = file != NULL && ftruncate(fileno(file), (off_t)image_size(dump->image, inode)) == 0;

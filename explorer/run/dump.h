@@ -4,7 +4,8 @@
 
 #include "disk/image.h"
 
-/** Writes files and folders of the image into dir, which is made. What cannot be written is told on standard error. */
+/** Writes files and folders of the image into dir, which is made. What cannot be written is told on
+standard error. */
 void dump_image(const image_t *image, const char *dir);
 
 #endif

@@ -1,17 +1,21 @@
-/* tornpage-judge: holds recorded processes against the rules on bytes, and carries exported tables away.
+/* tornpage-judge: holds recorded processes against the rules on bytes, and carries exported tables
+away.
 
 Place: beside main.c, above trace_read.c and judge.c.
 
     one JSON object per line --> base files, trace --> rules --> one JSON object per line
                              \-> crashed files --> judge_export() --/
 
-Request   trace: path; base: directory that the process found, or "" for an empty one; live: it belongs to a trial;
-          doublewrite: is on
-          canaries: true: damaged copies of the trace are judged instead
-Answer    findings: [{seq, invariant, source, rule, what}], at most RULE_FINDINGS_MAX of one rule; log: {found,
-          checkpoint, end, last}; of canaries only those, as the explorer tells them; or error: why there is no verdict
-Request   export: table; acked: the statement was acknowledged; base: directory that a crash left; options: {name: value}
-Answer    findings: [{invariant, source, what}]; judged: there was a table to be carried away, or had to be; or error
+Request   trace: path; base: directory that the process found, or "" for an empty one; live: it
+          belongs to a trial; doublewrite: is on canaries: true: damaged copies of the trace are
+          judged instead
+Answer    findings: [{seq, invariant, source, rule, what}], at most RULE_FINDINGS_MAX of one rule;
+          log: {found, checkpoint, end, last}; of canaries only those, as the explorer tells them;
+          or error: why there is no verdict
+Request   export: table; acked: the statement was acknowledged; base: directory that a crash left;
+          options: {name: value}
+Answer    findings: [{invariant, source, what}]; judged: there was a table to be carried away, or
+          had to be; or error
 Exit codes: 0 at the end of the input, 2 usage. */
 #include <jansson.h>
 #include <stdio.h>
@@ -135,7 +139,6 @@ static json_t *judge_request(const char *trace, const char *base, bool live, boo
     err_sink_t err = {.msg = ""};
     session_t *session = mem_alloc(sizeof(*session));
     image_t *image = image_create();
-    json_t *answer = NULL;
     const path_set_t lock = {.patterns = {"engine.lock"}, .n = 1};
     const trace_config_t config = {
         .rules = {.doublewrite = doublewrite, .found = on_finding, .ctx = session},
@@ -143,6 +146,7 @@ static json_t *judge_request(const char *trace, const char *base, bool live, boo
         .ignored = &lock};
     session->findings = json_array();
     image_set_hashing(image, false);
+    json_t *answer = NULL;
     if (base[0] != '\0' && !base_load(image, base)) {
         answer = error_answer("the base directory cannot be read");
     } else if (canaries) {
@@ -172,10 +176,8 @@ static bool read_options(const json_t *object, engine_options_t *options, err_si
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
     {
         const char *text = json_string_value(value);
-        if (e == DB_SUCCESS) {
-            e = text != NULL ? options_parse(options, name, text, err)
-                             : err_set(err, DB_ERROR, "option %s: a text is expected", name);
-        }
+        AND_THEN(e, text != NULL ? options_parse(options, name, text, err)
+                                 : err_set(err, DB_ERROR, "option %s: a text is expected", name));
     }
     return e == DB_SUCCESS;
 }
@@ -222,12 +224,9 @@ static json_t *answer_request(json_t *request)
 {
     const char *trace = NULL;
     const char *base = NULL;
-    const char *table = NULL;
     int yes = 0;
     int doublewrite = 0;
     int canaries = 0;
-    json_t *settings = NULL;
-    engine_options_t options;
     err_sink_t err = {.msg = ""};
     if (json_unpack(request, "{s:s, s:s, s:b, s:b, s?b}", "trace", &trace, "base", &base, "live",
                     &yes, "doublewrite", &doublewrite, "canaries", &canaries)
@@ -235,6 +234,9 @@ static json_t *answer_request(json_t *request)
         && (yes == 0 || canaries == 0)) {
         return judge_request(trace, base, yes != 0, doublewrite != 0, canaries != 0);
     }
+    const char *table = NULL;
+    json_t *settings = NULL;
+    engine_options_t options;
     if (json_unpack(request, "{s:s, s:b, s:s, s:o}", "export", &table, "acked", &yes, "base", &base,
                     "options", &settings)
             == 0
@@ -257,13 +259,13 @@ static json_t *answer_line(const char *line)
 
 int main(int argc, char **argv)
 {
-    char *line = NULL;
-    size_t room = 0;
     if (argc > 1) {
         bool help = strcmp(argv[1], "--help") == 0;
         (void)fputs(HELP, help ? stdout : stderr);
         return help ? EXIT_SUCCESS : 2;
     }
+    char *line = NULL;
+    size_t room = 0;
     while (getline(&line, &room, stdin) > 0) {
         json_t *answer = answer_line(line);
         char *text = json_dumps(answer, JSON_COMPACT);

@@ -10,7 +10,8 @@
 
 #include "disk/fs_event.h"
 
-/** The number of the kind with this word; kind 0 has none: it is that of what comes before the first statement. */
+/** The number of the kind with this word; kind 0 has none: it is that of what comes before the
+first statement. */
 static uint8_t kind_of_word(kinds_t *kinds, uint64_t words[KINDS_MAX], const char *text)
 {
     uint64_t word = XXH3_64bits(text, strcspn(text, "\r\n"));
@@ -35,10 +36,6 @@ static void kinds_add(kinds_t *kinds, uint32_t *capacity, uint8_t kind)
 
 dberr_t kinds_load(const char *path, kinds_t *kinds, err_sink_t *err)
 {
-    uint64_t words[KINDS_MAX] = {0};
-    char *line = NULL;
-    size_t room = 0;
-    uint32_t capacity = 0;
     *kinds = (kinds_t){.n = 1};
     if (path == NULL) {
         return DB_SUCCESS;
@@ -47,7 +44,11 @@ dberr_t kinds_load(const char *path, kinds_t *kinds, err_sink_t *err)
     if (file == NULL) {
         return err_set(err, DB_ERROR, "%s: cannot be opened", path);
     }
+    uint32_t capacity = 0;
     kinds_add(kinds, &capacity, 0);
+    uint64_t words[KINDS_MAX] = {0};
+    char *line = NULL;
+    size_t room = 0;
     while (getline(&line, &room, file) >= 0) {
         kinds_add(kinds, &capacity, kind_of_word(kinds, words, line));
     }

@@ -1,5 +1,5 @@
-/** The kinds of statements of a script, by line. Crash points in statements of a rare kind, as a defragmentation among
-thousands of inserts, get their share of the states (order.h). */
+/** The kinds of statements of a script, by line. Crash points in statements of a rare kind, as a
+defragmentation among thousands of inserts, get their share of the states (order.h). */
 #ifndef EXPLORER_KINDS_H
 #define EXPLORER_KINDS_H
 
@@ -13,8 +13,8 @@ typedef struct kinds {
     uint32_t n; /**< kinds, at least 1 */
 } kinds_t;
 
-/** Reads one line of text per line of the script: any word for its kind. NULL: all are of one kind. DB_ERROR and a
-message. Caller: kinds_free(). */
+/** Reads one line of text per line of the script: any word for its kind. NULL: all are of one kind.
+DB_ERROR and a message. Caller: kinds_free(). */
 WARN_UNUSED dberr_t kinds_load(const char *path, kinds_t *kinds, err_sink_t *err);
 void kinds_free(kinds_t *kinds);
 

@@ -2,8 +2,8 @@
 
 Place: top of the explorer.
 
-Exit codes: 0 all states right, 1 violations, 2 usage or unusable input, 3 no state was run, 10 the machine
-failed: no verdict, 11 a canary was not condemned: no verdict. */
+Exit codes: 0 all states right, 1 violations, 2 usage or unusable input, 3 no state was run, 10 the
+machine failed: no verdict, 11 a canary was not condemned: no verdict. */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -22,7 +22,8 @@ failed: no verdict, 11 a canary was not condemned: no verdict. */
 
 /** Found by the address sanitizer, if there is one: each state frees a whole buffer pool, and a
 quarantine that holds hundreds of them costs more page faults than the recovery. Sixteen megabytes
-outlive several states. Who allocated is told by eight calls, not thirty: each allocation walks them. */
+outlive several states. Who allocated is told by eight calls, not thirty: each allocation walks
+them. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -38,10 +39,10 @@ static const site_map_t *site_map(const arguments_t *args)
 static uint64_t visited_slots(const order_t *order, const campaign_t *campaign)
 {
     uint64_t states = order->n;
-    uint64_t slots = VISITED_MIN;
     for (uint32_t i = 1; i < campaign->depth; i++) {
         states = states < VISITED_MAX ? states * (1U + campaign->nested) : states;
     }
+    uint64_t slots = VISITED_MIN;
     while (slots < 2 * states && slots < VISITED_MAX) {
         slots *= 2;
     }
@@ -129,14 +130,13 @@ typedef struct inputs {
 static int explore_all(const arguments_t *args, const trace_t *trace, image_t *image,
                        const inputs_t *inputs)
 {
-    state_plan_t plan;
     order_t order;
-    explorer_t explorer;
     bool one = args->campaign.only.depth > 0;
     bool sliced = args->n_slices > 0;
     order_limits_t limits = args->order;
     limits.kinds = &inputs->kinds;
     limits.hurried = args->run.budget_s > 0;
+    state_plan_t plan;
     plan_create(&plan, &args->campaign, trace, image, &args->range);
     order_create(&order, &plan, &args->campaign, trace, image, &limits);
     if (sliced) {
@@ -157,8 +157,9 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
         .fs = fs_name(args),
         .sites = site_map(args),
     };
-    int code = EXIT_CLEAN;
+    explorer_t explorer;
     explorer_init(&explorer, &args->campaign, trace, image, &inputs->allowed, shared);
+    int code = EXIT_CLEAN;
     if (!one) {
         summary.complete = runner_run(&explorer, &plan, &order, &args->run, &summary.seconds);
     } else if (!runner_run_only(&explorer, &args->run, &summary.seconds)) {
@@ -240,7 +241,6 @@ static void inputs_free(inputs_t *inputs)
 int main(int argc, char **argv)
 {
     arguments_t args;
-    trace_t trace;
     inputs_t inputs = {.of_rules = {.n = 0}};
     char base[PATH_LEN_MAX - 40]; /* and the name of a worker's folder in it */
     err_sink_t err = {.msg = ""};
@@ -275,6 +275,7 @@ int main(int argc, char **argv)
         return arguments_usage("no folder for images can be made in --scratch", args.scratch);
     }
     image_t *image = image_create();
+    trace_t trace;
     if (args.base != NULL && !base_load(image, args.base)) {
         code = arguments_usage("--base: cannot be read", args.base);
     } else if (recording_load(&args, image, &trace, &inputs, &err) == DB_SUCCESS) {

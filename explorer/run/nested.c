@@ -4,12 +4,13 @@ Place: beside state.c, above models.c.
 
     pick 0   the recovery's end, with all lost that waits
     others   in turn anywhere, at a site, at what was torn before, at a change of names
-             of a recovery that broke rules on bytes: every second right after an operation of which one complained
+             of a recovery that broke rules on bytes: every second right after an operation of which
+             one complained
 
 Rules
 1. What is drawn depends on the recording, on what the crash above has lost, and on the seed.
-2. Suspects change none of the others: those are drawn by a stream of their own, in turn at all aims, and so as if there were
-   no suspects and fewer picks. */
+2. Suspects change none of the others: those are drawn by a stream of their own, in turn at all
+   aims, and so as if there were no suspects and fewer picks. */
 #include "explorer/run/nested.h"
 
 #include <stdlib.h>
@@ -18,8 +19,8 @@ Rules
 
 /* ---- points ---- */
 
-/** Where a crash inside a recovery is wanted. A recovery writes many pages, little log, and hardly ever changes a
-name. */
+/** Where a crash inside a recovery is wanted. A recovery writes many pages, little log, and hardly
+ever changes a name. */
 typedef enum nested_aim {
     AIM_ANYWHERE,
     AIM_SITE,  /**< right after a write of a site; each that the recovery writes to is as likely */
@@ -122,9 +123,9 @@ void nested_draw(const fs_list_t *list, uint32_t first, const torn_t *torn,
 {
     stream_t stream = {.state = seed};
     stream_t of_suspects = {.state = stream_mix(seed, 1, 0, 0)};
-    uint32_t n_others = 0;
     nested_search_t search = {.list = list, .first = first, .torn = torn};
     picks[0] = (nested_pick_t){.point = list->n, .last = true};
+    uint32_t n_others = 0;
     for (uint32_t i = 1; i < n; i++) {
         if (suspects->n > 0 && i % 2 == 1) {
             picks[i] = draw_suspect(list, first, suspects, &of_suspects);
@@ -140,8 +141,6 @@ void nested_draw(const fs_list_t *list, uint32_t first, const torn_t *torn,
 bool nested_state(const model_config_t *models, const persist_t *persist, const nested_pick_t *pick,
                   model_t *model, uint32_t *k)
 {
-    uint32_t counts[MODEL_KINDS];
-    uint32_t n = 0;
     uint64_t draw = pick->draw;
     if (pick->last && model_count(models, MODEL_NONE_PERSISTED, persist) > 0) {
         *model = MODEL_NONE_PERSISTED;
@@ -160,6 +159,8 @@ bool nested_state(const model_config_t *models, const persist_t *persist, const 
             return true;
         }
     }
+    uint32_t counts[MODEL_KINDS];
+    uint32_t n = 0;
     for (uint32_t i = 0; i < MODEL_KINDS; i++) {
         counts[i] = model_count(models, (model_t)i, persist);
         n += counts[i] > 0;

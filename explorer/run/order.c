@@ -4,10 +4,12 @@ Place: above plan_states.c, which numbers them; below runner.c.
 
     root - part - place - kind of statement - model: a leaf
 
-1. A node gives its turns to its children by weight (stride scheduling): who has had the least for its weight is next. One
-   that has no state left has no turn, and the others share on. So of the first N states each has its share of N, or all it has.
-2. The states of a leaf, numbered along the trace, have their turns in steps of the golden ratio, and so do the places where
-   one node or leaf after the other begins, the first one drawn by seed: every beginning is spread evenly.
+1. A node gives its turns to its children by weight (stride scheduling): who has had the least for
+   its weight is next. One that has no state left has no turn, and the others share on. So of the
+   first N states each has its share of N, or all it has.
+2. The states of a leaf, numbered along the trace, have their turns in steps of the golden ratio,
+   and so do the places where one node or leaf after the other begins, the first one drawn by seed:
+   every beginning is spread evenly.
 3. It depends on seed, trace and range only: the first N are the first N of any longer one. */
 #include "explorer/run/order.h"
 
@@ -264,10 +266,10 @@ static void draw(drawing_t *d)
 {
     uint32_t *of_place = mem_alloc(d->order->n * sizeof(*of_place));
     uint64_t *taken = mem_alloc(d->n_leaves * sizeof(*taken));
-    uint64_t first = 0;
     for (uint64_t i = 0; i < d->order->n; i++) {
         of_place[i] = next_leaf(d);
     }
+    uint64_t first = 0;
     for (uint32_t i = 0; i < d->n_leaves; i++) {
         const node_t *node = &d->nodes[LEVEL_MODEL][i];
         if (node->total > 0) {

@@ -1,16 +1,19 @@
-/** The order of states, of which every beginning is the best sample: with few states its beginning is run, with little time
-as much of it as there is time for, and slices are parts of what is run.
+/** The order of states, of which every beginning is the best sample: with few states its beginning
+is run, with little time as much of it as there is time for, and slices are parts of what is run.
 
 Its levels, from the top, each shared out by weight:
-- part: what lies right after an operation that broke a rule on bytes (a quarter, if there is any: what the rule complains of
-  shows there, if anywhere); the basic states (model_is_basic), three quarters of the others, a half where recoveries are
-  crashed again: what a torn or lost write leaves behind is what the next crash meets; of the rest those that tear the write
-  that happened last, a quarter: where many wait, it is one of them in few states, and yet the one that a power failure tears;
-- place: the site of the write that the crash point follows, or that it follows a hole, or that a name changes there (it
-  follows such a change, or comes right before one). By the square root of its number, and half of it evenly: there are hundreds
-  of data pages to one checkpoint, one hole or one new name, and a bug may need that one;
-- kind of the statement that was issued last, and model, by the square root again: there are thousands of inserts to one
-  defragmentation.
+- part: what lies right after an operation that broke a rule on bytes (a quarter, if there is any:
+  what the rule complains of shows there, if anywhere); the basic states (model_is_basic), three
+  quarters of the others, a half where recoveries are crashed again: what a torn or lost write
+  leaves behind is what the next crash meets; of the rest those that tear the write that happened
+  last, a quarter: where many wait, it is one of them in few states, and yet the one that a power
+  failure tears;
+- place: the site of the write that the crash point follows, or that it follows a hole, or that a
+  name changes there (it follows such a change, or comes right before one). By the square root of
+  its number, and half of it evenly: there are hundreds of data pages to one checkpoint, one hole or
+  one new name, and a bug may need that one;
+- kind of the statement that was issued last, and model, by the square root again: there are
+  thousands of inserts to one defragmentation.
 Below them states are spread over the run. */
 #ifndef EXPLORER_ORDER_H
 #define EXPLORER_ORDER_H

@@ -23,9 +23,9 @@ void plan_each(const state_plan_t *plan, const model_config_t *models, const per
 void plan_each_point(const state_plan_t *plan, const campaign_t *campaign, const trace_t *trace,
                      image_t *image, plan_point_fn fn, void *ctx)
 {
-    persist_t persist;
     image_mark(image);
     image_set_hashing(image, false);
+    persist_t persist;
     persist_init(&persist, &trace->list, image, &campaign->disk);
     for (uint32_t point = 0; point < plan->n_points; point++) {
         if (plan_number(plan, point) < plan_number(plan, point + 1)) {

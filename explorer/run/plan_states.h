@@ -34,7 +34,8 @@ typedef void (*plan_state_fn)(void *ctx, model_t model, uint32_t k, uint64_t num
 void plan_each(const state_plan_t *plan, const model_config_t *models, const persist_t *persist,
                plan_state_fn fn, void *ctx);
 
-/** Calls fn for each crash point that has states, in the order of the trace; persist is there then. As plan_create(). */
+/** Calls fn for each crash point that has states, in the order of the trace; persist is there then.
+As plan_create(). */
 typedef void (*plan_point_fn)(void *ctx, uint32_t point, persist_t *persist);
 void plan_each_point(const state_plan_t *plan, const campaign_t *campaign, const trace_t *trace,
                      image_t *image, plan_point_fn fn, void *ctx);

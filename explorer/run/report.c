@@ -2,8 +2,8 @@
 
 Place: above shared.c, below main.c.
 
-States with the same findings after a write of the same site are of one kind, and told once, with all that they
-found. The order of the output depends on the findings alone. */
+States with the same findings after a write of the same site are of one kind, and told once, with
+all that they found. The order of the output depends on the findings alone. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -32,7 +32,8 @@ static int compare_by_state(const void *a, const void *b)
     return order != 0 ? order : verdict_finding_compare(&x->finding, &y->finding);
 }
 
-/** By kind, image, then as above: of the states of one kind and image the first is the one that counts. */
+/** By kind, image, then as above: of the states of one kind and image the first is the one that
+counts. */
 static int compare_by_image(const void *a, const void *b)
 {
     const record_t *x = a;
@@ -71,7 +72,8 @@ static uint64_t hash_words(const char *text, uint64_t hash)
     return hash;
 }
 
-/** Invariant, source, rule, and the words of a refusal: recovery has one per state, and it names the cause. */
+/** Invariant, source, rule, and the words of a refusal: recovery has one per state, and it names
+the cause. */
 static uint64_t hash_finding(const verdict_finding_t *finding, uint64_t hash)
 {
     const uint64_t what[] = {finding->invariant, (uint64_t)finding->source};
@@ -82,7 +84,8 @@ static uint64_t hash_finding(const verdict_finding_t *finding, uint64_t hash)
     return finding->source == SOURCE_RECOVERY ? hash_words(finding->what, hash) : hash;
 }
 
-/** Gives every record the kind of its state: its site and all its findings. Kinds sort by the first of these. */
+/** Gives every record the kind of its state: its site and all its findings. Kinds sort by the first
+of these. */
 static void find_kinds(record_t *records, uint64_t n)
 {
     qsort(records, n, sizeof(*records), compare_by_state);
@@ -98,11 +101,12 @@ static void find_kinds(record_t *records, uint64_t n)
     }
 }
 
-/** Keeps one state per kind and image, under the smallest state id. @return number of records kept */
+/** Keeps one state per kind and image, under the smallest state id. @return number of records
+kept */
 static uint64_t drop_duplicates(record_t *records, uint64_t n)
 {
-    uint64_t kept = 0;
     qsort(records, n, sizeof(*records), compare_by_image);
+    uint64_t kept = 0;
     for (uint64_t i = 0, end = 0; i < n; i = end) {
         end = end_of_state(records, i, n);
         bool again = kept > 0 && records[kept - 1].kind == records[i].kind
@@ -169,8 +173,8 @@ static void print_violation(const record_t *record, uint64_t count, bool json)
 /** Of each kind the findings of its first state. */
 static uint32_t print_violations(record_t *records, uint64_t n, bool json)
 {
-    uint32_t printed = 0;
     qsort(records, n, sizeof(*records), compare_by_kind);
+    uint32_t printed = 0;
     for (uint64_t i = 0, end = 0; i < n; i = end) {
         uint64_t states = 0;
         for (end = i; end < n && records[end].kind == records[i].kind; states++) {
@@ -242,8 +246,8 @@ static json_t *torn_pages_of(const counts_t *counts, uint32_t site, uint32_t lat
     return cells;
 }
 
-/** The torn-page matrix: by site, flush and tear the recorded writes that could be lost that way, and the
-states in which one was. */
+/** The torn-page matrix: by site, flush and tear the recorded writes that could be lost that way,
+and the states in which one was. */
 static json_t *torn_pages_object(const counts_t *counts, const summary_t *summary)
 {
     json_t *object = json_object();
@@ -344,8 +348,8 @@ void report_file_systems(bool json)
 {
     json_t *object = json_object();
     json_t *all = json_array();
-    const fs_profile_t *fs;
     set(object, "file_systems", all);
+    const fs_profile_t *fs;
     for (uint32_t i = 0; (fs = fs_profile_at(i)) != NULL; i++) {
         json_t *item =
             json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "name", fs->name, "what", fs->what, "names",

@@ -20,12 +20,12 @@ typedef struct summary {
     canaries_t canaries;   /**< n = 0: nobody asked for them */
 } summary_t;
 
-/** Findings by kind of their state (site and findings). Keeps of each kind and image the smallest state, and returns
-how many records it has kept. */
+/** Findings by kind of their state (site and findings). Keeps of each kind and image the smallest
+state, and returns how many records it has kept. */
 uint64_t report_reduce(record_t *records, uint64_t n);
 
-/** Prints one line per violation of the smallest state of each kind, then the summary; all JSON if json. records: as
-report_reduce() left them. @return number of violations printed */
+/** Prints one line per violation of the smallest state of each kind, then the summary; all JSON if
+json. records: as report_reduce() left them. @return number of violations printed */
 uint32_t report_print(const counts_t *counts, record_t *records, uint64_t n,
                       const summary_t *summary, bool json);
 

@@ -5,11 +5,12 @@ Place: above state.c, plan_states.c and watch.c, below main.c.
     coordinator --fork--> worker: takes batches in ascending order, plays the trace up to each
                             --fork--> child: runs the states of one batch, exits
 Rules
-1. A child that dies, or makes no progress until the deadline (watch.c), is a finding about the state it was
-   at; the batch goes on behind that state in a new child. Nothing a state does can end the
-   campaign.
-2. States are taken in rounds, which are beginnings of what is left of the order: with a budget of about a second, else of all.
-   Within a round they are run as the trace has them. Whenever the time ends, the best sample of so many states has been run, but for the last second.
+1. A child that dies, or makes no progress until the deadline (watch.c), is a finding about the
+   state it was at; the batch goes on behind that state in a new child. Nothing a state does can end
+   the campaign.
+2. States are taken in rounds, which are beginnings of what is left of the order: with a budget of
+   about a second, else of all. Within a round they are run as the trace has them. Whenever the time
+   ends, the best sample of so many states has been run, but for the last second.
 3. The time ends between two states, or a second later within one: that one has no verdict. */
 #include "explorer/run/runner.h"
 
@@ -105,12 +106,12 @@ static void worker_work(const runner_t *runner, const work_t *work)
     uint64_t end = work->states[work->n_states - 1].number + 1;
     persist_advance(&runner->watch.explorer->persist, work->states[0].point);
     while (from < end) {
-        int status;
         runner->watch.explorer->progress->position = end;
         pid_t pid = watch_fork_child(&runner->watch);
         if (pid == 0) {
             child_work(runner, work, from);
         }
+        int status;
         child_end_t how = watch_child(&runner->watch, pid, &status);
         if (how == CHILD_LATE) {
             shared_count(runner->watch.explorer->shared, TALLY_STATE, COUNT_OF(unfinished), 1);
@@ -158,8 +159,8 @@ static _Noreturn void worker_run(const runner_t *runner)
 static void run_workers(runner_t *runner)
 {
     explorer_t *explorer = runner->watch.explorer;
-    pid_t pids[JOBS_MAX];
     atomic_store(&explorer->shared->next_batch, 0);
+    pid_t pids[JOBS_MAX];
     for (uint32_t i = 0; i < runner->watch.limits->jobs; i++) {
         pids[i] = watch_fork();
         if (pids[i] == 0) {
@@ -229,7 +230,6 @@ static _Noreturn void canary_worker(const watch_t *watch, uint64_t from_seq, can
     child_end_t how = CHILD_DONE;
     for (uint32_t i = 0; i < told->n && how != CHILD_MACHINE; i++) {
         canary_t *canary = &told->list[i];
-        int status;
         persist_advance(&explorer->persist, canary_point(explorer, i, from_seq));
         pid_t pid = watch_fork_child(watch);
         if (pid == 0) {
@@ -237,6 +237,7 @@ static _Noreturn void canary_worker(const watch_t *watch, uint64_t from_seq, can
             target_close(&explorer->target);
             watch_exit(EXIT_SUCCESS);
         }
+        int status;
         how = watch_child(watch, pid, &status);
         if (how == CHILD_DIED || how == CHILD_HUNG) {
             char words[160];
@@ -276,7 +277,6 @@ bool runner_run_only(explorer_t *explorer, const run_limits_t *limits, double *s
     watch_t watch = watch_create(explorer, limits);
     uint64_t seq = explorer->campaign->only.level[0].seq;
     uint32_t point = 0;
-    int status;
     while (point < list->n && point_seq(list, point) < seq) {
         point++;
     }
@@ -288,6 +288,7 @@ bool runner_run_only(explorer_t *explorer, const run_limits_t *limits, double *s
     if (pid == 0) {
         child_only(explorer, point);
     }
+    int status;
     child_end_t how = watch_child(&watch, pid, &status);
     *seconds = watch_seconds(&watch);
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_STATE) {

@@ -13,12 +13,14 @@ typedef struct run_limits {
     uint32_t batch_states; /**< about as many in one process, all depths together */
 } run_limits_t;
 
-/** The states of the order, which it sorts. @return all were run; not if the budget ended, or the machine failed */
+/** The states of the order, which it sorts. @return all were run; not if the budget ended, or the
+machine failed */
 bool runner_run(explorer_t *explorer, const state_plan_t *plan, const order_t *order,
                 const run_limits_t *limits, double *seconds);
 
-/** Makes and judges the canaries, each in a child like those of states. from_seq: as plan_range_t. A child that dies, or stands still, has
-condemned its state. Counts machine failures, as the others do. */
+/** Makes and judges the canaries, each in a child like those of states. from_seq: as plan_range_t.
+A child that dies, or stands still, has condemned its state. Counts machine failures, as the others
+do. */
 void runner_run_canaries(explorer_t *explorer, const run_limits_t *limits, uint64_t from_seq,
                          canaries_t *out);
 

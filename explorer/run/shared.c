@@ -6,8 +6,8 @@ Rules
 1. Lock-free: a child may be killed at any instruction and leaves nothing locked.
 2. A state that was found right is not visited again. One that was not, or that is being visited at
    this moment, is: so the findings of equal images appear under every way that leads to them, and
-   the smallest state id is the same whoever was first. Right means with all that was looked at below it:
-   with more levels below, an image is another one (visited_key).
+   the smallest state id is the same whoever was first. Right means with all that was looked at
+   below it: with more levels below, an image is another one (visited_key).
 3. A full table costs time, never a check: what finds no place is run, and counted. */
 #include "explorer/run/shared.h"
 
@@ -25,8 +25,8 @@ Rules
 
 void state_path_format(const state_path_t *path, char text[STATE_ID_MAX])
 {
-    size_t used = 0;
     text[0] = '\0';
+    size_t used = 0;
     for (uint32_t i = 0; i < path->depth; i++) {
         int n = snprintf(text + used, STATE_ID_MAX - used, "%s%" PRIu64 ".%s.%" PRIu32,
                          i > 0 ? "/" : "", path->level[i].seq,
@@ -39,10 +39,10 @@ void state_path_format(const state_path_t *path, char text[STATE_ID_MAX])
 /** Digits up to the given end character. */
 static bool parse_number(const char **text, char end, uint64_t *out)
 {
-    char *after;
     if (**text < '0' || **text > '9') {
         return false;
     }
+    char *after;
     *out = strtoull(*text, &after, 10);
     if (*after != end) {
         return false;
@@ -56,18 +56,18 @@ bool state_path_parse(const char *text, state_path_t *path)
     *path = (state_path_t){.depth = 0};
     while (path->depth < DEPTH_MAX) {
         uint64_t seq;
-        uint64_t k;
-        model_t model;
         if (!parse_number(&text, '.', &seq)) {
             return false;
         }
         text++;
         size_t len = strcspn(text, ".");
+        model_t model;
         if (text[len] != '.' || !model_parse(text, len, &model)) {
             return false;
         }
         text += len + 1;
         bool more = strchr(text, '/') != NULL;
+        uint64_t k;
         if (!parse_number(&text, more ? '/' : '\0', &k) || k > UINT32_MAX) {
             return false;
         }

@@ -82,8 +82,8 @@ typedef struct counts {
 #define COUNT_OF(member) ((uint32_t)(offsetof(counts_t, member) / sizeof(uint64_t)))
 #define COUNTERS ((uint32_t)(sizeof(counts_t) / sizeof(uint64_t)))
 
-/** What a slice adds to a counter, and for which image: another slice that meets the same one adds the same, and one of
-them counts (slice.h). */
+/** What a slice adds to a counter, and for which image: another slice that meets the same one adds
+the same, and one of them counts (slice.h). */
 typedef struct tally {
     uint64_t image; /**< the key under which it was visited; TALLY_STATE: it counts always */
     uint32_t counter;
@@ -107,12 +107,13 @@ typedef struct shared {
     visited_slot_t visited[];
 } shared_t;
 
-/** slots: room for visited images, a power of two; tallies: it is kept what each image adds. NULL if there is no
-memory. */
+/** slots: room for visited images, a power of two; tallies: it is kept what each image adds. NULL
+if there is no memory. */
 shared_t *shared_create(uint64_t slots, bool tallies);
 void shared_destroy(shared_t *shared);
 
-/** Adds to the counter of this number. image: that of a first visit, TALLY_STATE or TALLY_RECORDING. */
+/** Adds to the counter of this number. image: that of a first visit, TALLY_STATE or
+TALLY_RECORDING. */
 void shared_count(shared_t *shared, uint64_t image, uint32_t counter, uint64_t n);
 
 void shared_record(shared_t *shared, const record_t *record);
@@ -125,9 +126,9 @@ typedef struct visit {
     bool clean;           /**< all was found right before: nothing to do */
 } visit_t;
 
-/** The key under which an image is visited, where so many more crashes may follow in it: what was found right with less
-below it must be seen again with more. Neither TALLY_STATE, which is a free slot, nor TALLY_RECORDING. key: of the image,
-and of what may follow it. */
+/** The key under which an image is visited, where so many more crashes may follow in it: what was
+found right with less below it must be seen again with more. Neither TALLY_STATE, which is a free
+slot, nor TALLY_RECORDING. key: of the image, and of what may follow it. */
 uint64_t visited_key(uint64_t key, uint32_t remaining);
 /** key: see visited_key(); not 0. */
 visit_t visited_enter(shared_t *shared, uint64_t key);

@@ -2,17 +2,19 @@
 
 Place: beside report.c, below main.c.
 
-A file has JSON lines: first what is said of the slice, then its canaries and findings, then per image what it added to the counters.
+A file has JSON lines: first what is said of the slice, then its canaries and findings, then per
+image what it added to the counters.
 
-    {"slice": 2, "of": 3, "depth": 1, "crash_points": 4, "events": 5, "complete": true, "lost": 0, "seconds": 0.5}
-    {"canaries": [{"name": "torn_page", "invariant": 5, "condemned": true, "by": "scan, I5"}]}
-    {"key": 7, "state": "17.subset.3", "invariant": 5, "source": 1, "what": "...", "low": 0, "high": 1, "site": 2}
-    {"image": 7, "add": [0, 1, 12, 3]}
+    {"slice": 2, "of": 3, "depth": 1, "crash_points": 4, "events": 5, "complete": true, "lost": 0,
+    "seconds": 0.5} {"canaries": [{"name": "torn_page", "invariant": 5, "condemned": true, "by":
+    "scan, I5"}]} {"key": 7, "state": "17.subset.3", "invariant": 5, "source": 1, "what": "...",
+    "low": 0, "high": 1, "site": 2} {"image": 7, "add": [0, 1, 12, 3]}
 
 Rules
-1. A state is in one slice; an image may be in several. What the first visit of an image adds depends on the image alone
-   (state.c, rule 2): of the slices that met it one counts.
-2. Of each kind and image the smallest state is told. The smallest of a slice's smallest is that of all. */
+1. A state is in one slice; an image may be in several. What the first visit of an image adds
+   depends on the image alone (state.c, rule 2): of the slices that met it one counts.
+2. Of each kind and image the smallest state is told. The smallest of a slice's smallest is that of
+   all. */
 #include "explorer/run/slice.h"
 
 #include <inttypes.h>
@@ -287,11 +289,12 @@ static dberr_t read_lines(merge_t *merge, FILE *file, const char *path, err_sink
         }
     }
     free(text);
-    if (status == DB_SUCCESS && (merge->n_slices == 0 || merge->n_read < merge->n_slices)) {
-        status = err_set(err, DB_ERROR, "%s: %" PRIu32 " of %" PRIu32 " slices", path,
-                         merge->n_read, merge->n_slices);
+    TRY(status);
+    if (merge->n_slices == 0 || merge->n_read < merge->n_slices) {
+        TRY(err_set(err, DB_ERROR, "%s: %" PRIu32 " of %" PRIu32 " slices", path, merge->n_read,
+                    merge->n_slices));
     }
-    return status;
+    return DB_SUCCESS;
 }
 
 dberr_t slice_merge(const char *path, merged_t *merged, summary_t *summary, err_sink_t *err)
@@ -309,10 +312,9 @@ dberr_t slice_merge(const char *path, merged_t *merged, summary_t *summary, err_
     free(merge.slices);
     key_table_free(&merge.seen);
     key_table_free(&merge.here);
-    if (status == DB_SUCCESS) {
-        merged->n_records = report_reduce(merged->records, merged->n_records);
-    }
-    return status;
+    TRY(status);
+    merged->n_records = report_reduce(merged->records, merged->n_records);
+    return DB_SUCCESS;
 }
 
 void merged_free(merged_t *merged)

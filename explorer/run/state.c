@@ -6,21 +6,25 @@ Place: above target.c and models.c; runner.c says which states.
          | mark | persistence model over the recording: some of its crash points | undo
     undo
 
-Below a kill nothing has become durable. There the persistence model goes over what the killed process had
-written and then over the recording, from the image that was durable when the process died.
+Below a kill nothing has become durable. There the persistence model goes over what the killed
+process had written and then over the recording, from the image that was durable when the process
+died.
 
 Rules
 1. The image is as it was when a visit ends.
-2. What is drawn below a state depends on its image, on what the crash has lost, and below a kill on what was
-   durable and on each write that was not: all of that is in the key under which it counts as visited.
-3. Nothing lies below a state that recovery, scan or oracle found broken. A broken rule does not end the way.
+2. What is drawn below a state depends on its image, on what the crash has lost, and below a kill on
+   what was durable and on each write that was not: all of that is in the key under which it counts
+   as visited.
+3. Nothing lies below a state that recovery, scan or oracle found broken. A broken rule does not end
+   the way.
 4. Samples (I17, I18, I25, small memory, new work) are drawn by the image too.
-5. What a recovery has shown of an image, each recovery that follows a crash in it must show again, and nothing else that was
-   allowed before (I17): the image decides, and a crash takes away only what the recovery itself has written. Below a
-   kill that holds where the crash has lost nothing of what the killed process had written; and where a target of one's own
-   promises no durable commits, where it has lost nothing at all.
-6. In a recording that goes on with new work, what a crash may leave grows by the prefixes of the work; until the first
-   of them is acknowledged what was allowed before it stays so. */
+5. What a recovery has shown of an image, each recovery that follows a crash in it must show again,
+   and nothing else that was allowed before (I17): the image decides, and a crash takes away only
+   what the recovery itself has written. Below a kill that holds where the crash has lost nothing of
+   what the killed process had written; and where a target of one's own promises no durable commits,
+   where it has lost nothing at all.
+6. In a recording that goes on with new work, what a crash may leave grows by the prefixes of the
+   work; until the first of them is acknowledged what was allowed before it stays so. */
 #include "explorer/run/state.h"
 
 #include <stdlib.h>
@@ -75,7 +79,8 @@ static void count_outcome(const explorer_t *explorer, const outcome_t *outcome)
     }
 }
 
-/** first: the first of the counters of all sites, flushes and tears; at_most: 1 counts states, UINT32_MAX writes. */
+/** first: the first of the counters of all sites, flushes and tears; at_most: 1 counts states,
+UINT32_MAX writes. */
 static void count_torn(const explorer_t *explorer, uint32_t first, const torn_t *torn,
                        uint32_t at_most)
 {
@@ -97,7 +102,8 @@ static void count_possible(const explorer_t *explorer, const fs_list_t *list)
     count_torn(explorer, COUNT_OF(possible), &torn, UINT32_MAX);
 }
 
-/** Where one state is asked for, what is wrong above it is no finding: it may be the same, and would name another. */
+/** Where one state is asked for, what is wrong above it is no finding: it may be the same, and
+would name another. */
 static void report(explorer_t *explorer, const visit_case_t *c, uint64_t key,
                    const verdict_t *verdict)
 {
@@ -188,13 +194,13 @@ static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist
     nested_pick_t *picks = mem_alloc(campaign->nested * sizeof(*picks));
     const nested_suspects_t suspects =
         suspects_of(&explorer->outcomes[parent->path.depth - 1].verdict);
-    bool clean = true;
     nested_draw(persist->list, persist->next, &parent->torn, &suspects,
                 stream_mix(models.seed, image_hash, 1, 0), picks, campaign->nested);
+    bool clean = true;
     for (uint32_t i = 0; i < campaign->nested; i++) {
+        persist_advance(persist, picks[i].point);
         model_t model;
         uint32_t k;
-        persist_advance(persist, picks[i].point);
         if (nested_state(&models, persist, &picks[i], &model, &k)) {
             clean &= nested_visit(explorer, parent, persist, image_hash, model, k, counted);
         }
@@ -220,9 +226,9 @@ static bool explore_recording(explorer_t *explorer, const visit_case_t *parent,
                               const fs_list_t *list, uint32_t n_waiting, uint64_t image_hash,
                               bool counted)
 {
-    persist_t persist;
     image_mark(explorer->image);
     create_inodes(explorer->image, list);
+    persist_t persist;
     persist_init_waiting(&persist, list, explorer->image, &explorer->campaign->disk, n_waiting);
     bool clean = explorer->campaign->only.depth > 0
                      ? nested_only(explorer, parent, &persist, image_hash)
@@ -232,8 +238,8 @@ static bool explore_recording(explorer_t *explorer, const visit_case_t *parent,
     return clean;
 }
 
-/** Crashes the recovery that was recorded, after a kill. The image goes back to what was durable, and comes
-back; what the killed process wrote waits before the recovery's own. */
+/** Crashes the recovery that was recorded, after a kill. The image goes back to what was durable,
+and comes back; what the killed process wrote waits before the recovery's own. */
 static bool explore_below_kill(explorer_t *explorer, const visit_case_t *parent, uint64_t hash,
                                bool counted)
 {
@@ -289,8 +295,8 @@ static uint32_t remaining_levels(const campaign_t *campaign, const visit_case_t 
     return depth - c->path.depth;
 }
 
-/** @param can_go_on is it worth a crash of this recovery? Where it broke no more than a rule it is: what it did wrong
-may show then. @return nothing is wrong */
+/** @param can_go_on is it worth a crash of this recovery? Where it broke no more than a rule it is:
+what it did wrong may show then. @return nothing is wrong */
 static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sample, bool fresh,
                         uint32_t remaining, bool *can_go_on)
 {
@@ -316,7 +322,8 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
     return outcome->verdict.n == 0;
 }
 
-/** Judges an image and what lies below it, unless that was found right before. @return all was found right */
+/** Judges an image and what lies below it, unless that was found right before. @return all was
+found right */
 static bool explore_below_and_judge(explorer_t *explorer, const visit_case_t *c, uint64_t sample,
                                     uint64_t key, const visit_t *visit, bool counted)
 {
@@ -367,7 +374,8 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     return visit.clean;
 }
 
-/** Of what a kill leaves behind its image: the one that is durable, and what waits, in its order. */
+/** Of what a kill leaves behind its image: the one that is durable, and what waits, in its
+order. */
 static uint64_t kill_hash(const explorer_t *explorer, const visit_case_t *c)
 {
     fs_list_t waiting = {.n = 0};
@@ -396,11 +404,11 @@ static void apply_model(const explorer_t *explorer, visit_case_t *c)
     const campaign_t *campaign = explorer->campaign;
     model_config_t models = campaign->models;
     way_t way;
-    loss_watch_t watch;
     if (campaign->way_file != NULL) {
         way_begin(&way, &models, c->persist);
     }
     bool may_unbind = c->expected.is_shown && (c->persist->n_before > 0 || is_lax(campaign));
+    loss_watch_t watch;
     if (may_unbind) {
         loss_begin(&watch, &models, c->persist);
     }

@@ -97,11 +97,11 @@ pid_t watch_fork_child(const watch_t *watch)
     return pid;
 }
 
-/** Waits for the end of a process. look: is called again and again meanwhile; false: it is to be killed.
+/** Waits for the end of a process. look: is called again and again meanwhile; false: it is to be
+killed.
 @return its wait status */
 static int wait_for(pid_t pid, bool (*look)(void *ctx), void *ctx)
 {
-    int status = 0;
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd p = {.fd = fd, .events = POLLIN};
     CHECK(fd >= 0);
@@ -112,6 +112,7 @@ static int wait_for(pid_t pid, bool (*look)(void *ctx), void *ctx)
         }
     }
     (void)close(fd);
+    int status = 0;
     while (waitpid(pid, &status, 0) < 0) {
         CHECK(errno == EINTR);
     }
@@ -159,8 +160,8 @@ static void machine_failure(const watch_t *watch, const char *why)
     atomic_fetch_add(&watch->explorer->shared->machine_failures, 1);
 }
 
-/** The state could not even be laid out, or somebody else ended its process: nothing is known of the
-target, and the campaign is void. */
+/** The state could not even be laid out, or somebody else ended its process: nothing is known of
+the target, and the campaign is void. */
 static bool machine_failed(const watch_t *watch, int status)
 {
     char words[160];
@@ -178,8 +179,9 @@ static bool machine_failed(const watch_t *watch, int status)
 
 /* ---- a child ---- */
 
-/** Seconds without progress until a state hangs. Where one has for the whole deadline, others will, and a tenth is
-enough: the exploration has more to do than wait for them. A verifier of files has a deadline of its own. */
+/** Seconds without progress until a state hangs. Where one has for the whole deadline, others will,
+and a tenth is enough: the exploration has more to do than wait for them. A verifier of files has a
+deadline of its own. */
 static uint32_t patience(const watch_t *watch)
 {
     const explorer_t *explorer = watch->explorer;
@@ -201,7 +203,8 @@ static bool look_at_child(void *ctx)
     look_t *look = ctx;
     const watch_t *watch = look->watch;
     uint64_t beats = atomic_load(&watch->explorer->progress->beats);
-    /* A look that comes late: this process stood still, as on a frozen machine, and so did the child. */
+    /* A look that comes late: this process stood still, as on a frozen machine, and so did the
+       child. */
     if (beats != look->beats || seconds_since(&look->looked) > STILL_S) {
         look->beats = beats;
         (void)clock_gettime(CLOCK_MONOTONIC, &look->beaten);
@@ -235,10 +238,10 @@ void watch_report(const watch_t *watch, child_end_t end, int status)
                        .low = progress->low,
                        .high = progress->high,
                        .site = progress->site};
-    verdict_t verdict = {.n = 0};
     bool hung = end == CHILD_HUNG;
     char words[160];
     watch_last_words(watch, words, sizeof(words));
+    verdict_t verdict = {.n = 0};
     if (hung) {
         verdict_add(&verdict, SOURCE_RECOVERY, 30,
                     "hung: no end of the recovery within %" PRIu32 " s", patience(watch));

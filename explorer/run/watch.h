@@ -1,4 +1,5 @@
-/** The processes of the runner: children, which run states and may die of them, and workers, which may not. */
+/** The processes of the runner: children, which run states and may die of them, and workers, which
+may not. */
 #ifndef EXPLORER_WATCH_H
 #define EXPLORER_WATCH_H
 

@@ -52,7 +52,8 @@ static bool is_sync(const fs_event_t *event)
     return event->kind == FS_SYNC || event->kind == FS_SYNC_DIR;
 }
 
-/** What became of event `at` of the list; pending: its place among those that wait, or UINT32_MAX. */
+/** What became of event `at` of the list; pending: its place among those that wait, or
+UINT32_MAX. */
 static const char *fate_of(const way_t *way, uint32_t at, uint32_t pending)
 {
     const fs_event_t *event = &way->persist->list->events[at];
@@ -105,7 +106,8 @@ static void see_event(names_t *names, const fs_event_t *event)
     }
 }
 
-/** To what files were called before the first event: image_each() tells what they are called now. */
+/** To what files were called before the first event: image_each() tells what they are called
+now. */
 static void names_go_back(names_t *names, const persist_t *persist)
 {
     for (uint32_t at = persist->next; at-- > 0;) {
@@ -160,7 +162,8 @@ static json_t *event_json(const way_t *way, const names_t *names, uint32_t at, u
     return object;
 }
 
-/** Marks the events that are told: the last ones, and the newest of those before that lost anything. */
+/** Marks the events that are told: the last ones, and the newest of those before that lost
+anything. */
 static void choose(const way_t *way, const uint32_t *pending, bool *told)
 {
     uint32_t lost = 0;

@@ -1,4 +1,5 @@
-/** The way of a crash: the last file operations before it, and what became of each. For a person, of one state. */
+/** The way of a crash: the last file operations before it, and what became of each. For a person,
+of one state. */
 #ifndef EXPLORER_WAY_H
 #define EXPLORER_WAY_H
 
@@ -19,8 +20,9 @@ typedef struct way {
 
 /** Makes models->watch listen. */
 void way_begin(way_t *way, model_config_t *models, const persist_t *persist);
-/** Appends one JSON line to the file: {level, model, events: [{seq, op, path, to, offset, length, site, issued,
-acked, fate, kept}]}. fate: durable, kept, torn, lost, or gone (no name leads to its file). */
+/** Appends one JSON line to the file: {level, model, events: [{seq, op, path, to, offset, length,
+site, issued, acked, fate, kept}]}. fate: durable, kept, torn, lost, or gone (no name leads to its
+file). */
 void way_end(way_t *way, const char *file, uint32_t level, model_t model);
 
 #endif

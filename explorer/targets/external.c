@@ -1,13 +1,15 @@
 /* The verdict on one state of an external target.
 
-Place: beside judge.c, which does the same for the engine inside this process; above image.c and outcome.c.
+Place: beside judge.c, which does the same for the engine inside this process; above image.c and
+outcome.c.
 
     image --files--> directory --verifier: open, check, digest--> report --outcome_judge--> outcome
 
 Rules
 1. The directory is empty between two states: nothing that one recovery left is seen by the next.
 2. No state is allowed to be unrecoverable: a refusal is I30, in the target's own words.
-3. A failure of the machine is never a verdict on the target, and a verifier whose answers cannot be told apart gives none. */
+3. A failure of the machine is never a verdict on the target, and a verifier whose answers cannot be
+   told apart gives none. */
 #include "explorer/targets/external.h"
 
 #include <dirent.h>
@@ -76,15 +78,16 @@ static bool write_text(const char *path, const char *text)
     return ok;
 }
 
-/** Mounts of this process alone. Who may not have them has them in a user namespace, as the same user. */
+/** Mounts of this process alone. Who may not have them has them in a user namespace, as the same
+user. */
 static bool leave_mounts(void)
 {
-    char uid_map[64];
-    char gid_map[64];
     if (unshare(CLONE_NEWNS) == 0) {
         return true;
     }
+    char uid_map[64];
     (void)snprintf(uid_map, sizeof(uid_map), "%u %u 1", geteuid(), geteuid());
+    char gid_map[64];
     (void)snprintf(gid_map, sizeof(gid_map), "%u %u 1", getegid(), getegid());
     return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_text("/proc/self/setgroups", "deny")
            && write_text("/proc/self/uid_map", uid_map)
@@ -279,10 +282,7 @@ static dberr_t read_record(const external_t *external, image_t *image, fs_list_t
     trace_t trace;
     const trace_config_t config = {.ignored = external->config->ignored,
                                    .sites = external->config->sites};
-    dberr_t status = trace_load(external->trace, image, &config, &trace, err);
-    if (status != DB_SUCCESS) {
-        return status;
-    }
+    TRY(trace_load(external->trace, image, &config, &trace, err));
     for (uint32_t i = 0; i < trace.list.n; i++) {
         const fs_event_t *event = &trace.list.events[i];
         fs_event_t *copy = fs_list_add(record, event->kind);
@@ -308,16 +308,13 @@ dberr_t external_judge(external_t *external, image_t *image, const external_case
                        outcome_t *outcome, err_sink_t *err)
 {
     verdict_t *verdict = &outcome->verdict;
-    check_report_t report;
     err_sink_t sink = {.msg = ""};
-    dberr_t status = materialise(external, image, err);
-    if (status != DB_SUCCESS) {
-        return status;
-    }
+    TRY(materialise(external, image, err));
     if (c->record != NULL) {
         fs_list_clear(c->record);
     }
-    status = recover(external, c->record != NULL, &report, &sink);
+    check_report_t report;
+    dberr_t status = recover(external, c->record != NULL, &report, &sink);
     if (status == DB_UNRECOVERABLE) {
         verdict_add(verdict, SOURCE_RECOVERY, 30, "refused: %.200s", sink.msg);
         return DB_SUCCESS;

@@ -1,5 +1,5 @@
-/** The verdict on one state of a target that reads real files: the image is materialised in a directory, on
-tmpfs if it is to be fast, and a verifier recovers it there. */
+/** The verdict on one state of a target that reads real files: the image is materialised in a
+directory, on tmpfs if it is to be fast, and a verifier recovers it there. */
 #ifndef EXPLORER_EXTERNAL_H
 #define EXPLORER_EXTERNAL_H
 
@@ -12,8 +12,9 @@ tmpfs if it is to be fast, and a verifier recovers it there. */
 typedef struct external_config {
     const verifier_t *verifier;
     const char *base;
-    const char *
-        at; /**< the folder under whose path images are recovered, as the run was at; NULL: under their own */
+    /** the folder under whose path images are recovered, as the run was at; NULL: under their own
+    */
+    const char *at;
     bool any_state;            /**< no state is promised, only that recovery comes to an end */
     const path_set_t *ignored; /**< files that are no part of an image */
     const site_map_t *sites;   /**< of what recovery writes; NULL: as trace_read.h says */
@@ -34,18 +35,20 @@ typedef struct external_case {
     fs_list_t *record; /**< gets what the recovery does to the files; may be NULL */
 } external_case_t;
 
-/** dir: of this process alone, made if it is not there; what is in it goes. DB_IO_ERROR and a message. */
+/** dir: of this process alone, made if it is not there; what is in it goes. DB_IO_ERROR and a
+message. */
 WARN_UNUSED dberr_t external_open(external_t *external, const external_config_t *config,
                                   const char *dir, err_sink_t *err);
-/** Ends the verifier; removes the directory with what is in it. DB_ERROR: no verdict counts (verifier_t.stop). */
+/** Ends the verifier; removes the directory with what is in it. DB_ERROR: no verdict counts
+(verifier_t.stop). */
 WARN_UNUSED dberr_t external_close(external_t *external, err_sink_t *err);
 
 /** Removes a directory with what is in it, as the processes have left it. */
 void external_remove(const char *dir);
 
 /** Recovers, checks, compares. The image is left as it was. outcome: as after outcome_init().
-@return other than DB_SUCCESS: the machine failed (no space, no memory), what recovery did cannot be followed, or what it says
-cannot be told apart, and the verdict says nothing */
+@return other than DB_SUCCESS: the machine failed (no space, no memory), what recovery did cannot be
+followed, or what it says cannot be told apart, and the verdict says nothing */
 WARN_UNUSED dberr_t external_judge(external_t *external, image_t *image, const external_case_t *c,
                                    outcome_t *outcome, err_sink_t *err);
 

@@ -42,9 +42,8 @@ static dberr_t files_judge(void *self, const target_case_t *c, outcome_t *outcom
     }
     const external_case_t what = {
         .expected = c->expected, .twice = target_case_is_twice(c), .record = c->record};
-    return status == DB_SUCCESS
-               ? external_judge(&files->directory, files->image, &what, outcome, err)
-               : status;
+    TRY(status);
+    return external_judge(&files->directory, files->image, &what, outcome, err);
 }
 
 static dberr_t files_close(void *self, err_sink_t *err)

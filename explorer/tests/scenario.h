@@ -33,7 +33,8 @@ void scenario_run(const scenario_t *scenarios, size_t n, bool doublewrite);
 /* Streams that several tests play. */
 /** The log goes around, with checkpoints on the way. */
 void scenario_log_around(world_t *w);
-/** Pages 8 (initialised) and 9 (initialised, freed) are in the durable log. @return LSN of page 8 */
+/** Pages 8 (initialised) and 9 (initialised, freed) are in the durable log. @return LSN of page
+8 */
 lsn_t scenario_init_and_free(world_t *w);
 
 #endif

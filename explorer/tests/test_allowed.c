@@ -44,11 +44,8 @@ static uint32_t judge(const allowed_t *allowed, check_table_t t, uint32_t low, u
 
 static void test_judge(void **state)
 {
-    allowed_t allowed;
-    check_report_t none = {.n_tables = 0};
-    verdict_t verdict = {.n = 0};
-    uint32_t prefix;
     (void)state;
+    allowed_t allowed;
     assert_int_equal(load(GOOD, &allowed), DB_SUCCESS);
     assert_int_equal(allowed_at(&allowed, 0), 0);
     assert_int_equal(allowed_at(&allowed, 2), 0);
@@ -61,6 +58,9 @@ static void test_judge(void **state)
     assert_int_equal(judge(&allowed, table(2, 2, 2, 0xfffffffffffffff0), 0, 1), 3);
     assert_int_equal(judge(&allowed, table(2, 2, 1, 0xff), 1, 2), 10);
     assert_int_equal(judge(&allowed, table(2, 3, 2, 0xfffffffffffffff0), 1, 2), 2);
+    check_report_t none = {.n_tables = 0};
+    verdict_t verdict = {.n = 0};
+    uint32_t prefix;
     (void)allowed_judge(&allowed, &none, 1, 2, "", &verdict, &prefix);
     assert_int_equal(verdict.findings[0].invariant, 1);
     allowed_free(&allowed);
@@ -69,15 +69,15 @@ static void test_judge(void **state)
 /** The newest; it is sure if each of them has it. */
 static void test_exported(void **state)
 {
-    allowed_t allowed;
-    bool sure = false;
     (void)state;
+    allowed_t allowed;
     assert_int_equal(load("{\"prefix\":0,\"line\":0,\"tables\":[]}\n"
                           "{\"prefix\":1,\"line\":3,\"exported\":\"t\",\"tables\":[]}\n"
                           "{\"prefix\":2,\"line\":4,\"exported\":\"t\",\"tables\":[]}\n"
                           "{\"prefix\":3,\"line\":5,\"tables\":[]}\n",
                           &allowed),
                      DB_SUCCESS);
+    bool sure = false;
     assert_null(allowed_export(&allowed, 0, 0, &sure));
     assert_string_equal(allowed_export(&allowed, 0, 1, &sure), "t");
     assert_false(sure);
@@ -94,8 +94,8 @@ static void test_exported(void **state)
 /** What the clean end makes may be there when the last line was acknowledged, and not before. */
 static void test_end(void **state)
 {
-    allowed_t allowed;
     (void)state;
+    allowed_t allowed;
     assert_int_equal(load("{\"prefix\":0,\"line\":0,\"tables\":[]}\n"
                           "{\"prefix\":1,\"line\":3,\"exported\":\"t\",\"tables\":[]}\n"
                           "{\"prefix\":2,\"line\":3,\"end\":true,\"tables\":[]}\n",
@@ -111,11 +111,11 @@ static void test_end(void **state)
 /** A longer list has the prefixes of the other up to one of them, and its own. */
 static void test_extend(void **state)
 {
-    allowed_t allowed;
-    allowed_t longer;
     check_table_t t = table(9, 9, 9, 9);
     (void)state;
+    allowed_t allowed;
     assert_int_equal(load(GOOD, &allowed), DB_SUCCESS);
+    allowed_t longer;
     allowed_extend(&longer, &allowed, 1, 77);
     allowed_add(&longer, &t, 1);
     assert_int_equal(longer.n, 3);
@@ -139,7 +139,8 @@ static const char CLIENTS[] =
         PART(4, 2, "b", "tb", 22) PART(5, 3, "a", "ta", 11) PART(6, 4, "b", "tb", 23)
             PART(7, 5, "a", "ta", 12);
 
-/** The invariant that a state breaks in which table x, and those of a and of b, have these hashes; 0: none. */
+/** The invariant that a state breaks in which table x, and those of a and of b, have these hashes;
+0: none. */
 static uint32_t judge_three(const allowed_t *allowed, uint32_t acked, uint64_t x, uint64_t a,
                             uint64_t b)
 {
@@ -157,11 +158,8 @@ static uint32_t judge_three(const allowed_t *allowed, uint32_t acked, uint64_t x
 /** Each client's table is its last acknowledged one or the next, whatever the others' are. */
 static void test_clients(void **state)
 {
-    allowed_t allowed;
-    check_report_t none = {.n_tables = 0};
-    verdict_t verdict = {.n = 0};
-    uint32_t prefix;
     (void)state;
+    allowed_t allowed;
     assert_int_equal(load(CLIENTS, &allowed), DB_SUCCESS);
     assert_int_equal(allowed_at(&allowed, 0), 2);
     assert_int_equal(judge_three(&allowed, 0, 9, 10, 20), 0);
@@ -174,13 +172,16 @@ static void test_clients(void **state)
     assert_int_equal(judge_three(&allowed, 3, 9, 12, 22), 0);
     assert_int_equal(judge_three(&allowed, 3, 9, 13, 22), 2);
     assert_int_equal(judge_three(&allowed, 3, 8, 11, 22), 2);
+    check_report_t none = {.n_tables = 0};
+    verdict_t verdict = {.n = 0};
+    uint32_t prefix;
     (void)allowed_judge(&allowed, &none, 2, 2, "", &verdict, &prefix);
     assert_int_equal(verdict.findings[0].invariant, 2);
     allowed_free(&allowed);
 }
 
-/** Whatever a target says, a finding's text can be told: other bytes than those of UTF-8, control characters, and what is
-cut in the middle of a character. */
+/** Whatever a target says, a finding's text can be told: other bytes than those of UTF-8, control
+characters, and what is cut in the middle of a character. */
 static void test_words(void **state)
 {
     static const struct {
@@ -206,8 +207,8 @@ static void test_words(void **state)
 /** Findings are kept, each kind once. */
 static void test_several(void **state)
 {
-    verdict_t verdict = {.n = 0};
     (void)state;
+    verdict_t verdict = {.n = 0};
     verdict_add(&verdict, SOURCE_SCAN, 6, "a page");
     verdict_add(&verdict, SOURCE_SCAN, 7, "its keys");
     verdict_add(&verdict, SOURCE_SCAN, 6, "another page");
@@ -230,8 +231,8 @@ static void test_bad_files(void **state)
         "{\"prefix\":0,\"line\":0,\"tables\":[{\"name\":\"t\",\"rows\":1,\"hash\":\"xyz\"}]}\n",
         "{\"prefix\":0,\"line\":5,\"tables\":[]}\n{\"prefix\":1,\"line\":4,\"tables\":[]}\n",
     };
-    allowed_t allowed;
     (void)state;
+    allowed_t allowed;
     for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
         assert_int_equal(load(BAD[i], &allowed), DB_ERROR);
     }

@@ -1,5 +1,5 @@
-/* Canaries: each is condemned by an honest judge, a deaf one is told, and what cannot be made is said to be so.
-The trace is the creation of a database, recorded in memory. */
+/* Canaries: each is condemned by an honest judge, a deaf one is told, and what cannot be made is
+said to be so. The trace is the creation of a database, recorded in memory. */
 #include "runner_fixture.h"
 
 static const run_limits_t LIMITS = {.jobs = 1, .deadline_s = 5};
@@ -72,8 +72,8 @@ static void test_a_range_of_equal_states_is_no_canary(void **state)
     fs_event_t *last = &f->trace.list.events[f->trace.list.n - 1];
     last->acked_line = last->issued_line = 1;
     canaries_t canaries = run(f);
-    /* The run shows an empty database where a commit is acknowledged: the judge finds that one missing, whatever was
-    recorded, and an empty database where nothing is issued is right. */
+    /* The run shows an empty database where a commit is acknowledged: the judge finds that one
+    missing, whatever was recorded, and an empty database where nothing is issued is right. */
     assert_int_equal(find(&canaries, "lost_commit")->fate, CANARY_CONDEMNED);
     assert_string_equal(find(&canaries, "lost_commit")->by, "oracle, I1");
     last->acked_line = last->issued_line = 2;
@@ -91,9 +91,9 @@ static void test_canaries_are_told(void **state)
                        .list = {{"one", 5, CANARY_CONDEMNED, "scan, I5"},
                                 {"two", 12, CANARY_UNTRIED, "no table"},
                                 {"three", 1, CANARY_DEAF, "nobody"}}};
-    canaries_t read;
     json_t *object = canaries_object(&told);
     (void)state;
+    canaries_t read;
     assert_true(canaries_read(object, &read));
     assert_int_equal(read.n, told.n);
     for (uint32_t i = 0; i < told.n; i++) {

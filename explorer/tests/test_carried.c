@@ -1,4 +1,5 @@
-/* The file of an exported table after a crash: by itself it is the table, whatever the log could still make of it. */
+/* The file of an exported table after a crash: by itself it is the table, whatever the log could
+still make of it. */
 #include "engine_fixture.h"
 
 #include <stdio.h>
@@ -24,8 +25,8 @@ static engine_t *open_engine(fixture_t *f)
 
 static void create_and_fill(engine_t *engine)
 {
-    trx_t *trx = NULL;
     create_table_of_two(engine, "t", DICT_CHAR, 60);
+    trx_t *trx = NULL;
     assert_int_equal(engine_begin(engine, &trx), DB_SUCCESS);
     for (uint32_t i = 0; i < ROWS; i++) {
         byte row[69] = {0};
@@ -39,10 +40,10 @@ static void create_and_fill(engine_t *engine)
 /** What a clean close of these files leaves is what is allowed. */
 static void allow_what_is_there(fixture_t *f)
 {
-    check_report_t report;
     err_sink_t err = {.msg = ""};
     image_mark(f->image);
     assert_int_equal(engine_close(open_engine(f), true, NULL), DB_SUCCESS);
+    check_report_t report;
     assert_int_equal(check_run(image_os(f->image), &report, &err), DB_SUCCESS);
     allowed_add(&f->allowed, report.tables, report.n_tables);
     check_report_free(&report);

@@ -16,7 +16,8 @@
 #include "explorer/targets/external.h"
 #include "explorer/targets/sqlite/verify_sqlite.h"
 
-/* Prefix 1 is one row (7) in t(a:bigint primary a), line 2 of a script; hashes as tornpage.oracle gives them. */
+/* Prefix 1 is one row (7) in t(a:bigint primary a), line 2 of a script; hashes as tornpage.oracle
+gives them. */
 #define PREFIXES                                                                                   \
     "{\"prefix\": 0, \"line\": 0, \"tables\": []}\n"                                               \
     "{\"prefix\": 1, \"line\": 2, \"tables\": [{\"name\": \"t\", \"rows\": 1, "                    \
@@ -148,8 +149,8 @@ static void test_holes(void **state)
     assert_true(image_write(fx->image, inode, size - 3, "end", 3));
     assert_int_equal(judge(fx, 0, 0).n, 0);
     char path[PATH_LEN_MAX + 16];
-    struct stat st;
     snprintf(path, sizeof(path), "%s/large", fx->external.dir);
+    struct stat st;
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_size, size);
     assert_true(st.st_blocks * 512 < 2 * BYTES);

@@ -10,12 +10,12 @@ static uint64_t key_at(uint32_t round, uint32_t i)
     return (uint64_t)(i % 7) << 32 | (i / 7 * 3U + round); /* seven spaces, the same pages */
 }
 
-/** Each key has the position in which it was added, through all growth; others have none; a table that was
-cleared begins anew. */
+/** Each key has the position in which it was added, through all growth; others have none; a table
+that was cleared begins anew. */
 static void test_positions(void **state)
 {
-    key_table_t table = {.n = 0};
     (void)state;
+    key_table_t table = {.n = 0};
     assert_int_equal(key_table_find(&table, 5), KEY_NONE);
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < N_KEYS; i++) {

@@ -33,19 +33,19 @@ static uint32_t count_at(const nested_pick_t *picks, uint32_t point)
     return n;
 }
 
-/** Half of the crashes come right after what a rule complained of, each time drawn anew; the others are those that as many
-would be without that. */
+/** Half of the crashes come right after what a rule complained of, each time drawn anew; the others
+are those that as many would be without that. */
 static void check_half(const fs_list_t *list, const nested_suspects_t *suspects, uint32_t point)
 {
     const torn_t torn = {.n = {{{0}}}};
     const nested_suspects_t none = {.n = 0};
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         nested_pick_t picks[PICKS];
-        nested_pick_t others[PICKS / 2];
-        uint32_t n_others = 0;
         nested_draw(list, FIRST, &torn, suspects, seed, picks, PICKS);
+        nested_pick_t others[PICKS / 2];
         nested_draw(list, FIRST, &torn, &none, seed, others, PICKS / 2);
         assert_true(count_at(picks, point) >= PICKS / 2);
+        uint32_t n_others = 0;
         for (uint32_t i = 0; i < PICKS; i++) {
             if (n_others < PICKS / 2 && is_same(&picks[i], &others[n_others])) {
                 n_others++;
@@ -60,30 +60,30 @@ static void check_half(const fs_list_t *list, const nested_suspects_t *suspects,
 
 static void test_suspects(void **state)
 {
-    fs_list_t list = {.n = 0};
     const nested_suspects_t one = {.n = 1, .at = {41}};
     const nested_suspects_t late = {.n = 1, .at = {EVENTS}};
     (void)state;
+    fs_list_t list = {.n = 0};
     record(&list);
     check_half(&list, &one, FIRST + 42);
     check_half(&list, &late, EVENTS);
     fs_list_free(&list);
 }
 
-/** Where no rule complained, picks depend on the seed alone, lie in the recovery, and look at each aim in turn: of as many
-as there are aims, one comes right after a change of names. */
+/** Where no rule complained, picks depend on the seed alone, lie in the recovery, and look at each
+aim in turn: of as many as there are aims, one comes right after a change of names. */
 static void test_no_suspects(void **state)
 {
-    fs_list_t list = {.n = 0};
     const torn_t torn = {.n = {{{0}}}};
     const nested_suspects_t none = {.n = 0, .at = {41}};
-    const nested_suspects_t nothing = {.n = 0};
     (void)state;
+    fs_list_t list = {.n = 0};
     record(&list);
+    const nested_suspects_t nothing = {.n = 0};
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         nested_pick_t picks[PICKS];
-        nested_pick_t again[PICKS];
         nested_draw(&list, FIRST, &torn, &none, seed, picks, PICKS);
+        nested_pick_t again[PICKS];
         nested_draw(&list, FIRST, &torn, &nothing, seed, again, PICKS);
         uint32_t n_last = 0;
         for (uint32_t i = 0; i < PICKS; i++) {
@@ -98,15 +98,15 @@ static void test_no_suspects(void **state)
     fs_list_free(&list);
 }
 
-/** Of the writes to what the crash has lost, those of each site are as likely, however few they are. */
+/** Of the writes to what the crash has lost, those of each site are as likely, however few they
+are. */
 static void test_again(void **state)
 {
-    fs_list_t list = {.n = 0};
     const torn_t torn = {.n_places = 2, .places = {{1, 0, 4096}, {2, 512, 1024}}};
-    const nested_suspects_t none = {.n = 0};
-    const uint32_t seam = 40;
-    uint32_t n = 0;
     (void)state;
+    uint32_t n = 0;
+    fs_list_t list = {.n = 0};
+    const uint32_t seam = 40;
     for (uint32_t i = 0; i < EVENTS; i++) {
         fs_event_t *event = fs_list_add(&list, FS_WRITE);
         *event = (fs_event_t){.kind = FS_WRITE, .inode = 1, .length = 4096, .site = SITE_DATA_PAGE};
@@ -115,6 +115,7 @@ static void test_again(void **state)
                 .kind = FS_WRITE, .inode = 2, .offset = 1024, .length = 512, .site = SITE_REDO};
         }
     }
+    const nested_suspects_t none = {.n = 0};
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         nested_pick_t picks[PICKS];
         nested_draw(&list, FIRST, &torn, &none, seed, picks, PICKS);

@@ -1,4 +1,5 @@
-/* Outcomes: what was found, what other ways to it must find too, and what a crash in the recovery may leave. */
+/* Outcomes: what was found, what other ways to it must find too, and what a crash in the recovery
+may leave. */
 #include "disk/tests/fixture.h"
 
 #include "explorer/judge/outcome.h"
@@ -39,7 +40,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/** A recovery that comes to the state of this hash. @return the invariant that it breaks; 0: none */
+/** A recovery that comes to the state of this hash. @return the invariant that it breaks; 0:
+none */
 static uint32_t judge(outcome_fixture_t *f, const expected_t *expected, uint64_t hash)
 {
     check_table_t table = table_of(hash);
@@ -76,8 +78,8 @@ static void test_compare(void **state)
     assert_int_equal(f->outcome.verdict.findings[0].invariant, 18);
 }
 
-/** Below a crash in the recovery the range is what it had come to; of prefixes with one state either is right. What was
-never allowed is told as that. */
+/** Below a crash in the recovery the range is what it had come to; of prefixes with one state
+either is right. What was never allowed is told as that. */
 static void test_shown(void **state)
 {
     outcome_fixture_t *f = *state;
@@ -108,7 +110,8 @@ static void test_nothing_shown(void **state)
     assert_int_equal(judge(f, &below, 12), 0);
 }
 
-/** New work: until its first commit is acknowledged it may be there or what was shown; from then on it must. */
+/** New work: until its first commit is acknowledged it may be there or what was shown; from then on
+it must. */
 static void test_worked(void **state)
 {
     outcome_fixture_t *f = *state;

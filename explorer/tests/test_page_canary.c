@@ -1,5 +1,6 @@
-/* Canaries of pages: each is condemned by the scanner, and a scanner that has lost an invariant is told by the canary's
-name. What the scanner says goes through the test: scan_run() is linked through __wrap_scan_run(). */
+/* Canaries of pages: each is condemned by the scanner, and a scanner that has lost an invariant is
+told by the canary's name. What the scanner says goes through the test: scan_run() is linked through
+__wrap_scan_run(). */
 #include "runner_fixture.h"
 
 #include "base/mach.h"
@@ -36,10 +37,10 @@ dberr_t __wrap_scan_run(const scan_t *scan, os_t *os, check_report_t *report, er
 
 static void fill_table(engine_t *engine)
 {
-    byte row[64] = {0};
-    trx_t *trx = NULL;
     create_table_of_two(engine, "t", DICT_CHAR, 40);
+    trx_t *trx = NULL;
     assert_int_equal(engine_begin(engine, &trx), DB_SUCCESS);
+    byte row[64] = {0};
     for (int64_t i = 1; i <= ROWS; i++) {
         mach_write_8(row, dict_bigint_encode(i));
         assert_int_equal(engine_insert(engine, trx, "t", row), DB_SUCCESS);

@@ -53,8 +53,8 @@ static known_t *know_all(fixture_t *f)
 /** The first states of the order of all. */
 static order_t draw(fixture_t *f, order_limits_t limits)
 {
-    order_t order;
     limits.kinds = limits.kinds != NULL ? limits.kinds : &ALIKE;
+    order_t order;
     order_create(&order, &f->plan, &f->campaign, &f->trace, f->image, &limits);
     return order;
 }
@@ -131,7 +131,8 @@ static void test_range(void **state)
     plan_free(&plan);
 }
 
-/** Every state has one place in the order, at its own crash point; and the first N are those of any longer order. */
+/** Every state has one place in the order, at its own crash point; and the first N are those of any
+longer order. */
 static void test_beginnings(void **state)
 {
     fixture_t *f = *state;
@@ -162,8 +163,8 @@ static void test_slices(void **state)
 {
     fixture_t *f = *state;
     order_t whole = draw(f, (order_limits_t){.states = 100});
-    uint64_t next = 0;
     order_by_trace(&whole, 0, whole.n);
+    uint64_t next = 0;
     for (uint32_t slice = 1; slice <= 3; slice++) {
         order_t part = draw(f, (order_limits_t){.states = 100});
         order_slice(&part, slice, 3);
@@ -177,13 +178,14 @@ static void test_slices(void **state)
     order_free(&whole);
 }
 
-/** Those right after the event of this crash point, of the first N; where one event, by its number, is a suspect. */
+/** Those right after the event of this crash point, of the first N; where one event, by its number,
+is a suspect. */
 static uint32_t count_after(fixture_t *f, uint32_t point, uint64_t n)
 {
     const uint64_t suspect = point_seq(&f->trace.list, point);
     order_t order = draw(f, (order_limits_t){.states = n, .suspects = &suspect, .n_suspects = 1});
-    uint32_t after = 0;
     assert_int_equal(order.n, n);
+    uint32_t after = 0;
     for (uint64_t i = 0; i < n; i++) {
         after += order.states[i].point == point;
     }
@@ -191,8 +193,8 @@ static uint32_t count_after(fixture_t *f, uint32_t point, uint64_t n)
     return after;
 }
 
-/** --suspect: a quarter of the states come right after such an event, however many there are, or all, if they are fewer; a suspect
-is the number of an event, which is no place in the list. */
+/** --suspect: a quarter of the states come right after such an event, however many there are, or
+all, if they are fewer; a suspect is the number of an event, which is no place in the list. */
 static void test_suspects(void **state)
 {
     fixture_t *f = *state;
@@ -211,8 +213,8 @@ static void check_choice(fixture_t *f, uint32_t n, uint32_t n_basic)
 {
     known_t *known = know_all(f);
     order_t order = draw(f, (order_limits_t){.states = n});
-    uint32_t in_part[4] = {0};
     assert_in_range(count(&order, known, is_basic), n_basic - 2, n_basic + 2);
+    uint32_t in_part[4] = {0};
     for (uint64_t i = 0; i < n; i++) {
         in_part[order.states[i].point * 4 / f->plan.n_points]++;
     }
@@ -223,8 +225,8 @@ static void check_choice(fixture_t *f, uint32_t n, uint32_t n_basic)
     free(known);
 }
 
-/** --states: exactly as many, from all parts of the trace; three quarters of them are basic, and a half where recoveries are crashed
-again. */
+/** --states: exactly as many, from all parts of the trace; three quarters of them are basic, and a
+half where recoveries are crashed again. */
 static void test_choice(void **state)
 {
     fixture_t *f = *state;
@@ -235,7 +237,8 @@ static void test_choice(void **state)
     check_choice(f, 80, 60);
 }
 
-/** A quarter of the other states lie in the middle of a write, however many more there are that do not. */
+/** A quarter of the other states lie in the middle of a write, however many more there are that do
+not. */
 static void test_newest(void **state)
 {
     fixture_t *f = *state;
@@ -250,7 +253,8 @@ static void test_newest(void **state)
     free(known);
 }
 
-/** Of the first states there are more that are so than in proportion to all, by so many quarters. */
+/** Of the first states there are more that are so than in proportion to all, by so many
+quarters. */
 static void check_stands_out(fixture_t *f, const kinds_t *kinds, bool (*is)(const known_t *one),
                              uint32_t quarters)
 {
@@ -263,18 +267,18 @@ static void check_stands_out(fixture_t *f, const kinds_t *kinds, bool (*is)(cons
     free(known);
 }
 
-/** A site with few states, what follows a change of names, although its site is that of the write before, and a kind of
-statements with few crash points have more than their proportion. */
+/** A site with few states, what follows a change of names, although its site is that of the write
+before, and a kind of statements with few crash points have more than their proportion. */
 static void test_rare_ones_stand_out(void **state)
 {
     fixture_t *f = *state;
     uint8_t of_line[] = {0, 1, 2};
     const kinds_t kinds = {.of_line = of_line, .n_lines = 3, .n = 3};
     const uint32_t rare = f->trace.list.n / 2;
-    uint32_t n_writes = 0;
     events = &f->trace.list;
     wanted_kind = FS_LINK;
     check_stands_out(f, NULL, is_behind_kind, 4);
+    uint32_t n_writes = 0;
     for (uint32_t i = 0; i < events->n; i++) {
         n_writes += events->events[i].kind == FS_WRITE;
         events->events[i].site = n_writes % 8 == 0 ? SITE_CHECKPOINT_HEADER : SITE_DATA_PAGE;
@@ -306,7 +310,8 @@ static void test_models_take_turns(void **state)
     free(known);
 }
 
-/** What a change of a name relies on belongs to it, over any fsync; a hole is no part of the write before it. */
+/** What a change of a name relies on belongs to it, over any fsync; a hole is no part of the write
+before it. */
 static void test_places(void **state)
 {
     static const fs_kind_t KINDS[] = {FS_WRITE, FS_SYNC, FS_UNLINK, FS_SYNC_DIR,
@@ -315,8 +320,8 @@ static void test_places(void **state)
     const uint32_t holes = SITE_KINDS + 1U;
     const uint32_t data = SITE_DATA_PAGE;
     const uint32_t expected[] = {SITE_OTHER, names, names, names, names, data, holes, holes, data};
-    fs_list_t list = {.events = NULL};
     (void)state;
+    fs_list_t list = {.events = NULL};
     for (uint32_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++) {
         fs_list_add(&list, KINDS[i])->site = SITE_DATA_PAGE;
     }
@@ -329,10 +334,10 @@ static void test_places(void **state)
 /** The words of a file become numbers; what there is no line for is of kind 0. */
 static void test_kinds_are_read(void **state)
 {
-    char path[] = "/tmp/kinds-XXXXXX";
-    kinds_t kinds;
     err_sink_t err = {.msg = ""};
     (void)state;
+    kinds_t kinds;
+    char path[] = "/tmp/kinds-XXXXXX";
     put_text(path, "insert\npurge\ninsert\n\n");
     assert_int_equal(kinds_load(path, &kinds, &err), DB_SUCCESS);
     assert_int_equal(unlink(path), 0);
@@ -348,9 +353,9 @@ static void test_kinds_are_read(void **state)
 /** A folder can be opened like a file: what cannot be read is not taken for an empty one. */
 static void test_kinds_that_cannot_be_read(void **state)
 {
-    kinds_t kinds;
     err_sink_t err = {.msg = ""};
     (void)state;
+    kinds_t kinds;
     assert_int_equal(kinds_load("/tmp", &kinds, &err), DB_ERROR);
     assert_string_equal(err.msg, "/tmp: cannot be read");
     kinds_free(&kinds);

@@ -1,4 +1,5 @@
-/* Which findings are told: of each kind of broken state those of its first one, and no kind is taken for another. */
+/* Which findings are told: of each kind of broken state those of its first one, and no kind is
+taken for another. */
 #include "disk/tests/fixture.h"
 
 #include <stdio.h>
@@ -28,7 +29,8 @@ static uint32_t told(uint64_t n)
     return report_print(&NOTHING, records, n, &summary, false);
 }
 
-/** A finding that comes beside one that is known by itself makes another kind: both of its state are told. */
+/** A finding that comes beside one that is known by itself makes another kind: both of its state
+are told. */
 static void test_second_finding_is_told(void **state)
 {
     (void)state;
@@ -45,7 +47,8 @@ static void test_second_finding_is_told(void **state)
     assert_int_equal(told(2), 1);
 }
 
-/** Refusals for two causes are two kinds, for one cause one, whatever page it names; so are two rules. */
+/** Refusals for two causes are two kinds, for one cause one, whatever page it names; so are two
+rules. */
 static void test_causes_are_told_apart(void **state)
 {
     (void)state;
@@ -60,7 +63,8 @@ static void test_causes_are_told_apart(void **state)
     assert_int_equal(told(2), 2);
 }
 
-/** The same findings behind writes of two sites are of two kinds; of an image that several states have, one counts. */
+/** The same findings behind writes of two sites are of two kinds; of an image that several states
+have, one counts. */
 static void test_sites_and_images(void **state)
 {
     (void)state;

@@ -78,7 +78,8 @@ static void area_found_and_reused_before_the_home_fsync(world_t *w)
     world_copy(w, 3, 0, restored(w));
 }
 
-/** Killed with a copy of page 6 that was never fsynced; the log is durable. @return LSN of the page */
+/** Killed with a copy of page 6 that was never fsynced; the log is durable. @return LSN of the
+page */
 static lsn_t killed_with_a_copy(world_t *w)
 {
     lsn_t lsn = world_change_durable(w, 6);

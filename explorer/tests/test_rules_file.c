@@ -43,7 +43,8 @@ static void file_renamed_and_removed(world_t *w)
     file_created(w);
 }
 
-/** A copy that gets its name in a folder is no file of the database, and its folder's fsync not the directory's. */
+/** A copy that gets its name in a folder is no file of the database, and its folder's fsync not the
+directory's. */
 static void backup_in_a_folder(world_t *w)
 {
     entry_durable(w, FS_LINK, "b.backup/copy_1", NULL);
@@ -237,7 +238,8 @@ static void test_files(void **state)
     RUN(SCENARIOS);
 }
 
-/** What the storage promises of pages holds for a copy of them too, and for nothing that holds no pages. */
+/** What the storage promises of pages holds for a copy of them too, and for nothing that holds no
+pages. */
 static void test_units(void **state)
 {
     static const struct {

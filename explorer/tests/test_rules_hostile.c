@@ -1,5 +1,5 @@
-/* Hostile bytes: whatever lies in the files and is written to them, the judge ends, and reads nothing that is not
-there. */
+/* Hostile bytes: whatever lies in the files and is written to them, the judge ends, and reads
+nothing that is not there. */
 #include "scenario.h"
 
 #include <stdlib.h>

@@ -21,15 +21,16 @@ static void flush_as(world_t *w, const char *path, page_id_t says, lsn_t lsn)
     world_sync(w, path);
 }
 
-/** The crash left another space's page 0 in "t.ibd"; the log, where it is named, says whose it is. */
+/** The crash left another space's page 0 in "t.ibd"; the log, where it is named, says whose it
+is. */
 static void found_with_another_page0(world_t *w, bool named)
 {
-    byte bytes[WORLD_PAGE];
     if (named) {
         (void)world_file_op(w, OP_FILE_NAME, "t.ibd", NULL);
     } else {
         world_checkpoint(w, w->end_lsn);
     }
+    byte bytes[WORLD_PAGE];
     world_page_of(bytes, (page_id_t){WORLD_OTHER, 0}, w->c, WORLD_INDEX);
     lsn_t lsn = world_init(w, 4);
     world_log(w);

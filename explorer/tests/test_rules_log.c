@@ -77,12 +77,12 @@ static void start_with_a_shared_history(world_t *w)
 {
     const rules_config_t config = {.keep_history = true, .found = NULL};
     rules_t *history = rules_create(&config);
-    rules_log_facts_t alone;
-    rules_log_facts_t shared;
     world_fill_log(w, 20);
     world_restart(w, false);
+    rules_log_facts_t alone;
     rules_log_facts(w->rules, &alone);
     rules_start(w->rules, w->image, false, history); /* empty: nothing in common */
+    rules_log_facts_t shared;
     rules_log_facts(w->rules, &shared);
     assert_int_equal(alone.found, shared.found);
     assert_int_equal(alone.checkpoint, shared.checkpoint);
@@ -91,7 +91,8 @@ static void start_with_a_shared_history(world_t *w)
     rules_destroy(history);
 }
 
-/** A recovery finds in the last block another record than the run wrote: of page 5, not of page 4. */
+/** A recovery finds in the last block another record than the run wrote: of page 5, not of page
+4. */
 static void log_that_differs_from_the_run(world_t *w)
 {
     byte block[LOG_BLOCK_SIZE];

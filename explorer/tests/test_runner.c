@@ -1,6 +1,6 @@
-/* Processes: a state that kills or stalls its process is one finding, and all others are still run. A
-process that somebody else ended is none.
-The trace is the creation of a database, recorded in memory. */
+/* Processes: a state that kills or stalls its process is one finding, and all others are still run.
+A process that somebody else ended is none. The trace is the creation of a database, recorded in
+memory. */
 #include "runner_fixture.h"
 
 #include <signal.h>
@@ -175,8 +175,8 @@ static void test_hangs(void **state)
     static const char *const SECONDS[] = {"within 4 s", "within 1 s"};
     fixture_t *f = *state;
     run_limits_t limits = {.jobs = 1, .batch_states = 64, .deadline_s = 4};
-    double seconds;
     listen(f, stall_twice);
+    double seconds;
     assert_true(runner_run(&f->explorer, &f->plan, &f->order, &limits, &seconds));
     assert_int_equal(atomic_load(&f->shared->n_records), 2);
     for (uint32_t i = 0; i < 2; i++) {
@@ -188,9 +188,9 @@ static void test_hangs(void **state)
 static void check_ended(fixture_t *f, void (*point)(void *ctx, const char *name))
 {
     run_limits_t limits = {.jobs = 1, .batch_states = 64, .deadline_s = 60};
-    double seconds;
     victim = 0;
     listen(f, point);
+    double seconds;
     (void)runner_run(&f->explorer, &f->plan, &f->order, &limits, &seconds);
     assert_int_equal(atomic_load(&f->shared->machine_failures), 1);
     assert_int_equal(atomic_load(&f->shared->n_records), 0);
@@ -206,8 +206,8 @@ static void test_worker_ended_from_outside(void **state)
     check_ended(*state, end_worker_at_victim);
 }
 
-/** A crash before the acknowledgement of an export, and one behind it that leaves the same image, where commits may be lost:
-the second one is looked at by itself, for the .cfg must be there. */
+/** A crash before the acknowledgement of an export, and one behind it that leaves the same image,
+where commits may be lost: the second one is looked at by itself, for the .cfg must be there. */
 static void test_acknowledged_export(void **state)
 {
     fixture_t *f = *state;

@@ -1,4 +1,5 @@
-/* The scan that knows earlier ones says what the full scan says, whatever became of the pages between two; and it spares work. */
+/* The scan that knows earlier ones says what the full scan says, whatever became of the pages
+between two; and it spares work. */
 #include "engine_fixture.h"
 
 #include <stdio.h>
@@ -61,8 +62,8 @@ static void make_row(byte row[ROW_BYTES], uint32_t i, uint32_t c)
 static void fill(engine_t *engine, uint32_t from, uint32_t to)
 {
     trx_t *trx = NULL;
-    byte row[ROW_BYTES];
     assert_int_equal(engine_begin(engine, &trx), DB_SUCCESS);
+    byte row[ROW_BYTES];
     for (uint32_t i = from; i < to; i++) {
         make_row(row, i, i % 5);
         assert_int_equal(engine_insert(engine, trx, "t", row), DB_SUCCESS);
@@ -73,11 +74,11 @@ static void fill(engine_t *engine, uint32_t from, uint32_t to)
 static void insert_long(engine_t *engine, trx_t *trx, uint32_t i)
 {
     const dict_table_t *table = engine_table(engine, "v");
-    byte text[LONG_MAX];
-    byte number[8];
     byte *row = malloc(table->row_size);
     assert_non_null(row);
+    byte text[LONG_MAX];
     memset(text, 'a' + (int)i, sizeof(text));
+    byte number[8];
     mach_write_8(number, dict_bigint_encode((int64_t)i));
     dict_row_init(table, row);
     dict_col_put(&table->cols[0], row, number, sizeof(number));
@@ -89,8 +90,8 @@ static void insert_long(engine_t *engine, trx_t *trx, uint32_t i)
 /** A table of values that have pages of their own. */
 static void make_long_table(engine_t *engine)
 {
-    trx_t *trx = NULL;
     create_table_of_two(engine, "v", DICT_VARCHAR, LONG_MAX);
+    trx_t *trx = NULL;
     assert_int_equal(engine_begin(engine, &trx), DB_SUCCESS);
     for (uint32_t i = 0; i < LONG_ROWS; i++) {
         insert_long(engine, trx, i);
@@ -111,8 +112,8 @@ static void delete_some(engine_t *engine)
     assert_int_equal(engine_commit(engine, trx), DB_SUCCESS);
 }
 
-/** A table with a unique index and another, in one image up to half of its rows, in the other up to all; and one of long
-values. */
+/** A table with a unique index and another, in one image up to half of its rows, in the other up to
+all; and one of long values. */
 static void make_database(fixture_t *f, image_t *image, bool whole)
 {
     dict_table_t made = {.name = "t",
@@ -222,11 +223,11 @@ static void test_many_images(void **state)
     for (uint32_t i = 0; i < IMAGES; i++) {
         err_sink_t failed = {.msg = ""};
         const scan_t scan = {.memo = memo, .in_full = true, .failed = &failed};
-        check_report_t report;
         image_mark(f->image);
         for (uint32_t wrecks = draw(f, WRECKS_MAX + 1); wrecks > 0; wrecks--) {
             wreck(f);
         }
+        check_report_t report;
         dberr_t err = scan_run(&scan, image_os(f->image), &report, NULL);
         assert_string_equal(failed.msg, "");
         if (err == DB_SUCCESS) {
@@ -246,7 +247,8 @@ static void test_many_images(void **state)
     }
 }
 
-/** With too little room the memo forgets, keeps no more than it may, and every scan says the same. */
+/** With too little room the memo forgets, keeps no more than it may, and every scan says the
+same. */
 static void test_memory_is_bounded(void **state)
 {
     fixture_t *f = *state;
@@ -296,9 +298,9 @@ static void ignore_event(void *ctx, fs_event_t *event, const char *path)
 static uint32_t reads_of_scan(fixture_t *f, check_memo_t *memo)
 {
     const image_watch_t watch = {.event = ignore_event, .read = count_read, .ctx = f};
-    check_report_t report;
     f->reads = 0;
     image_os_watch(f->image, &watch);
+    check_report_t report;
     assert_int_equal(check_run_again(image_os(f->image), memo, &report, NULL), DB_SUCCESS);
     image_os_watch(f->image, NULL);
     assert_int_equal(report.n_findings, 0);
@@ -306,7 +308,8 @@ static uint32_t reads_of_scan(fixture_t *f, check_memo_t *memo)
     return f->reads;
 }
 
-/** A page that is written anew with the same bytes costs nothing; one that changes costs itself and its right neighbour. */
+/** A page that is written anew with the same bytes costs nothing; one that changes costs itself and
+its right neighbour. */
 static void test_work_is_spared(void **state)
 {
     fixture_t *f = *state;
@@ -339,8 +342,6 @@ static void test_a_page_is_held_against_the_log_of_its_image(void **state)
 {
     fixture_t *f = *state;
     check_memo_t *memo = check_memo_create(MEMO_BYTES);
-    check_report_t full;
-    check_report_t known;
     uint32_t old = inode_of(f->older, LOG_FILE_NAME);
     uint64_t size = image_size(f->older, old);
     byte *log = malloc(size);
@@ -349,7 +350,9 @@ static void test_a_page_is_held_against_the_log_of_its_image(void **state)
     (void)reads_of_scan(f, memo);
     image_mark(f->image);
     assert_true(image_write(f->image, inode_of(f->image, LOG_FILE_NAME), 0, log, size));
+    check_report_t full;
     assert_int_equal(check_run(image_os(f->image), &full, NULL), DB_SUCCESS);
+    check_report_t known;
     assert_int_equal(check_run_again(image_os(f->image), memo, &known, NULL), DB_SUCCESS);
     assert_true(full.n_findings > 0);
     assert_null(scan_difference(&full, &known));
@@ -365,8 +368,8 @@ static void test_difference_is_told(void **state)
 {
     fixture_t *f = *state;
     check_report_t a;
-    check_report_t b;
     assert_int_equal(check_run(image_os(f->image), &a, NULL), DB_SUCCESS);
+    check_report_t b;
     assert_int_equal(check_run(image_os(f->image), &b, NULL), DB_SUCCESS);
     assert_null(scan_difference(&a, &b));
     b.tables[0].indexes[0].hash++;

@@ -21,8 +21,8 @@ static void test_ids(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(GOOD) / sizeof(GOOD[0]); i++) {
         state_path_t path;
-        char text[STATE_ID_MAX];
         assert_true(state_path_parse(GOOD[i], &path));
+        char text[STATE_ID_MAX];
         state_path_format(&path, text);
         assert_string_equal(text, GOOD[i]);
     }
@@ -77,7 +77,8 @@ static uint64_t state_before(uint64_t drawn)
     return z - 0x9e3779b97f4a7c15U;
 }
 
-/** Whatever is below an image, it is neither a free slot nor counted as what belongs to no image. */
+/** Whatever is below an image, it is neither a free slot nor counted as what belongs to no
+image. */
 static void test_reserved_keys(void **state)
 {
     static const uint64_t RESERVED[] = {TALLY_STATE, TALLY_RECORDING};
@@ -115,9 +116,9 @@ static void test_records_lost(void **state)
 {
     static const record_t RECORD;
     shared_t *shared = shared_create(64, false);
-    uint64_t lost = 7;
     (void)state;
     shared_record(shared, &RECORD);
+    uint64_t lost = 7;
     assert_int_equal(shared_records(shared, &lost), 1);
     assert_int_equal(lost, 0);
     for (uint32_t i = 0; i < RECORDS_MAX + 2U; i++) {

@@ -1,5 +1,6 @@
-/* What a recovery has shown binds those that follow a crash in it (I17). The target is a store of one file, a line per
-commit, whose recovery is done here, in the process, and tells by a trace what it did to the files. */
+/* What a recovery has shown binds those that follow a crash in it (I17). The target is a store of
+one file, a line per commit, whose recovery is done here, in the process, and tells by a trace what
+it did to the files. */
 #include "runner_fixture.h"
 
 #include <stdio.h>
@@ -17,9 +18,11 @@ commit, whose recovery is done here, in the process, and tells by a trace what i
 /** What recovery does besides reading. */
 typedef enum habit {
     HABIT_NONE, /**< it leaves a file behind, and takes no notice of it */
-    HABIT_FORGETS, /**< where it finds that file, it drops the second commit, which nobody has acknowledged */
+    /** where it finds that file, it drops the second commit, which nobody has acknowledged */
+    HABIT_FORGETS,
     HABIT_MOVES, /**< a new file takes the place of the old one, and nothing is synced */
-    HABIT_TEARS, /**< it leaves the file behind, and where it finds it empty, drops the second commit */
+    /** it leaves the file behind, and where it finds it empty, drops the second commit */
+    HABIT_TEARS,
     HABIT_CUTS,         /**< it cuts the file behind the first commit, having shown both */
     HABIT_LOSES,        /**< it never shows the newest commit that is there */
     HABIT_BABBLES,      /**< its answers cannot be told apart, from the second crash on */
@@ -95,16 +98,15 @@ static dberr_t record(void *self, const char *dir, const char *trace, check_repo
                       err_sink_t *err)
 {
     const toy_t *toy = self;
-    char text[64];
-    char path[PATH_LEN_MAX + 16];
-    uint64_t commits = 0;
     (void)err;
     bool moves = false;
+    char text[64];
     bool was_seen = read_file(dir, SEEN, text, sizeof(text));
     bool is_empty = was_seen && text[0] == '\0';
     if (!read_file(dir, NEW_LOG, text, sizeof(text))) {
         moves = read_file(dir, LOG, text, sizeof(text)) && toy->habit == HABIT_MOVES;
     }
+    uint64_t commits = 0;
     for (const char *at = text; at[0] != '\0' && at[1] == '\n'; at += 2) {
         commits++;
     }
@@ -116,6 +118,7 @@ static dberr_t record(void *self, const char *dir, const char *trace, check_repo
     assert_non_null(report->tables);
     report->tables[0] = table_of(commits);
     put_file(dir, moves ? NEW_LOG : SEEN, text);
+    char path[PATH_LEN_MAX + 16];
     if (moves) {
         (void)snprintf(path, sizeof(path), "%s/%s", dir, LOG);
         (void)unlink(path);
@@ -193,9 +196,9 @@ static void run(toy_t *toy, bool relaxed)
 {
     fixture_t *f = &toy->f;
     const run_limits_t limits = {.jobs = 1, .batch_states = 64, .deadline_s = 10};
-    double seconds;
     f->campaign.relaxed = relaxed;
     explorer_init(&f->explorer, &f->campaign, &f->trace, f->image, &toy->allowed, f->shared);
+    double seconds;
     (void)runner_run(&f->explorer, &f->plan, &f->order, &limits, &seconds);
 }
 
@@ -228,8 +231,8 @@ static uint64_t findings(habit_t habit, uint32_t invariant, bool second_is_synce
     return n;
 }
 
-/** A recovery that shows both commits, is crashed with nothing lost, and shows one is found; one that leaves the same files
-behind and shows both is right. */
+/** A recovery that shows both commits, is crashed with nothing lost, and shows one is found; one
+that leaves the same files behind and shows both is right. */
 static void test_shown_then_lost(void **state)
 {
     (void)state;
@@ -237,16 +240,17 @@ static void test_shown_then_lost(void **state)
     assert_int_equal(findings(HABIT_NONE, 17, true, false, MODELS_ALL), 0);
 }
 
-/** Below a kill too, where the crash has lost nothing of what the killed process wrote. A power loss that takes the
-second commit from the page cache is no fault of the recovery, which had read it there. */
+/** Below a kill too, where the crash has lost nothing of what the killed process wrote. A power
+loss that takes the second commit from the page cache is no fault of the recovery, which had read it
+there. */
 static void test_below_a_kill(void **state)
 {
     const uint32_t kill = 1U << MODEL_KILL | 1U << MODEL_ALL_PERSISTED | 1U << MODEL_NONE_PERSISTED
                           | 1U << MODEL_ONE_DROPPED;
     (void)state;
     toy_t *toy = create(HABIT_FORGETS, false, kill);
-    uint32_t n_below = 0;
     run(toy, false);
+    uint32_t n_below = 0;
     for (uint64_t i = 0; i < atomic_load(&toy->f.shared->n_records); i++) {
         n_below += toy->f.shared->records[i].path.level[0].model == MODEL_KILL;
     }
@@ -255,8 +259,8 @@ static void test_below_a_kill(void **state)
     assert_int_equal(findings(HABIT_NONE, 17, false, false, kill), 0);
 }
 
-/** Where commits need not be durable, a recovery may lose by a second crash what it has not synced, and
-nothing by a crash that loses nothing. */
+/** Where commits need not be durable, a recovery may lose by a second crash what it has not synced,
+and nothing by a crash that loses nothing. */
 static void test_not_durable(void **state)
 {
     (void)state;
@@ -297,7 +301,8 @@ static void test_acknowledged(void **state)
     assert_int_equal(findings(HABIT_LOSES, 1, true, true, all), 0);
 }
 
-/** A verifier whose answers cannot be told apart is no reason for a finding: there is no verdict. */
+/** A verifier whose answers cannot be told apart is no reason for a finding: there is no
+verdict. */
 static void test_no_verdict(void **state)
 {
     static const habit_t HABITS[] = {HABIT_BABBLES, HABIT_BABBLES_LAST};

@@ -1,4 +1,5 @@
-/* Slices: what they say, merged, is what one process would have said, and what is no slice of the exploration is refused. */
+/* Slices: what they say, merged, is what one process would have said, and what is no slice of the
+exploration is refused. */
 #include "disk/tests/fixture.h"
 
 #include <stdio.h>
@@ -30,13 +31,11 @@ static int teardown(void **state)
     return 0;
 }
 
-/** Appends what a worker says of slice `number` of `of`. complete: of it; hung: states that hung in it; image: one that
-it has met, which adds a distinct state; 0: none. */
+/** Appends what a worker says of slice `number` of `of`. complete: of it; hung: states that hung in
+it; image: one that it has met, which adds a distinct state; 0: none. */
 static void say(const merge_fixture_t *f, uint32_t number, uint32_t of, bool complete,
                 uint32_t hung, uint64_t image)
 {
-    char path[] = "/tmp/slice-XXXXXX";
-    char line[4096];
     shared_t *shared = shared_create(64, true);
     summary_t summary = {
         .depth = 1, .jobs = 1, .crash_points = 4, .events = 9, .complete = complete};
@@ -45,11 +44,13 @@ static void say(const merge_fixture_t *f, uint32_t number, uint32_t of, bool com
     if (image != 0) {
         shared_count(shared, image, COUNT_OF(distinct), 1);
     }
+    char path[] = "/tmp/slice-XXXXXX";
     put_text(path, "");
     assert_true(slice_write(path, shared, &summary, number, of));
     FILE *from = fopen(path, "re");
     FILE *to = fopen(f->path, "ae");
     assert_true(from != NULL && to != NULL);
+    char line[4096];
     while (fgets(line, sizeof(line), from) != NULL) {
         assert_true(fputs(line, to) >= 0);
     }

@@ -139,7 +139,8 @@ static void test_clients_are_counted(void **state)
     assert_int_equal(events[2].acked_line, 2);
 }
 
-/** Of two writes to one place the first is a first flush, and the image holds nothing of them in the end. */
+/** Of two writes to one place the first is a first flush, and the image holds nothing of them in
+the end. */
 static void test_first_flushes(void **state)
 {
     static const bool WANTED[] = {true, false};
@@ -155,7 +156,8 @@ static void test_first_flushes(void **state)
     assert_int_equal(image_size(r->image, 0), 0);
 }
 
-/** A sync knows which of the events before it had not ended when it began; a write, whether it is durable. */
+/** A sync knows which of the events before it had not ended when it began; a write, whether it is
+durable. */
 static void test_tickets(void **state)
 {
     reading_t *r = *state;
@@ -177,7 +179,8 @@ static void test_tickets(void **state)
     assert_int_equal(events[7].late, 0);
 }
 
-/** Holes and zeroed ranges are events; space that is reserved is none, a file that grows has a new size. */
+/** Holes and zeroed ranges are events; space that is reserved is none, a file that grows has a new
+size. */
 static void test_allocation(void **state)
 {
     static const struct {
@@ -212,8 +215,8 @@ static void test_allocation(void **state)
     }
 }
 
-/** A further name leads to the same file, which is called by the newest, and by the other when that is gone. Two names of one file
-are not renamed onto each other. */
+/** A further name leads to the same file, which is called by the newest, and by the other when that
+is gone. Two names of one file are not renamed onto each other. */
 static void test_links(void **state)
 {
     static const struct {
@@ -241,7 +244,8 @@ static void test_links(void **state)
     }
 }
 
-/** A sync of everything is one of each file, then of each folder whose names changed; what overlapped it may be lost. */
+/** A sync of everything is one of each file, then of each folder whose names changed; what
+overlapped it may be lost. */
 static void test_sync_of_everything(void **state)
 {
     static const struct {
@@ -280,17 +284,17 @@ static void test_truncation_by_open(void **state)
     static world_t w;
     reading_t *r = *state;
     for (uint32_t empties = 0; empties < 2; empties++) {
-        uint32_t found = 0;
-        trace_t trace;
         err_sink_t err = {.msg = ""};
         w.atomic_unit = 0;
         world_begin(&w, true);
+        uint32_t found = 0;
         const trace_config_t config = {
             .live = true, .rules = {.doublewrite = true, .found = count_cuts, .ctx = &found}};
         begin(&r->b);
         tp_trace_record_t *rec = put_record(&r->b, TP_OP_OPEN, 3, "t.ibd", 5);
         rec->flags = 0;
         rec->offset = empties != 0 ? O_RDWR | O_TRUNC : O_RDWR;
+        trace_t trace;
         assert_int_equal(load_with(&r->b, &config, w.image, &trace, &err), DB_SUCCESS);
         assert_int_equal(found, empties);
         assert_int_equal(trace.list.n, empties);
@@ -352,8 +356,8 @@ static void assert_refused(const builder_t *b, const char *why)
 
 static void test_refused(void **state)
 {
-    builder_t b;
     (void)state;
+    builder_t b;
     begin(&b);
     (void)put_record(&b, TP_OP_MKDIR, 0, "a", 1);
     (void)put_record(&b, TP_OP_MKDIR, 0, "b", 1);
@@ -429,10 +433,10 @@ static void test_sites_of_single_writes(void **state)
     reading_t *r = *state;
     const path_set_t lock = {.patterns = {"engine.lock"}, .n = 1};
     site_map_t map = {.n = 0};
-    write_sites_t writes;
     err_sink_t err = {.msg = ""};
     assert_true(site_map_add(&map, "data_page=ib_*"));
     assert_true(site_map_add(&map, "undo_page="));
+    write_sites_t writes;
     assert_int_equal(load_sites("1 redo\n5 undo_page\n", &writes), DB_SUCCESS);
     const trace_config_t config = {
         .rules = {.found = ignore}, .ignored = &lock, .sites = &map, .write_sites = &writes};
@@ -450,11 +454,12 @@ static void test_sites_of_single_writes(void **state)
     write_sites_free(&writes);
 }
 
-/** The first pattern that matches says it, and one with @N only of writes that begin in the first N bytes. */
+/** The first pattern that matches says it, and one with @N only of writes that begin in the first N
+bytes. */
 static void test_sites_by_place(void **state)
 {
-    site_map_t map = {.n = 0};
     (void)state;
+    site_map_t map = {.n = 0};
     assert_true(site_map_add(&map, "checkpoint_header=*-wal@32"));
     assert_true(site_map_add(&map, "redo=*-wal"));
     assert_true(site_map_add(&map, "page0=me@home"));
@@ -469,8 +474,8 @@ static void test_wrong_sites(void **state)
 {
     const char *const wrong[] = {"1 redo\n1 redo\n", "2 redo\n1 redo\n", "1 nosite\n", "1\n",
                                  "x redo\n",         "1  redo\n",        "\n"};
-    write_sites_t sites;
     (void)state;
+    write_sites_t sites;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         assert_int_equal(load_sites(wrong[i], &sites), DB_ERROR);
     }
@@ -482,14 +487,14 @@ static void test_many_sites(void **state)
 {
     enum { LINES = 5000, LINE_BYTES = 10 };
     static char text[LINES * LINE_BYTES + 1];
-    write_sites_t sites;
-    fs_site_t site;
     (void)state;
     for (int i = 0; i < LINES; i++) {
         (void)snprintf(text + (ptrdiff_t)i * LINE_BYTES, LINE_BYTES + 1, "%04d redo\n", i);
     }
+    write_sites_t sites;
     assert_int_equal(load_sites(text, &sites), DB_SUCCESS);
     assert_int_equal(sites.n, LINES);
+    fs_site_t site;
     assert_true(write_sites_find(&sites, LINES - 1, &site));
     assert_int_equal(site, SITE_REDO);
     assert_false(write_sites_find(&sites, LINES, &site));
@@ -499,15 +504,15 @@ static void test_many_sites(void **state)
 /** Every cut and every damaged byte either loads or is refused; nothing else. */
 static void test_hostile(void **state)
 {
-    builder_t good;
     (void)state;
+    builder_t good;
     standard(&good);
     for (uint64_t at = TP_TRACE_HEADER_SIZE; at < good.used; at++) {
         builder_t b = good;
-        trace_t trace;
         err_sink_t err = {.msg = ""};
         image_t *image = image_create();
         b.bytes[at] ^= 0xff;
+        trace_t trace;
         if (load(&b, image, &trace, &err) == DB_SUCCESS) {
             trace_free(&trace);
         }

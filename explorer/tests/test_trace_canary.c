@@ -1,5 +1,6 @@
-/* Canaries of the rules on bytes: an honest judge condemns each, one that has lost a rule is told by that rule's name, and
-what the run gives no occasion for is untried. The recording is of the real engine.
+/* Canaries of the rules on bytes: an honest judge condemns each, one that has lost a rule is told
+by that rule's name, and what the run gives no occasion for is untried. The recording is of the real
+engine.
 
 rules_report() is linked through __wrap_rules_report(): what a rule says gets lost there. */
 #include <setjmp.h>
@@ -48,12 +49,12 @@ void __wrap_rules_report(const rules_t *rules, uint32_t invariant, const char *r
 void __wrap_rules_report(const rules_t *rules, uint32_t invariant, const char *rule,
                          const char *format, ...)
 {
-    char what[VERDICT_WHAT_MAX];
-    va_list args;
     if (rules->config.found == NULL || (deaf != NULL && strcmp(rule, deaf) == 0)) {
         return;
     }
+    va_list args;
     va_start(args, format);
+    char what[VERDICT_WHAT_MAX];
     (void)vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     rules->config.found(rules->config.ctx, invariant, rule, what);
@@ -91,7 +92,6 @@ static void record(const char *log_format, const char *trace)
 {
     char data[ROOM];
     char script[ROOM];
-    char file[ROOM];
     char *argv[] = {getenv("TORNPAGE_TEST_ENGINE"),
                     "run",
                     "--set",
@@ -107,8 +107,6 @@ static void record(const char *log_format, const char *trace)
     char tree[ROOM + 32];
     char told[ROOM + 32];
     char *env[] = {preload, tree, told, "TORNPAGE_PAYLOAD=full", NULL};
-    pid_t pid;
-    int status;
     (void)in_root(data, trace);
     (void)strncat(data, ".data", sizeof(data) - strlen(data) - 1);
     assert_int_equal(mkdir(data, 0700), 0);
@@ -118,8 +116,11 @@ static void record(const char *log_format, const char *trace)
     assert_int_equal(fclose(out), 0);
     (void)snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("TORNPAGE_TEST_PRELOAD"));
     (void)snprintf(tree, sizeof(tree), "TORNPAGE_ROOT=%s", data);
+    char file[ROOM];
     (void)snprintf(told, sizeof(told), "TORNPAGE_TRACE=%s", in_root(file, trace));
+    pid_t pid;
     assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, env), 0);
+    int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
@@ -136,8 +137,8 @@ static int setup_all(void **state)
 
 static int teardown_all(void **state)
 {
-    char command[ROOM];
     (void)state;
+    char command[ROOM];
     (void)snprintf(command, sizeof(command), "rm -rf '%s'", root);
     return system(command); /* NOLINT(cert-env33-c): a folder of our own */
 }
@@ -241,11 +242,11 @@ static void test_a_run_that_breaks_rules_has_none(void **state)
 /** A recording that cannot be read. */
 static void test_no_recording(void **state)
 {
-    canaries_t canaries = {.n = 0};
     err_sink_t err = {.msg = ""};
     image_t *image = image_create();
     const trace_config_t config = {.rules = {.doublewrite = true}};
     (void)state;
+    canaries_t canaries = {.n = 0};
     assert_int_equal(trace_canaries("/nowhere", image, &config, &canaries, &err), DB_ERROR);
     assert_non_null(strstr(err.msg, "/nowhere"));
     assert_int_equal(canaries.n, 0);

@@ -39,7 +39,8 @@ static void end(verify_command_t *command)
     assert_int_equal(verify_command_verifier(command).stop(command, &err), DB_SUCCESS);
 }
 
-/** Time that the whole tree stood still is nobody's: who asks is stopped for longer than the deadline. */
+/** Time that the whole tree stood still is nobody's: who asks is stopped for longer than the
+deadline. */
 static void test_frozen(void **state)
 {
     (void)state;
@@ -126,18 +127,19 @@ static void test_no_answer(void **state)
     }
 }
 
-/** One process answers for many states where it is asked to, and a new one follows where it ended. */
+/** One process answers for many states where it is asked to, and a new one follows where it
+ended. */
 static void test_long_lived(void **state)
 {
     (void)state;
-    check_report_t report;
-    err_sink_t err;
     verify_command_t command =
         command_of("n=0; while read folder && [ $n -lt 2 ]; do n=$((n + 1)); "
                    "echo '{\"ok\": true, \"state\": {\"n\": \"'$n'\"}}'; done");
     command.long_lived = true;
     uint64_t hashes[4];
     static const dberr_t EXPECTED[] = {DB_SUCCESS, DB_SUCCESS, DB_UNRECOVERABLE, DB_SUCCESS};
+    check_report_t report;
+    err_sink_t err;
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(ask(&command, &report, &err), EXPECTED[i]);
         if (EXPECTED[i] == DB_SUCCESS) {
@@ -151,16 +153,16 @@ static void test_long_lived(void **state)
     assert_int_equal(command.pid, 0);
 }
 
-/** Of a long-lived process that says more than one line no answer counts, whenever the line comes: with the answer, before
-the next question, or at the end. */
+/** Of a long-lived process that says more than one line no answer counts, whenever the line comes:
+with the answer, before the next question, or at the end. */
 static void test_says_more(void **state)
 {
     (void)state;
-    check_report_t report;
-    err_sink_t err;
     verify_command_t at_once =
         command_of("while read folder; do printf '%s\\n%s\\n' '" OK "' '" OK "'; done");
     at_once.long_lived = true;
+    check_report_t report;
+    err_sink_t err;
     assert_int_equal(ask(&at_once, &report, &err), DB_ERROR);
     assert_non_null(strstr(err.msg, "more than one line"));
     end(&at_once);
@@ -168,8 +170,8 @@ static void test_says_more(void **state)
                                "'; read go < $0/go; printf '%s\n' '" OK "'; done";
     for (int asks_again = 0; asks_again < 2; asks_again++) {
         char dir[] = "/tmp/test_verify_XXXXXX";
-        char fifo[sizeof(dir) + 3];
         assert_non_null(mkdtemp(dir));
+        char fifo[sizeof(dir) + 3];
         (void)snprintf(fifo, sizeof(fifo), "%s/go", dir);
         assert_int_equal(mkfifo(fifo, 0600), 0);
         verify_command_t late = command_of(LATE);

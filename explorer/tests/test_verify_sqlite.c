@@ -85,8 +85,8 @@ static void close_db(fixture_t *fx)
 static void copy_file(const fixture_t *fx, const char *from_suffix, const char *to_suffix)
 {
     char from[128];
-    char to[128];
     file_name(fx, from_suffix, from, sizeof(from));
+    char to[128];
     file_name(fx, to_suffix, to, sizeof(to));
     FILE *in = fopen(from, "rb");
     FILE *out = fopen(to, "wb");
@@ -140,8 +140,8 @@ static void assert_oracle_digest(const check_report_t *report)
     assert_int_equal(u->n_indexes, 0);
 }
 
-/** The numbers are those that tornpage.oracle gives for the same rows: BIGINT and CHAR, negative keys, a prefix
-index, a unique one of two columns, a two-column primary key. */
+/** The numbers are those that tornpage.oracle gives for the same rows: BIGINT and CHAR, negative
+keys, a prefix index, a unique one of two columns, a two-column primary key. */
 static void test_digest_is_the_oracles(void **state)
 {
     fixture_t *fx = *state;
@@ -153,7 +153,8 @@ static void test_digest_is_the_oracles(void **state)
     check_report_free(&report);
 }
 
-/** Index names on disk outlive a rename of their table; the digest knows the index by its own name. */
+/** Index names on disk outlive a rename of their table; the digest knows the index by its own
+name. */
 static void test_renamed_table(void **state)
 {
     fixture_t *fx = *state;
@@ -176,8 +177,8 @@ static void test_log_is_recovered(void **state)
     close_db(fx);
     assert_int_equal(truncate(fx->path, 4096), 0);
     char saved[128];
-    char wal[128];
     file_name(fx, "-saved", saved, sizeof(saved));
+    char wal[128];
     file_name(fx, "-wal", wal, sizeof(wal));
     assert_int_equal(rename(saved, wal), 0);
     check_report_t report;

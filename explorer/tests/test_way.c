@@ -18,11 +18,9 @@ static const char *text_of(const json_t *events, size_t i, const char *key)
 static void test_names(void **state)
 {
     persist_fixture_t *f = *state;
-    model_config_t models = CONFIG;
     torn_t torn = {.n = {{{0}}}};
     char path[] = "/tmp/test_way_XXXXXX";
     int fd = mkstemp(path);
-    way_t way;
     assert_true(fd >= 0);
     persist_free(&f->persist);
     fs_list_clear(&f->list);
@@ -32,6 +30,8 @@ static void test_names(void **state)
     add_fill(&f->list, 0, 4096, 4096, 'b');
     persist_init(&f->persist, &f->list, f->image, NULL);
     persist_advance(&f->persist, 4);
+    model_config_t models = CONFIG;
+    way_t way;
     way_begin(&way, &models, &f->persist);
     model_apply(&models, MODEL_NONE_PERSISTED, 0, 11, &f->persist, &torn);
     way_end(&way, path, 1, MODEL_NONE_PERSISTED);

@@ -1,4 +1,5 @@
-/* New work: what it computes is what the scanner then finds, whatever was drawn; what stands in its way is found. */
+/* New work: what it computes is what the scanner then finds, whatever was drawn; what stands in its
+way is found. */
 #include "engine_fixture.h"
 
 #include <stdio.h>
@@ -120,17 +121,17 @@ static void assert_promises(const fs_list_t *list, uint32_t n)
 /** One seed, on the image of before. @return prefixes that the work added */
 static uint32_t work_once(fixture_t *f, uint64_t seed, verdict_t *verdict)
 {
-    fs_list_t list = {.n = 0};
-    allowed_t allowed;
-    check_report_t report;
     image_mark(f->image);
+    fs_list_t list = {.n = 0};
     image_os_record(f->image, &list);
     engine_t *engine = open_engine(f);
+    allowed_t allowed;
     allowed_extend(&allowed, &f->base, 0, 1);
     bool right = work_run(engine, f->image, &f->found, seed, &allowed, verdict);
     assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     image_os_record(f->image, NULL);
     uint32_t n = allowed.n - 1;
+    check_report_t report;
     if (right) {
         assert_promises(&list, n);
         scan(f, &report);
@@ -162,8 +163,8 @@ static void test_all_seeds(void **state)
 static void test_other_rows(void **state)
 {
     fixture_t *f = *state;
-    verdict_t verdict = {.n = 0};
     f->found.tables[0].hash++;
+    verdict_t verdict = {.n = 0};
     (void)work_once(f, 7, &verdict);
     f->found.tables[0].hash--;
     assert_int_equal(verdict.n, 1);
@@ -175,13 +176,13 @@ static void test_other_rows(void **state)
 static void test_no_table(void **state)
 {
     fixture_t *f = *state;
-    verdict_t verdict = {.n = 0};
     check_table_t *tables = f->found.tables;
     check_table_t unknown = tables[0];
     memcpy(unknown.name, "nobody", sizeof("nobody"));
     f->found.tables = &unknown;
     uint32_t n_tables = f->found.n_tables;
     f->found.n_tables = 1;
+    verdict_t verdict = {.n = 0};
     (void)work_once(f, 7, &verdict);
     f->found.tables = tables;
     f->found.n_tables = n_tables;
@@ -197,10 +198,9 @@ static void test_in_the_way(void **state)
     verdict_t verdict = {.n = 0};
     uint32_t hits = 0;
     for (uint64_t seed = 0; seed < 32; seed++) {
-        trx_t *trx = NULL;
-        allowed_t allowed;
         image_mark(f->image);
         engine_t *engine = open_engine(f);
+        trx_t *trx = NULL;
         assert_int_equal(engine_begin(engine, &trx), DB_SUCCESS);
         for (uint32_t i = 0; i < ROWS; i++) {
             byte pk[8];
@@ -208,6 +208,7 @@ static void test_in_the_way(void **state)
             assert_int_equal(engine_delete(engine, trx, "t", pk), DB_SUCCESS);
             assert_int_equal(engine_delete(engine, trx, "k", pk), DB_SUCCESS);
         }
+        allowed_t allowed;
         allowed_extend(&allowed, &f->base, 0, 1);
         hits += !work_run(engine, f->image, &f->found, seed, &allowed, &verdict);
         assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);

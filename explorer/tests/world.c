@@ -152,7 +152,8 @@ lsn_t world_free(world_t *w, uint32_t page)
 
 lsn_t world_free_extent(world_t *w, uint32_t extent)
 {
-    /* behind the page's header 154 bytes, each descriptor 24 and a bit for each page, its state behind 20 */
+    /* behind the page's header 154 bytes, each descriptor 24 and a bit for each page, its state
+       behind 20 */
     const redo_rec_t rec = {.op = OP_NUMBER,
                             .len = 4,
                             .space = WORLD_SPACE,
@@ -356,9 +357,9 @@ void world_epoch(world_t *w)
 
 static void log_create(world_t *w)
 {
-    byte head[2048] = {0};
     w->epoch = 1;
     w->end_lsn = w->written_lsn = LOG_FIRST_LSN;
+    byte head[2048] = {0};
     memcpy(head, "TPLG", 4);
     mach_write_4(head + 4, w->format->id);
     mach_write_4(head + 8, WORLD_PAGE);

@@ -1,5 +1,5 @@
-/** A database made by hand, byte by byte, whose every step the rules hear of: the log with its blocks and slots,
-pages, the doublewrite area, names. Nothing of the engine writes here. */
+/** A database made by hand, byte by byte, whose every step the rules hear of: the log with its
+blocks and slots, pages, the doublewrite area, names. Nothing of the engine writes here. */
 #ifndef EXPLORER_TESTS_WORLD_H
 #define EXPLORER_TESTS_WORLD_H
 
@@ -31,7 +31,8 @@ typedef struct world {
     lsn_t c;
 } world_t;
 
-/** All but atomic_unit is begun anew: a log, "t.ibd" with page 0, all durable; doublewrite area of 8 positions; checkpoint 1 behind that. */
+/** All but atomic_unit is begun anew: a log, "t.ibd" with page 0, all durable; doublewrite area of
+8 positions; checkpoint 1 behind that. */
 void world_begin(world_t *w, bool doublewrite);
 void world_end(world_t *w);
 /** Another process finds the files as they are. */

@@ -1,8 +1,9 @@
 /** The program whose I/O the tests of the preload look at. It knows nothing of the preload but
 tp_trace_mark, which it finds by name.
 
-Every argument is one operation, "NAME WORD...", done in order; each prints "NAME RESULT ERRNO" at once.
-Descriptors live in slots 0 to 9. Data is SIZE bytes, all the same CHAR; SIGUSR1 makes all of it '~'. */
+Every argument is one operation, "NAME WORD...", done in order; each prints "NAME RESULT ERRNO" at
+once. Descriptors live in slots 0 to 9. Data is SIZE bytes, all the same CHAR; SIGUSR1 makes all of
+it '~'. */
 #include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -269,9 +270,8 @@ static long call_mark(const call_t *call)
 {
     void (*mark)(const char *, size_t) = NULL;
     void *symbol = dlsym(RTLD_DEFAULT, "tp_trace_mark");
-    char text[256] = "";
-
     memcpy(&mark, &symbol, sizeof(mark));
+    char text[256] = "";
     for (int i = 0; i < call->count; i++) {
         strcat(text, i == 0 ? "" : " ");
         strcat(text, call->words[i]);
@@ -316,8 +316,8 @@ static long call_bare(const call_t *call)
 
 static pthread_barrier_t all_began;
 
-/* A thread writes an increasing number, eight bytes at a time, to its file, at its place or at the end. None writes its second one
-before each has written its first. */
+/* A thread writes an increasing number, eight bytes at a time, to its file, at its place or at the
+end. None writes its second one before each has written its first. */
 static void *count_up(void *argument)
 {
     const call_t *call = argument;
@@ -338,13 +338,13 @@ static void *count_up(void *argument)
 
 static long call_threads(const call_t *call)
 {
-    pthread_t threads[WORDS];
-    call_t calls[WORDS];
     int count = 0;
 
     if (pthread_barrier_init(&all_began, NULL, (unsigned)call->count - 1) != 0) {
         exit(4);
     }
+    pthread_t threads[WORDS] = {0};
+    call_t calls[WORDS];
     for (int i = 1; i < call->count; i++, count++) {
         calls[count] = (call_t){call->name, 2, {call->words[i], call->words[0]}};
         if (pthread_create(&threads[count], NULL, count_up, &calls[count]) != 0) {
@@ -362,8 +362,8 @@ static void *sync_slot(void *argument)
     return fsync(*(const int *)argument) == 0 ? NULL : argument;
 }
 
-/* A write to the same file that begins and ends while fsync is under way: slow_fsync.c tells when it is, and
-waits. */
+/* A write to the same file that begins and ends while fsync is under way: slow_fsync.c tells when
+it is, and waits. */
 static long call_overlap(const call_t *call)
 {
     int fd = slot(call, 0);
@@ -386,7 +386,6 @@ static long call_overlap(const call_t *call)
 /* A child writes through an inherited descriptor and through one of its own. */
 static long call_fork(const call_t *call)
 {
-    int status = 0;
     pid_t child = fork();
     char self[] = "open 0 exec wc";
     char then[] = "write 0 4 e";
@@ -401,19 +400,19 @@ static long call_fork(const call_t *call)
         }
         _exit(fd < 0 || used < 0 || fsync(fd) != 0 ? 1 : 0);
     }
+    int status = 0;
     return waitpid(child, &status, 0) == child ? status : -1;
 }
 
 static long call_other(const call_t *call)
 {
-    char byte;
-
     if (strcmp(call->name, "position") == 0) {
         return lseek(slot(call, 0), 0, SEEK_CUR);
     }
     if (strcmp(call->name, "exec") == 0) {
         return execl(program, program, "open 0 exec wc", (char *)NULL);
     }
+    char byte;
     if (strcmp(call->name, "wait") == 0) {
         return read(STDIN_FILENO, &byte, 1);
     }
@@ -447,20 +446,18 @@ static void run(char *text)
 {
     char *rest = NULL;
     call_t call = {strtok_r(text, " ", &rest), 0, {NULL}};
-    char line[128];
-    size_t i = 0;
-    long result;
-    int len;
-
     while (call.count < WORDS && (call.words[call.count] = strtok_r(NULL, " ", &rest)) != NULL) {
         call.count++;
     }
+    size_t i = 0;
     while (strncmp(call.name, functions[i].prefix, strlen(functions[i].prefix)) != 0) {
         i++;
     }
     errno = 0;
-    result = functions[i].function(&call);
-    len = snprintf(line, sizeof(line), "%s %ld %d\n", call.name, result, result < 0 ? errno : 0);
+    long result = functions[i].function(&call);
+    char line[128];
+    int len =
+        snprintf(line, sizeof(line), "%s %ld %d\n", call.name, result, result < 0 ? errno : 0);
     if (write(STDOUT_FILENO, line, (size_t)len) != len) {
         exit(4);
     }

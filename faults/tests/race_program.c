@@ -1,10 +1,14 @@
 /** Threads whose descriptor numbers are given away by one another.
 
-Usage: race_program WAY ROUNDS. WAY is how the number of the file "f" is given away: close, fclose, close_range, dup2, dup3 (a
-socket is put in the file's place), or what the number does: dup, dupfd (a further one, closed at once), closefrom.
-- With rounds: a store opens, writes and gives away, while other threads' pipes take the numbers that it leaves.
-- With 0 rounds: once, and what has the number next is used before the call has returned (slow_close.c).
-The store writes eight bytes of 'f', the others 'p' only. Ends with 0 if every call did what it should.
+Usage: race_program WAY ROUNDS. WAY is how the number of the file "f" is given away: close, fclose,
+close_range, dup2, dup3 (a socket is put in the file's place), or what the number does: dup, dupfd
+(a further one, closed at once), closefrom.
+- With rounds: a store opens, writes and gives away, while other threads' pipes take the numbers
+  that it leaves.
+- With 0 rounds: once, and what has the number next is used before the call has returned
+  (slow_close.c).
+The store writes eight bytes of 'f', the others 'p' only. Ends with 0 if every call did what it
+should.
 
 Depends on libc only. */
 #include <fcntl.h>
@@ -124,18 +128,17 @@ static void *hand_over(void *argument)
 static void hand_over_once(const char *way)
 {
     handover_t handover = {way, store_write(), -1};
-    pthread_t thread;
-    char got[8];
     int began[2];
     int finish[2];
-    int ends[2];
-
     must(pipe(began) == 0 && pipe(finish) == 0);
     must(fcntl(began[1], F_DUPFD, BEGAN) == BEGAN && fcntl(finish[0], F_DUPFD, FINISH) == FINISH);
+    int ends[2];
     if (puts_over(way)) {
         must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
         handover.other = ends[0];
     }
+    pthread_t thread;
+    char got[8];
     must(pthread_create(&thread, NULL, hand_over, &handover) == 0 && read(began[0], got, 1) == 1);
     if (!puts_over(way)) {
         must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && ends[0] == handover.fd);
@@ -146,7 +149,6 @@ static void hand_over_once(const char *way)
 
 int main(int argc, char **argv)
 {
-    pthread_t pipers[PIPERS];
     long rounds = argc == 3 ? strtol(argv[2], NULL, 10) : -1;
 
     must(rounds >= 0);
@@ -154,6 +156,7 @@ int main(int argc, char **argv)
         hand_over_once(argv[1]);
         _exit(0);
     }
+    pthread_t pipers[PIPERS];
     for (int i = 0; i < PIPERS; i++) {
         must(pthread_create(&pipers[i], NULL, pipe_on, NULL) == 0);
     }

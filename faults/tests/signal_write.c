@@ -1,5 +1,6 @@
-/** A pwrite behind the first 4096 bytes of a file that raises the signal TORNPAGE_TEST_SIGNAL, a number, as soon as its bytes are
-in the file. Loaded behind the preload, which takes it for the C library's. */
+/** A pwrite behind the first 4096 bytes of a file that raises the signal TORNPAGE_TEST_SIGNAL, a
+number, as soon as its bytes are in the file. Loaded behind the preload, which takes it for the C
+library's. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

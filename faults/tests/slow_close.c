@@ -1,6 +1,7 @@
-/** Calls that give a descriptor's number away and return late: when the number is free, or another file's, they write a byte to descriptor
-200, and return after one has come from 201, or after a tenth of a second: a preload that lets nobody use the number meanwhile lets no
-byte come. Loaded behind the preload, which takes them for the C library's. */
+/** Calls that give a descriptor's number away and return late: when the number is free, or another
+file's, they write a byte to descriptor 200, and return after one has come from 201, or after a
+tenth of a second: a preload that lets nobody use the number meanwhile lets no byte come. Loaded
+behind the preload, which takes them for the C library's. */
 #include <dlfcn.h>
 #include <poll.h>
 #include <stdio.h>

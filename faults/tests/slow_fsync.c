@@ -1,5 +1,6 @@
-/** An fsync that takes as long as the test wants: it writes a byte to descriptor 200 when it is under way, and
-returns after one has come from 201. Loaded behind the preload, which takes it for the C library's. */
+/** An fsync that takes as long as the test wants: it writes a byte to descriptor 200 when it is
+under way, and returns after one has come from 201. Loaded behind the preload, which takes it for
+the C library's. */
 #include <unistd.h>
 
 int fsync(int fd)

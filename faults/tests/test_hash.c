@@ -1,5 +1,5 @@
-/* Every hash that this processor can run gives the same: a recording made on one machine is compared with those of
-others. */
+/* Every hash that this processor can run gives the same: a recording made on one machine is
+compared with those of others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +73,8 @@ static void test_sizes_and_starts(void **state)
     }
 }
 
-/** Cut in three anywhere it is what it is in one; what is behind its bytes in the last buffer is not hashed. */
+/** Cut in three anywhere it is what it is in one; what is behind its bytes in the last buffer is
+not hashed. */
 static void test_parts(void **state)
 {
     const hashes_t *hashes = *state;

@@ -441,8 +441,8 @@ os.write(fds[0], b"received")
         mark."""
         body = """
 fd = made("f", b"x" * 8192)
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
-ctypes.c_long] at = libc.mmap(None, 8192, 1, int(sys.argv[1]), fd, 0)
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+at = libc.mmap(None, 8192, 1, int(sys.argv[1]), fd, 0)
 other = libc.mmap(None, 8192, 1, 2, fd, 0)
 ok(libc.mprotect(ctypes.c_void_p(other), 4096, 3))
 ok(libc.mprotect(ctypes.c_void_p(at + 4096), 4096, int(sys.argv[2])))

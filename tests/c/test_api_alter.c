@@ -3,7 +3,8 @@
 
 static const alter_kind_t RENAMES[] = {ALTER_RENAME_COLUMN, ALTER_RENAME_INDEX};
 
-/** A statement whose options cannot be kept is refused, whatever the table, and says what to try. */
+/** A statement whose options cannot be kept is refused, whatever the table, and says what to
+try. */
 static void test_refusals(void **state)
 {
     fixture_t *f = *state;
@@ -29,16 +30,16 @@ static void test_refusals(void **state)
 static void test_names_are_instant(void **state)
 {
     fixture_t *f = *state;
-    engine_status_t before;
-    engine_status_t after;
     create_table(f, "t");
     insert_rows(f, "t", 1, 100);
     add_two_indexes(f, "t");
     OK(f, engine_flush_table(f->engine, "t"));
+    engine_status_t before;
     engine_get_status(f->engine, &before);
     OK(f, rename_part(f->engine, ALTER_RENAME_COLUMN, "t", "b", "d"));
     OK(f, rename_part(f->engine, ALTER_RENAME_INDEX, "t", "ib", "id"));
     OK(f, engine_flush_table(f->engine, "t"));
+    engine_status_t after;
     engine_get_status(f->engine, &after);
     assert_int_equal(after.stats.data_writes, before.stats.data_writes);
     assert_int_equal(after.stats.alters_instant, 2);
@@ -64,8 +65,8 @@ static void test_names_that_cannot_be(void **state)
     assert_int_equal(rename_part(e, ALTER_RENAME_INDEX, "t", "ib", "PRIMARY"), DB_ALREADY_EXISTS);
     assert_int_equal(rename_part(e, ALTER_RENAME_INDEX, "t", "PRIMARY", "x"), DB_ERROR);
     byte row[8 + B_LEN + 8];
-    trx_t *trx = NULL;
     make_row(1, row);
+    trx_t *trx = NULL;
     OK(f, engine_begin(e, &trx));
     OK(f, engine_insert(e, trx, "t", row));
     for (uint32_t i = 0; i < 2; i++) {
@@ -99,24 +100,23 @@ static uint64_t space_of(fixture_t *f, const char *table)
     return engine_table(f->engine, table)->space;
 }
 
-/** The new table has the rows and indexes of the old one, in another space; marked rows are gone with their
-history, and so is the old file. */
+/** The new table has the rows and indexes of the old one, in another space; marked rows are gone
+with their history, and so is the old file. */
 static void check_rebuild(fixture_t *f, bool optimize)
 {
-    engine_status_t status;
-    check_report_t before;
-    check_report_t after;
     OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
     create_table(f, "t");
     insert_rows(f, "t", 1, 700);
     add_two_indexes(f, "t");
     delete_rows(f, "t", 100, 299);
     fixture_close(f, true);
+    check_report_t before;
     scan_clean(f->os, &before);
     fixture_open(f);
     OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
     uint64_t space = space_of(f, "t");
     OK(f, rebuild_table(f->engine, "t"));
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     assert_int_equal(status.stats.tables_rebuilt, 1);
     assert_true(space_of(f, "t") > space);
@@ -127,6 +127,7 @@ static void check_rebuild(fixture_t *f, bool optimize)
     update_rows(f, "t", 300, 400, 'y');
     purge_all(f);
     fixture_close(f, true);
+    check_report_t after;
     scan_clean(f->os, &after);
     assert_true(report_table(&after, "t")->hash != report_table(&before, "t")->hash);
     assert_int_equal(report_table(&after, "t")->rows, 500);
@@ -149,8 +150,6 @@ static void test_rebuild_logged(void **state)
 static void test_rebuild_changes_nothing(void **state)
 {
     fixture_t *f = *state;
-    check_report_t before;
-    check_report_t after;
     create_table(f, "t");
     create_table(f, "none");
     create_table(f, "bare");
@@ -159,6 +158,7 @@ static void test_rebuild_changes_nothing(void **state)
     add_two_indexes(f, "t");
     add_two_indexes(f, "none");
     fixture_close(f, true);
+    check_report_t before;
     scan_clean(f->os, &before);
     fixture_open(f);
     OK(f, rebuild_table(f->engine, "t"));
@@ -166,6 +166,7 @@ static void test_rebuild_changes_nothing(void **state)
     OK(f, rebuild_table(f->engine, "bare"));
     OK(f, rebuild_table(f->engine, "t"));
     fixture_close(f, true);
+    check_report_t after;
     scan_clean(f->os, &after);
     assert_int_equal(after.n_tables, before.n_tables);
     for (uint32_t i = 0; i < after.n_tables; i++) {
@@ -183,17 +184,18 @@ static void test_rebuild_changes_nothing(void **state)
     fixture_open(f);
 }
 
-/** Between its steps the table can be read; other tables, and the names of files, are everybody's. */
+/** Between its steps the table can be read; other tables, and the names of files, are
+everybody's. */
 static void test_rebuild_in_steps(void **state)
 {
     fixture_t *f = *state;
-    byte row[8 + B_LEN + 8];
-    trx_t *trx = NULL;
     create_table(f, "t");
     create_table(f, "o");
     insert_rows(f, "t", 1, 500);
     add_two_indexes(f, "t");
+    byte row[8 + B_LEN + 8];
     make_row(1000, row);
+    trx_t *trx = NULL;
     for (uint32_t round = 0; round < 2; round++) {
         OK(f, engine_start_alter(f->engine, REBUILD("t")));
         for (uint32_t i = 0; i < 20; i++) {
@@ -226,7 +228,8 @@ static void test_rebuild_in_steps(void **state)
     fixture_open(f);
 }
 
-/** A crash at any fault point leaves one table with all rows and indexes, and no other file (I12). */
+/** A crash at any fault point leaves one table with all rows and indexes, and no other file
+(I12). */
 static void check_rebuild_crashes(fixture_t *f, bool optimize, bool nested)
 {
     const shape_t full = {.exists = true, .rows = 500, .n_indexes = 2, .index = "ic"};
@@ -270,17 +273,18 @@ static void test_rebuild_crashes_nested(void **state)
     check_rebuild_crashes(*state, true, true);
 }
 
-/** With LOCK=EXCLUSIVE nobody reads the table, or flushes it, until the build ends, however that is. */
+/** With LOCK=EXCLUSIVE nobody reads the table, or flushes it, until the build ends, however that
+is. */
 static void test_exclusive(void **state)
 {
     fixture_t *f = *state;
-    byte row[8 + B_LEN + 8];
-    byte pk[8];
     ddl_alter_t alters[] = {*REBUILD("t"), *COPY("t"), *REBUILD("t")};
     create_table(f, "t");
     insert_rows(f, "t", 1, 300);
     add_two_indexes(f, "t");
+    byte pk[8];
     mach_write_8(pk, dict_bigint_encode(7));
+    byte row[8 + B_LEN + 8];
     for (uint32_t i = 0; i < 3; i++) {
         alters[i].lock = LOCK_EXCLUSIVE;
         OK(f, engine_start_alter(f->engine, &alters[i]));
@@ -305,7 +309,6 @@ static void test_exclusive(void **state)
 static void test_copies(void **state)
 {
     fixture_t *f = *state;
-    engine_status_t status;
     const ddl_index_def_t defs[] = {index_def("ib", "b", 0), index_def("ic", "c", 0)};
     ddl_alter_t alters[] = {
         {.kind = ALTER_ADD_INDEX, .defs = defs, .n_defs = 2},
@@ -328,6 +331,7 @@ static void test_copies(void **state)
         assert_true(space_of(f, "t") > space);
         assert_int_equal(count_rows(f, "t", NULL), 500);
     }
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     assert_int_equal(status.stats.tables_copied, 5);
     assert_int_equal(count_rows(f, "t", "id"), 500);
@@ -362,7 +366,8 @@ static void test_copy_meets_duplicate(void **state)
     assert_int_equal(count_rows(f, "t", NULL), 310);
 }
 
-/** A crash at any fault point of a copy, of its steps and of what comes between them leaves one table. */
+/** A crash at any fault point of a copy, of its steps and of what comes between them leaves one
+table. */
 static void check_copy_crashes(fixture_t *f, bool nested)
 {
     const shape_t full = {.exists = true, .rows = 300, .n_indexes = 2, .index = "ic"};

@@ -1,4 +1,5 @@
-/** Hot backup: what a prepared one holds, whatever went on meanwhile; what is refused; what fails without harm; what can be repeated. */
+/** Hot backup: what a prepared one holds, whatever went on meanwhile; what is refused; what fails
+without harm; what can be repeated. */
 #include "backup/backup_info.h"
 #include "base/sched.h"
 #include "test_api_fixture.h"
@@ -10,8 +11,8 @@
 static uint64_t digest_of(os_t *os)
 {
     check_report_t report;
-    uint64_t digest = 0;
     scan_clean(os, &report);
+    uint64_t digest = 0;
     for (uint32_t i = 0; i < report.n_tables; i++) {
         const check_table_t *t = &report.tables[i];
         digest += t->hash ^ t->rows << 32 ^ (uint64_t)t->name[0] << 56;
@@ -25,17 +26,17 @@ static uint64_t digest_of(os_t *os)
 
 static dberr_t prepare(fixture_t *f, os_t *os)
 {
-    engine_status_t status;
     f->err = (err_sink_t){.msg = ""};
+    engine_status_t status;
     return engine_prepare(os, &f->probe, &f->options, &status, &f->err);
 }
 
 /** What a recovery of the database as it is now comes to. */
 static uint64_t digest_now(fixture_t *f)
 {
-    os_t *os = NULL;
     engine_t *engine = NULL;
     OK(f, engine_flush_log(f->engine));
+    os_t *os = NULL;
     os = image_os_clone(f->os);
     assert_int_equal(engine_open(os, &f->probe, &f->options, false, &engine, &f->err), DB_SUCCESS);
     assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
@@ -107,25 +108,25 @@ static void change(fixture_t *f, sched_t *rng, int64_t *next)
 static void round_of_changes(fixture_t *f, uint32_t seed, stats_t *sum)
 {
     sched_t rng = {.state = seed};
-    int64_t next = 1000;
-    trx_t *open = NULL;
-    byte row[8 + B_LEN + 8];
-    engine_status_t status;
     create_table(f, "t");
     create_table(f, "s");
     insert_rows(f, "t", 1, 300);
     insert_rows(f, "s", 1, 90);
     OK(f, engine_start_backup(f->engine, "b", true));
+    int64_t next = 1000;
     for (uint32_t i = 0; i < 12; i++) {
         change(f, &rng, &next);
     }
+    trx_t *open = NULL;
     OK(f, engine_begin(f->engine, &open));
+    byte row[8 + B_LEN + 8];
     make_row(7777, row);
     OK(f, engine_insert(f->engine, open, "s", row));
     uint64_t wanted = digest_now(f);
     OK(f, engine_finish_backup(f->engine, "b"));
     OK(f, engine_commit(f->engine, open));
     insert_rows(f, "t", 100000, 100050);
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     sum->backup_rereads += status.stats.backup_rereads;
     sum->backup_files_again += status.stats.backup_files_again;
@@ -134,12 +135,13 @@ static void round_of_changes(fixture_t *f, uint32_t seed, stats_t *sum)
     check_prepared(f, wanted);
 }
 
-/** Whatever is done meanwhile, and however cleaner, checkpoints and the backup's own steps meet: prepared, it is the state at its end. */
+/** Whatever is done meanwhile, and however cleaner, checkpoints and the backup's own steps meet:
+prepared, it is the state at its end. */
 static void test_state_at_the_end(void **state)
 {
     static const uint32_t FORMATS[] = {LOG_FORMAT_10_4, LOG_FORMAT_10_4, LOG_FORMAT_10_5};
-    stats_t sum = {.data_reads = 0};
     (void)state;
+    stats_t sum = {.data_reads = 0};
     for (uint32_t seed = 1; seed <= 36; seed++) {
         fixture_t f = {.engine = NULL};
         f.os = image_os_create();
@@ -215,8 +217,8 @@ static void assert_refused(fixture_t *f, os_t *os, refusal_t refusal)
 static void test_unfinished(void **state)
 {
     fixture_t *f = *state;
-    engine_t *engine = NULL;
     create_table(f, "t");
+    engine_t *engine = NULL;
     OK(f, engine_start_backup(f->engine, "b", true));
     OK(f, engine_step_backup(f->engine, "b", 3));
     fixture_close(f, false);
@@ -243,17 +245,18 @@ static void finished_backup(fixture_t *f)
     OK(f, engine_finish_backup(f->engine, "b"));
 }
 
-/** A log that ends before the backup, a file that does not say what it must: refused, whatever byte is wrong. */
+/** A log that ends before the backup, a file that does not say what it must: refused, whatever byte
+is wrong. */
 static void test_damaged(void **state)
 {
     fixture_t *f = *state;
-    byte *bytes = NULL;
-    uint64_t size = 0;
-    backup_info_t info;
     finished_backup(f);
     os_t *folder = backup_folder(f->os);
     env_t env = {.os = folder, .probe = &f->probe};
+    backup_info_t info;
     OK(f, backup_info_read(&env, &info));
+    byte *bytes = NULL;
+    uint64_t size = 0;
     bytes = image_os_bytes(f->os, FOLDER "/" BACKUP_INFO_NAME, &size);
     for (uint32_t i = 0; i < SECTOR_SIZE; i++) {
         bytes[i] ^= 1U << i % 8;
@@ -286,14 +289,15 @@ static dberr_t fuse_op(void *ctx, const tap_op_t *op)
     return DB_SUCCESS;
 }
 
-/** Any operation in the target fails: the backup is given up or not begun, and the database goes on. */
+/** Any operation in the target fails: the backup is given up or not begun, and the database goes
+on. */
 static void test_target_fails(void **state)
 {
     fixture_t *f = *state;
     fuse_t fuse = {.blown = true};
-    int64_t next = 1000;
     create_table(f, "t");
     insert_rows(f, "t", 1, 100);
+    int64_t next = 1000;
     for (uint32_t n = 0; fuse.blown; n++) {
         os_t *os = image_os_create();
         tap_t tap = tap_of(os);
@@ -345,11 +349,11 @@ static void test_prepare_repeated(void **state)
 static void test_damaged_source(void **state)
 {
     fixture_t *f = *state;
-    byte *bytes = NULL;
-    uint64_t size = 0;
     create_table(f, "t");
     insert_rows(f, "t", 1, 100);
     OK(f, engine_flush_table(f->engine, "t"));
+    byte *bytes = NULL;
+    uint64_t size = 0;
     bytes = image_os_bytes(f->os, "t.ibd", &size);
     bytes[3 * 4096 + 2000] ^= 1;
     OK(f, engine_start_backup(f->engine, "b", true));

@@ -74,7 +74,6 @@ static void other_work(fixture_t *f, uint32_t i)
 
 static void check_interleaved(fixture_t *f, bool optimize)
 {
-    check_report_t report;
     OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
     create_table(f, "t");
     create_table(f, "u");
@@ -106,14 +105,15 @@ static void check_interleaved(fixture_t *f, bool optimize)
     delete_rows(f, "u", 1, 50);
     purge_all(f);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     assert_int_equal(report_table(&report, "t")->indexes[1].entries, 949);
     assert_int_equal(report_table(&report, "u")->indexes[0].entries, 650);
     check_report_free(&report);
 }
 
-/** Two builds at once, with DML and DDL on other tables, purge, cleaning and checkpoints between their
-steps: complete indexes (I10). Contents not logged. */
+/** Two builds at once, with DML and DDL on other tables, purge, cleaning and checkpoints between
+their steps: complete indexes (I10). Contents not logged. */
 static void test_interleaved_not_logged(void **state)
 {
     check_interleaved(*state, true);
@@ -132,7 +132,6 @@ static void test_shared_lock(void **state)
     const ddl_index_def_t on_c = index_def("ic", "c", 0);
     byte row[8 + B_LEN + 8];
     const row_upd_t upd = {.col = 1, .value = row};
-    trx_t *trx = NULL;
     create_table(f, "t");
     create_table(f, "o");
     insert_rows(f, "t", 1, 100);
@@ -140,6 +139,7 @@ static void test_shared_lock(void **state)
     assert_int_equal(engine_finish_alter(f->engine, "t"), DB_NOT_FOUND);
     assert_int_equal(engine_abort_alter(f->engine, "t"), DB_NOT_FOUND);
     assert_int_equal(engine_abort_alter(f->engine, "x"), DB_NOT_FOUND);
+    trx_t *trx = NULL;
     OK(f, engine_begin(f->engine, &trx));
     make_row(1, row);
     OK(f, engine_insert(f->engine, trx, "o", row));
@@ -172,7 +172,6 @@ static void test_shared_lock(void **state)
 static void test_abort(void **state)
 {
     fixture_t *f = *state;
-    check_report_t report;
     create_table(f, "t");
     create_table(f, "o");
     insert_rows(f, "t", 1, 700);
@@ -189,6 +188,7 @@ static void test_abort(void **state)
         update_rows(f, "t", 1, 5, 'v');
     }
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     assert_int_equal(report_table(&report, "t")->n_indexes, 0);
     check_report_free(&report);
@@ -198,11 +198,10 @@ static void test_abort(void **state)
 static void test_close(void **state)
 {
     fixture_t *f = *state;
-    engine_status_t status;
-    check_report_t report;
     create_table(f, "t");
     create_table(f, "u");
     insert_rows(f, "t", 1, 900);
+    engine_status_t status;
     for (uint32_t steps = 2; steps < 40; steps += 5) {
         for (uint32_t clean = 0; clean < 2; clean++) {
             start_two(f, "t");
@@ -220,6 +219,7 @@ static void test_close(void **state)
         }
     }
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     check_report_free(&report);
 }
@@ -227,12 +227,12 @@ static void test_close(void **state)
 static dberr_t wipe_tmp(void *ctx, const char *name)
 {
     os_t *os = ctx;
-    os_file_t *file = NULL;
-    uint64_t size = 0;
     if (strncmp(name, TMP_PREFIX, strlen(TMP_PREFIX)) != 0) {
         return DB_SUCCESS;
     }
+    os_file_t *file = NULL;
     assert_int_equal(os->vt->open(os, name, OS_OPEN, &file), DB_SUCCESS);
+    uint64_t size = 0;
     assert_int_equal(os->vt->size(file, &size), DB_SUCCESS);
     void *zeros = calloc(1, size);
     assert_non_null(zeros);
@@ -242,12 +242,11 @@ static dberr_t wipe_tmp(void *ctx, const char *name)
     return DB_SUCCESS;
 }
 
-/** A build whose step fails aborts itself: here its sort files were overwritten, and two entries are the
-same. */
+/** A build whose step fails aborts itself: here its sort files were overwritten, and two entries
+are the same. */
 static void test_failed_step(void **state)
 {
     fixture_t *f = *state;
-    check_report_t report;
     create_table(f, "t");
     insert_rows(f, "t", 1, 900);
     start_two(f, "t");
@@ -262,22 +261,22 @@ static void test_failed_step(void **state)
     add_two_indexes(f, "t");
     assert_int_equal(count_rows(f, "t", "ib"), 910);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     check_report_free(&report);
 }
 
-/** Without an undo slot a build can neither commit nor be aborted. It stays, and so does the table's lock,
-until there is one. */
+/** Without an undo slot a build can neither commit nor be aborted. It stays, and so does the
+table's lock, until there is one. */
 static void test_failed_abort(void **state)
 {
     fixture_t *f = *state;
-    check_report_t report;
-    byte row[8 + B_LEN + 8];
-    trx_t *trx[RSEG_N_SLOTS];
     create_table(f, "t");
     create_table(f, "o");
     insert_rows(f, "t", 1, 100);
     start_two(f, "t");
+    byte row[8 + B_LEN + 8];
+    trx_t *trx[RSEG_N_SLOTS];
     for (uint32_t i = 0; i < RSEG_N_SLOTS; i++) {
         OK(f, engine_begin(f->engine, &trx[i]));
         make_row(i, row);
@@ -292,6 +291,7 @@ static void test_failed_abort(void **state)
     add_two_indexes(f, "t");
     assert_int_equal(count_rows(f, "t", "ic"), 100);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     check_report_free(&report);
 }

@@ -1,5 +1,6 @@
-/** What an index build costs: memory within sort_buffer_size whatever the number of indexes, nearly nothing on
-an empty table, and a flush that looks at the table's own dirty pages. Counted, not timed. */
+/** What an index build costs: memory within sort_buffer_size whatever the number of indexes, nearly
+nothing on an empty table, and a flush that looks at the table's own dirty pages. Counted, not
+timed. */
 #include "test_api_fixture.h"
 
 #define WIDE_LEN 255U
@@ -22,9 +23,9 @@ static void create_wide(fixture_t *f, const char *name)
 
 static void insert_wide(fixture_t *f, const char *name)
 {
-    byte row[8 + 2 * WIDE_LEN];
     trx_t *trx = NULL;
     OK(f, engine_begin(f->engine, &trx));
+    byte row[8 + 2 * WIDE_LEN];
     for (int64_t a = 1; a <= WIDE_ROWS; a++) {
         mach_write_8(row, dict_bigint_encode(a));
         memset(row + 8, 'a' + (int)(a * 7 % 23), WIDE_LEN);
@@ -60,7 +61,6 @@ static stats_t stats_of(const fixture_t *f)
 
 static void check_memory(fixture_t *f, uint32_t n)
 {
-    check_report_t report;
     ddl_index_def_t *defs = definitions(n);
     create_wide(f, "t");
     insert_wide(f, "t");
@@ -73,6 +73,7 @@ static void check_memory(fixture_t *f, uint32_t n)
     assert_int_equal(stats.sort_bytes, 0);
     assert_int_equal(stats.build_rescans - rescans, n > 32 ? 2 : n > 8 ? 1 : 0);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     const check_table_t *t = report_table(&report, "t");
     assert_int_equal(t->n_indexes, n);
@@ -83,8 +84,8 @@ static void check_memory(fixture_t *f, uint32_t n)
     free(defs);
 }
 
-/** The sorts of 1, 8, 32 and 64 indexes of one statement never hold more than sort_buffer_size; what that is
-not enough for takes another scan of the table. */
+/** The sorts of 1, 8, 32 and 64 indexes of one statement never hold more than sort_buffer_size;
+what that is not enough for takes another scan of the table. */
 static void test_memory(void **state)
 {
     fixture_t *f = *state;
@@ -99,7 +100,6 @@ static void test_memory(void **state)
 static void test_abort_in_later_scan(void **state)
 {
     fixture_t *f = *state;
-    check_report_t report;
     ddl_index_def_t *defs = definitions(64);
     create_wide(f, "t");
     insert_wide(f, "t");
@@ -111,6 +111,7 @@ static void test_abort_in_later_scan(void **state)
     OK(f, engine_abort_alter(f->engine, "t"));
     assert_int_equal(stats_of(f).sort_bytes, 0);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     assert_int_equal(report_table(&report, "t")->n_indexes, 0);
     check_report_free(&report);
@@ -132,8 +133,8 @@ static stats_t build_on_empty(fixture_t *f, uint32_t n)
     return after;
 }
 
-/** 20 indexes on an empty table: no sort buffer however large it may be, no flush, no page written, and not one
-fsync of the log more than for a single index. */
+/** 20 indexes on an empty table: no sort buffer however large it may be, no flush, no page written,
+and not one fsync of the log more than for a single index. */
 static void test_empty_table(void **state)
 {
     fixture_t *f = *state;
@@ -183,14 +184,13 @@ static flush_cost_t flush_of_build(fixture_t *f)
 /** A build in a pool of so many pages, nearly all of which hold changes of other tables. */
 static flush_cost_t flush_cost(fixture_t *f, uint32_t pool_pages, uint32_t n_others)
 {
-    char name[16];
-    engine_status_t status;
     f->options.buffer_pool_pages = pool_pages;
     f->options.log_file_size = 16ULL << 20;
     fixture_empty(f);
     fixture_open(f);
     create_table(f, "t");
     insert_rows(f, "t", 1, 700);
+    char name[16];
     for (uint32_t i = 0; i < n_others; i++) {
         (void)snprintf(name, sizeof(name), "o%u", i);
         create_table(f, name);
@@ -200,13 +200,14 @@ static flush_cost_t flush_cost(fixture_t *f, uint32_t pool_pages, uint32_t n_oth
         (void)snprintf(name, sizeof(name), "o%u", i);
         insert_rows(f, name, 1, 700);
     }
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     assert_true(status.dirty_pages > pool_pages * 7 / 10);
     return flush_of_build(f);
 }
 
-/** With a pool 16 times larger, full of the dirty pages of 16 times as many other tables, the flush before the
-commit looks at no more than 1.2 times as many entries, and fsyncs no more often. */
+/** With a pool 16 times larger, full of the dirty pages of 16 times as many other tables, the flush
+before the commit looks at no more than 1.2 times as many entries, and fsyncs no more often. */
 static void test_flush_in_larger_pool(void **state)
 {
     fixture_t *f = *state;

@@ -1,4 +1,5 @@
-/** The cache of table objects after DDL: it equals what the catalogue pages say, and costs no more. */
+/** The cache of table objects after DDL: it equals what the catalogue pages say, and costs no
+more. */
 #include "test_api_fixture.h"
 
 #include "api/api_int.h"
@@ -38,8 +39,8 @@ static void assert_cache_is_true(fixture_t *f)
 static dberr_t random_ddl(fixture_t *f, uint64_t *seed, dict_table_t *definition)
 {
     char table[16];
-    char name[16];
     (void)snprintf(table, sizeof(table), "t%u", (uint32_t)(random_next(seed) % N_NAMES));
+    char name[16];
     (void)snprintf(name, sizeof(name), "t%u", (uint32_t)(random_next(seed) % N_NAMES));
     ddl_index_def_t defs[] = {index_def("", "b", 0), index_def("", "c", 0)};
     for (uint32_t i = 0; i < 2; i++) {
@@ -88,12 +89,11 @@ static dberr_t random_ddl(fixture_t *f, uint64_t *seed, dict_table_t *definition
 static void test_random_ddl(void **state)
 {
     fixture_t *f = *state;
+    dict_table_t *definition = malloc(sizeof(*definition));
+    assert_non_null(definition);
     uint64_t seed = 7;
     uint32_t n_done = 0;
     byte row[8 + B_LEN + 8];
-    check_report_t report;
-    dict_table_t *definition = malloc(sizeof(*definition));
-    assert_non_null(definition);
     for (uint32_t round = 0; round < 12; round++) {
         trx_t *trx = NULL;
         OK(f, engine_begin(f->engine, &trx));
@@ -111,22 +111,24 @@ static void test_random_ddl(void **state)
     free(definition);
     assert_true(n_done > 200);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     check_report_free(&report);
     fixture_open(f);
     assert_cache_is_true(f);
 }
 
-/** Adding a table to many does not read the catalogue: what the last ones cost is what the first ones did. */
+/** Adding a table to many does not read the catalogue: what the last ones cost is what the first
+ones did. */
 static void test_many_tables(void **state)
 {
     fixture_t *f = *state;
-    engine_status_t status;
-    uint64_t reads[4];
-    char name[16];
     fixture_empty(f);
     f->options.log_file_size = 8U << 20;
     fixture_open(f);
+    engine_status_t status;
+    uint64_t reads[4];
+    char name[16];
     for (uint32_t i = 0; i < 1000; i++) {
         (void)snprintf(name, sizeof(name), "t%u", i);
         create_table(f, name);

@@ -1,5 +1,5 @@
-/** The page cleaner between statements, and what an index build leaves: the same rows whatever the cleaner
-does, the same I/O every time, the load's pages and no others. */
+/** The page cleaner between statements, and what an index build leaves: the same rows whatever the
+cleaner does, the same I/O every time, the load's pages and no others. */
 #include "api/api_int.h"
 #include "base/crc32c.h"
 #include "test_api_fixture.h"
@@ -56,14 +56,13 @@ static void work(fixture_t *f)
 
 static outcome_t run(uint32_t interval, uint32_t seed)
 {
-    outcome_t out = {.rows = 0};
-    fixture_t f = {.engine = NULL};
     os_t *os = NULL;
-    check_report_t report;
     os = image_os_create();
     tap_t tap = tap_of(os);
     tap.before = watch_op;
+    outcome_t out = {.rows = 0};
     tap.ctx = &out.watch;
+    fixture_t f = {.engine = NULL};
     f.os = &tap.base;
     fixture_options(&f.options);
     f.options.cleaner_interval = interval;
@@ -72,6 +71,7 @@ static outcome_t run(uint32_t interval, uint32_t seed)
     fixture_open(&f);
     work(&f);
     fixture_close(&f, true);
+    check_report_t report;
     scan_clean(os, &report);
     const check_table_t *t = report_table(&report, "t");
     out.rows = t->rows;
@@ -84,8 +84,8 @@ static outcome_t run(uint32_t interval, uint32_t seed)
     return out;
 }
 
-/** Whatever the schedule has cleaner and purge do, the rows are the same; with the same seed and intervals, so is
-every file operation, and with another seed it is not. */
+/** Whatever the schedule has cleaner and purge do, the rows are the same; with the same seed and
+intervals, so is every file operation, and with another seed it is not. */
 static void test_same_rows_same_io(void **state)
 {
     static const uint32_t INTERVALS[] = {1, 2, 3, 17};
@@ -112,12 +112,12 @@ static void check_switch_refused(fixture_t *f, bool optimize)
 {
     const ddl_index_def_t def = index_def("ib", "b", 0);
     const ddl_index_def_t other = index_def("ic", "c", 0);
-    ddl_build_t *build = NULL;
-    bool done = false;
     OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
     create_table(f, "t");
     insert_rows(f, "t", 1, 300);
+    ddl_build_t *build = NULL;
     OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", &def, 1), &f->options, &build));
+    bool done = false;
     while (!done) {
         assert_int_equal(engine_set_log_optimize_ddl(f->engine, !optimize), DB_TABLE_LOCKED);
         assert_non_null(strstr(engine_error(f->engine), "a build is running"));
@@ -137,14 +137,14 @@ static void test_switch_refused(void **state)
     check_switch_refused(*state, false);
 }
 
-/** The slot tells how the log behind it was written: recovery goes on in that mode, and only then, if the
-option says otherwise, all is drained; if it does not, nothing is. */
+/** The slot tells how the log behind it was written: recovery goes on in that mode, and only then,
+if the option says otherwise, all is drained; if it does not, nothing is. */
 static void test_mode_of_the_slot(void **state)
 {
     fixture_t *f = *state;
-    engine_status_t status;
     create_table(f, "t");
     insert_rows(f, "t", 1, 200);
+    engine_status_t status;
     for (int i = 0; i < 4; i++) {
         bool same = i % 2 == 0;
         uint64_t no = log_last_checkpoint(f->engine->log)->no;
@@ -167,11 +167,11 @@ static void test_mode_of_the_slot(void **state)
 /** INDEX_LOAD records of the space in the whole log. */
 static uint32_t count_index_loads(fixture_t *f, lsn_t from)
 {
+    OK(f, engine_flush_log(f->engine));
     log_reader_t *reader = NULL;
+    OK(f, log_reader_create(f->engine->log, from, &reader));
     log_group_t group;
     uint32_t n = 0;
-    OK(f, engine_flush_log(f->engine));
-    OK(f, log_reader_create(f->engine->log, from, &reader));
     while (log_reader_next(reader, &group) == DB_SUCCESS) {
         for (uint32_t i = 0; i < group.n_recs; i++) {
             n += group.recs[i].op == OP_INDEX_LOAD;
@@ -206,24 +206,24 @@ static void test_index_load_after_abort(void **state)
         assert_true(!done || n == 2);
         seen[n] += n > before;
         ddl_build_free(build);
-        /* What the given-up load has left in the pool is nobody's: the rows and the map are right. */
+        /* What the given-up load has left in the pool is nobody's: the rows and the map are
+           right. */
         assert_int_equal(count_rows(f, "t", NULL), 400);
     }
     assert_true(seen[1] > 5 && seen[2] > 5);
     assert_int_equal(count_rows(f, "t", "ic"), 400);
 }
 
-/** While pages of a load are dirty and its tree is not free, no checkpoint passes what is logged of them;
-given up, they hold nothing back, and their page numbers are used again. */
+/** While pages of a load are dirty and its tree is not free, no checkpoint passes what is logged of
+them; given up, they hold nothing back, and their page numbers are used again. */
 static void test_given_up_pages_are_reused(void **state)
 {
     fixture_t *f = *state;
     const ddl_index_def_t def = index_def("ib", "b", 0);
-    check_report_t report;
-    bool done = false;
     create_table(f, "t");
     insert_rows(f, "t", 1, 900);
     OK(f, engine_checkpoint(f->engine, true));
+    bool done = false;
     for (uint32_t round = 0; round < 3; round++) {
         ddl_build_t *build = NULL;
         OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", &def, 1), &f->options, &build));
@@ -242,6 +242,7 @@ static void test_given_up_pages_are_reused(void **state)
     add_two_indexes(f, "t");
     assert_int_equal(count_rows(f, "t", "ib"), 1200);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     check_report_free(&report);
 }

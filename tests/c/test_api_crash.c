@@ -1,4 +1,5 @@
-/** Crashes at the fault points of DDL: what recovery leaves is the state before the statement or the one after it. */
+/** Crashes at the fault points of DDL: what recovery leaves is the state before the statement or
+the one after it. */
 #include "test_api_crash.h"
 
 static void check_add_index_crashes(fixture_t *f, bool optimize, bool nested)
@@ -64,8 +65,9 @@ static void check_stepped_crashes(fixture_t *f, bool optimize, bool nested)
     assert_true(crash.crashes > (nested ? 20 : 200));
 }
 
-/** A build in steps, another one beside it, DDL and cleaning between the steps, an abort, and the same build
-again to its end: a crash at any fault point of all that leaves no index until finish has committed. */
+/** A build in steps, another one beside it, DDL and cleaning between the steps, an abort, and the
+same build again to its end: a crash at any fault point of all that leaves no index until finish has
+committed. */
 static void test_stepped_not_logged(void **state)
 {
     check_stepped_crashes(*state, true, false);
@@ -137,8 +139,8 @@ static void check_online_crashes(fixture_t *f, bool optimize, bool rebuild)
     fixture_close(f, true);
 }
 
-/** Builds beside changes (LOCK=NONE): a crash while rows change, while the log is applied, or at the end leaves
-what was there before or what is there after, with every index right (I10, I26). */
+/** Builds beside changes (LOCK=NONE): a crash while rows change, while the log is applied, or at
+the end leaves what was there before or what is there after, with every index right (I10, I26). */
 static void test_online_not_logged(void **state)
 {
     check_online_crashes(*state, true, false);
@@ -202,8 +204,8 @@ static void test_table_statements_nested(void **state)
     check_table_crashes(*state, true);
 }
 
-/** DROP INDEX frees an extent or a page per mini-transaction; with a log that is written through, a crash
-after each of them, and one in its recovery, finds the rest and drops it. */
+/** DROP INDEX frees an extent or a page per mini-transaction; with a log that is written through, a
+crash after each of them, and one in its recovery, finds the rest and drops it. */
 static void test_drop_in_steps(void **state)
 {
     fixture_t *f = *state;
@@ -248,13 +250,13 @@ page cleaning run. */
 static void test_transactions(void **state)
 {
     fixture_t *f = *state;
-    byte row[8 + B_LEN + 8];
-    trx_t *open = NULL;
     crash_t crash = {.f = f, .table = "t", .every = 2};
     create_table(f, "t");
     add_two_indexes(f, "t");
     insert_rows(f, "t", 1, 200);
+    trx_t *open = NULL;
     OK(f, engine_begin(f->engine, &open));
+    byte row[8 + B_LEN + 8];
     make_row(5000, row);
     OK(f, engine_insert(f->engine, open, "t", row));
     crash_arm(&crash, (shape_t){true, 200, 2, NULL}, (shape_t){true, 260, 2, NULL});
@@ -277,17 +279,17 @@ static void test_transactions(void **state)
 static void on_bootstrap_point(void *ctx, const char *name)
 {
     crash_t *crash = ctx;
-    os_t *image = NULL;
     err_sink_t err = {.msg = ""};
+    crash->hits++;
+    os_t *image = NULL;
+    image = image_os_clone(crash->f->os);
     engine_t *engine = NULL;
     probe_t probe = {.point = NULL};
-    check_report_t report;
-    crash->hits++;
-    image = image_os_clone(crash->f->os);
     if (engine_open(image, &probe, &crash->f->options, true, &engine, &err) != DB_SUCCESS) {
         fail_msg("creation cut at %s: %s", name, err.msg);
     }
     assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
+    check_report_t report;
     scan_clean(image, &report);
     check_report_free(&report);
     os_destroy(image);

@@ -8,7 +8,6 @@
 static void test_table_life(void **state)
 {
     fixture_t *f = *state;
-    check_report_t report;
     create_table(f, "t");
     insert_rows(f, "t", 1, 50);
     assert_true(file_exists(f, "t.ibd"));
@@ -19,6 +18,7 @@ static void test_table_life(void **state)
     create_table(f, "t");
     insert_rows(f, "u", 51, 60);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     assert_int_equal(report.n_tables, 2);
     assert_int_equal(report_table(&report, "u")->rows, 60);
@@ -77,12 +77,10 @@ static void test_refusals(void **state)
 static void test_stale_file_is_kept(void **state)
 {
     fixture_t *f = *state;
-    os_file_t *file = NULL;
-    byte *bytes = NULL;
-    uint64_t size = 0;
     dict_table_t *t = malloc(sizeof(*t));
     assert_non_null(t);
     create_table(f, "t");
+    os_file_t *file = NULL;
     assert_int_equal(f->os->vt->open(f->os, "stale.ibd", OS_CREATE_NEW, &file), DB_SUCCESS);
     assert_int_equal(f->os->vt->write(file, 0, "precious", 8), DB_SUCCESS);
     f->os->vt->close(file);
@@ -90,6 +88,8 @@ static void test_stale_file_is_kept(void **state)
     assert_int_equal(engine_create_table(f->engine, t), DB_ALREADY_EXISTS);
     free(t);
     assert_int_equal(engine_rename_table(f->engine, "t", "stale"), DB_ALREADY_EXISTS);
+    byte *bytes = NULL;
+    uint64_t size = 0;
     bytes = image_os_bytes(f->os, "stale.ibd", &size);
     assert_int_equal(size, 8);
     assert_memory_equal(bytes, "precious", 8);
@@ -100,11 +100,11 @@ static void test_locked_table(void **state)
 {
     fixture_t *f = *state;
     const ddl_index_def_t on_b = index_def("ib", "b", 0);
-    byte row[8 + B_LEN + 8];
-    trx_t *trx = NULL;
     create_table(f, "t");
     create_table(f, "other");
+    trx_t *trx = NULL;
     OK(f, engine_begin(f->engine, &trx));
+    byte row[8 + B_LEN + 8];
     make_row(1, row);
     OK(f, engine_insert(f->engine, trx, "t", row));
     assert_int_equal(add_indexes(f->engine, "t", &on_b, 1), DB_TABLE_LOCKED);
@@ -122,8 +122,6 @@ static void test_locked_table(void **state)
 
 static void check_build(fixture_t *f, bool optimize)
 {
-    check_report_t report;
-    engine_status_t status;
     OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
     create_table(f, "t");
     insert_rows(f, "t", 1, 3000);
@@ -132,6 +130,7 @@ static void check_build(fixture_t *f, bool optimize)
     add_two_indexes(f, "t");
     assert_int_equal(count_rows(f, "t", "ib"), 2599);
     assert_int_equal(count_rows(f, "t", "ic"), 2599);
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     assert_true(status.stats.sort_runs > 2);
     assert_int_equal(status.stats.bulk_rows, 2 * 2599);
@@ -140,6 +139,7 @@ static void check_build(fixture_t *f, bool optimize)
     purge_all(f);
     assert_int_equal(count_rows(f, "t", "ib"), 2649);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     const check_table_t *t = report_table(&report, "t");
     assert_int_equal(t->rows, 2649);
@@ -166,7 +166,6 @@ static void test_add_index_logged(void **state)
 static void test_both_loads_agree(void **state)
 {
     fixture_t *f = *state;
-    check_report_t report;
     for (int i = 0; i < 2; i++) {
         OK(f, engine_set_log_optimize_ddl(f->engine, i == 0));
         create_table(f, i == 0 ? "t1" : "t2");
@@ -174,6 +173,7 @@ static void test_both_loads_agree(void **state)
         add_two_indexes(f, i == 0 ? "t1" : "t2");
     }
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     const check_table_t *t1 = report_table(&report, "t1");
     const check_table_t *t2 = report_table(&report, "t2");
@@ -188,7 +188,6 @@ static void test_small_cases(void **state)
 {
     fixture_t *f = *state;
     const ddl_index_def_t prefix = index_def("ip", "b", 1);
-    check_report_t report;
     create_table(f, "t");
     OK(f, add_indexes(f->engine, "t", &prefix, 1));
     assert_int_equal(count_rows(f, "t", "ip"), 0);
@@ -201,18 +200,20 @@ static void test_small_cases(void **state)
     insert_rows(f, "t", 101, 110);
     purge_all(f);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     assert_int_equal(report_table(&report, "t")->n_indexes, 0);
     check_report_free(&report);
 }
 
-/** Sixty-four indexes besides the clustered one are the limit, and a statement beyond it builds none of its own. */
+/** Sixty-four indexes besides the clustered one are the limit, and a statement beyond it builds
+none of its own. */
 static void test_too_many_indexes(void **state)
 {
     fixture_t *f = *state;
-    char name[16];
     create_table(f, "t");
     insert_rows(f, "t", 1, 10);
+    char name[16];
     for (uint32_t i = 1; i < INDEXES_MAX - 1; i++) {
         (void)snprintf(name, sizeof(name), "i%u", i);
         const ddl_index_def_t def = index_def(name, "c", 0);
@@ -240,15 +241,14 @@ static dberr_t no_temporary(void *ctx, const char *name)
 static void check_aborts(fixture_t *f, bool optimize)
 {
     const ddl_index_def_t defs[] = {index_def("ib", "b", 0), index_def("ic", "c", 0)};
-    bool done = false;
-    check_report_t report;
     OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
     create_table(f, "t");
     insert_rows(f, "t", 1, 900);
     uint32_t n_used = table_n_used(f, "t");
-    uint32_t steps = 0;
     engine_options_t options = f->options;
     options.sort_buffer_size = 16U * 1024;
+    bool done = false;
+    uint32_t steps = 0;
     for (; !done; steps++) {
         ddl_build_t *build = NULL;
         OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", defs, 2), &options, &build));
@@ -268,6 +268,7 @@ static void check_aborts(fixture_t *f, bool optimize)
     assert_int_equal(count_rows(f, "t", "ic"), 900);
     purge_all(f);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     check_report_free(&report);
 }
@@ -293,10 +294,10 @@ typedef struct file_ops {
 static void file_ops_mark(void *ctx, const char *text, size_t len)
 {
     file_ops_t *ops = ctx;
-    engine_status_t status;
     if (len < 8 || memcmp(text, "file_op ", 8) != 0) {
         return;
     }
+    engine_status_t status;
     engine_get_status(ops->f->engine, &status);
     ops->age_max = status.checkpoint_age > ops->age_max ? status.checkpoint_age : ops->age_max;
     ops->n++;
@@ -308,22 +309,22 @@ static void file_ops_point(void *ctx, const char *name)
     (void)name;
 }
 
-/** (I20) A create, rename or drop asks for room in the log before its record: with a log that has just
-enough for one more mtr, the checkpoint comes first. */
+/** (I20) A create, rename or drop asks for room in the log before its record: with a log that has
+just enough for one more mtr, the checkpoint comes first. */
 static void test_file_ops_ask_for_room(void **state)
 {
     fixture_t *f = *state;
     file_ops_t ops = {.f = f};
-    /* Above this age the next mtr waits for a checkpoint (buf_log_free_check): room for two mtrs and
-    the names of ibdata1 and one table must be left. */
+    /* Above this age the next mtr waits for a checkpoint (buf_log_free_check): room for two mtrs
+    and the names of ibdata1 and one table must be left. */
     uint64_t area = f->options.log_file_size - LOG_FILE_HDR_SIZE;
     uint64_t payload = 2ULL * MTR_LOG_MAX_PAGES * 4096 + 4ULL * LOG_REC_OVERHEAD_MAX + 7 + 5;
     uint64_t age_max = area - area / 8 - (payload / LOG_BLOCK_PAYLOAD + 2) * LOG_BLOCK_SIZE;
-    int64_t a = 1;
     create_table(f, "t");
     f->probe.mark = file_ops_mark;
     f->probe.point = file_ops_point;
     f->probe.ctx = &ops;
+    int64_t a = 1;
     for (uint32_t i = 0; i < 3; i++) {
         engine_status_t status = {.checkpoint_age = 0};
         for (; status.checkpoint_age <= age_max; a++) {

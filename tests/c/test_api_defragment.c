@@ -38,8 +38,8 @@ static uint32_t count_leaves(fixture_t *f, const char *name)
     dict_table_t *t = dict_table_get(f->engine->dict, "t");
     const dict_index_t *index = dict_index_get(t, name);
     btr_cursor_t cursor;
-    const byte *rec = NULL;
     OK(f, btr_cursor_open(&cursor, f->engine->pool, &index->tree, NULL, 0));
+    const byte *rec = NULL;
     while (btr_cursor_next(&cursor, &rec) == DB_SUCCESS) {
     }
     uint32_t n = (uint32_t)cursor.pages_seen;
@@ -49,28 +49,29 @@ static uint32_t count_leaves(fixture_t *f, const char *name)
 
 static check_report_t closed_report(fixture_t *f)
 {
-    check_report_t report;
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     fixture_open(f);
     return report;
 }
 
-/** Every index has about as few leaves as its records need at that fill factor; nothing else has changed. */
+/** Every index has about as few leaves as its records need at that fill factor; nothing else has
+changed. */
 static void check_packs(fixture_t *f, int64_t rows, uint32_t n_pages, uint32_t fill_factor)
 {
     static const char *const NAMES[] = {"PRIMARY", "ib", "ic"};
-    uint32_t before[3];
-    engine_status_t status;
     reopen(f, n_pages, fill_factor);
     make_holes(f, rows, 2);
     check_report_t old = closed_report(f);
-    uint32_t all = 0;
+    uint32_t before[3];
     for (uint32_t i = 0; i < 3; i++) {
         before[i] = count_leaves(f, NAMES[i]);
     }
     OK(f, engine_alter(f->engine, DEFRAGMENT(NULL)));
+    engine_status_t status;
     engine_get_status(f->engine, &status);
+    uint32_t all = 0;
     for (uint32_t i = 0; i < 3; i++) {
         uint32_t after = count_leaves(f, NAMES[i]);
         assert_true(after <= before[i] && (i > 0 || after <= before[i] * 2 / 3));
@@ -114,28 +115,28 @@ static void test_packs_in_a_small_pool(void **state)
 static void test_full_table(void **state)
 {
     fixture_t *f = *state;
-    engine_status_t status;
     reopen(f, 7, 90);
     create_table(f, "t");
     insert_rows(f, "t", 1, ROWS);
     uint32_t before = count_leaves(f, "PRIMARY");
     OK(f, engine_alter(f->engine, DEFRAGMENT(NULL)));
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     assert_int_equal(status.stats.defragment_count, 0);
     assert_int_equal(count_leaves(f, "PRIMARY"), before);
 }
 
-/** Between steps rows come and go, transactions stay open over them and are rolled back; definitions stay. */
+/** Between steps rows come and go, transactions stay open over them and are rolled back;
+definitions stay. */
 static void test_rows_change_meanwhile(void **state)
 {
     fixture_t *f = *state;
-    byte row[8 + B_LEN + 8];
-    trx_t *trx = NULL;
-    engine_status_t status;
     reopen(f, 3, 90);
     make_holes(f, ROWS, 1);
     OK(f, engine_start_alter(f->engine, DEFRAGMENT(NULL)));
+    trx_t *trx = NULL;
     OK(f, engine_begin(f->engine, &trx));
+    byte row[8 + B_LEN + 8];
     for (int64_t i = 0; i < 30; i++) {
         make_row(2000 - 3 * i, row);
         OK(f, engine_insert(f->engine, trx, "t", row));
@@ -149,6 +150,7 @@ static void test_rows_change_meanwhile(void **state)
     assert_int_equal(engine_alter(f->engine, DEFRAGMENT(NULL)), DB_TABLE_LOCKED);
     OK(f, engine_rollback(f->engine, trx));
     OK(f, engine_step_alter(f->engine, "t", 1000, 1));
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     assert_int_equal(status.onlineddl_pct_progress, 10000);
     OK(f, engine_finish_alter(f->engine, "t"));

@@ -19,19 +19,16 @@ static void make_tables(fixture_t *f)
     add_two_indexes(f, "u");
 }
 
-/** The file of an exported table is whole and alone: pages of its space only, all verified, and no dirty page
-comes after them, whatever else goes on. */
+/** The file of an exported table is whole and alone: pages of its space only, all verified, and no
+dirty page comes after them, whatever else goes on. */
 static void test_exported_file(void **state)
 {
     fixture_t *f = *state;
-    byte row[8 + B_LEN + 8];
-    byte *bytes = NULL;
-    byte *later = NULL;
-    uint64_t size = 0;
-    trx_t *trx = NULL;
     make_tables(f);
     OK(f, engine_start_alter(f->engine, EXPORT("t")));
     assert_true(file_exists(f, "t.cfg"));
+    byte *bytes = NULL;
+    uint64_t size = 0;
     bytes = image_os_bytes(f->os, "t.ibd", &size);
     uint32_t space = engine_table(f->engine, "t")->space;
     for (uint32_t i = 0; i < size / 4096; i++) {
@@ -42,7 +39,9 @@ static void test_exported_file(void **state)
     byte *copy = malloc(size);
     assert_non_null(copy);
     memcpy(copy, bytes, size);
+    byte row[8 + B_LEN + 8];
     make_row(ROWS + 1, row);
+    trx_t *trx = NULL;
     OK(f, engine_begin(f->engine, &trx));
     assert_int_equal(engine_insert(f->engine, trx, "t", row), DB_TABLE_LOCKED);
     OK(f, engine_insert(f->engine, trx, "u", row));
@@ -51,6 +50,7 @@ static void test_exported_file(void **state)
     delete_rows(f, "u", 1, 30);
     purge_all(f);
     OK(f, engine_checkpoint(f->engine, true));
+    byte *later = NULL;
     later = image_os_bytes(f->os, "t.ibd", &size);
     assert_memory_equal(copy, later, size);
     free(copy);
@@ -61,21 +61,22 @@ static void test_exported_file(void **state)
     purge_all(f);
 }
 
-/** An imported table has the rows and indexes of the exported one, which stays as it is; both go on. */
+/** An imported table has the rows and indexes of the exported one, which stays as it is; both go
+on. */
 static void check_import(fixture_t *f, bool optimize)
 {
-    engine_status_t status;
-    check_report_t report;
     OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
     make_tables(f);
     OK(f, engine_start_alter(f->engine, EXPORT("t")));
     OK(f, engine_alter(f->engine, IMPORT("u", "t")));
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     assert_true(status.stats.tables_exported == 1 && status.stats.tables_imported == 1);
     OK(f, engine_alter(f->engine, IMPORT("u", "t")));
     OK(f, engine_finish_alter(f->engine, "t"));
     assert_int_equal(count_rows(f, "u", "ic"), ROWS - 100);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     const check_table_t *t = report_table(&report, "t");
     const check_table_t *u = report_table(&report, "u");
@@ -124,12 +125,10 @@ static void test_import_logged(void **state)
 static void test_refused(void **state)
 {
     fixture_t *f = *state;
-    trx_t *trx = NULL;
-    byte *bytes = NULL;
-    uint64_t size = 0;
     make_tables(f);
     create_table(f, "bare");
     assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")), DB_NOT_FOUND);
+    trx_t *trx = NULL;
     OK(f, engine_begin(f->engine, &trx));
     assert_int_equal(engine_start_alter(f->engine, EXPORT("t")), DB_TABLE_LOCKED);
     OK(f, engine_rollback(f->engine, trx));
@@ -137,6 +136,8 @@ static void test_refused(void **state)
     assert_int_equal(engine_alter(f->engine, IMPORT("bare", "t")), DB_ERROR);
     assert_int_equal(engine_start_alter(f->engine, EXPORT("u")), DB_TABLE_LOCKED);
     assert_int_equal(engine_alter(f->engine, IMPORT("t", "t")), DB_TABLE_LOCKED);
+    byte *bytes = NULL;
+    uint64_t size = 0;
     bytes = image_os_bytes(f->os, "t.ibd", &size);
     bytes[3 * 4096 + 100] ^= 1;
     assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")), DB_ERROR);
@@ -154,7 +155,8 @@ static void test_refused(void **state)
     assert_int_equal(count_rows(f, "u", NULL), ROWS - 100);
 }
 
-/** A crash at any fault point leaves the old rows or the imported ones, and no other file (I3, I12, I16). */
+/** A crash at any fault point leaves the old rows or the imported ones, and no other file (I3, I12,
+I16). */
 static void check_crashes(fixture_t *f, bool optimize, bool nested)
 {
     const shape_t before = {.exists = true, .rows = 40, .n_indexes = 2};

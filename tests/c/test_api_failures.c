@@ -94,16 +94,17 @@ static void test_first_cause_stays(void **state)
     assert_cause(t->f.err.msg, "u.ibd: create");
 }
 
-/** A statement that fails, whose undoing meets the failing disk: the statement's own cause stays. */
+/** A statement that fails, whose undoing meets the failing disk: the statement's own cause
+stays. */
 static void test_cause_of_a_failed_undo(void **state)
 {
     failing_t *t = *state;
-    trx_t *trx = NULL;
-    byte row[8 + B_LEN + 8];
     OK(&t->f, engine_checkpoint(t->f.engine, true));
+    trx_t *trx = NULL;
     OK(&t->f, engine_begin(t->f.engine, &trx));
     fail_from_now(t, TAP_WRITE, LOG_FILE_NAME);
     dberr_t err = DB_SUCCESS;
+    byte row[8 + B_LEN + 8];
     for (int64_t a = 5000; err == DB_SUCCESS && a < 20000; a++) {
         make_row(a, row);
         err = engine_insert(t->f.engine, trx, "t", row);
@@ -114,20 +115,21 @@ static void test_cause_of_a_failed_undo(void **state)
     assert_cause(engine_error(t->f.engine), LOG_FILE_NAME ": write");
 }
 
-/** A statement whose log is written as it is appended: the call amid which that fails is not a success. */
+/** A statement whose log is written as it is appended: the call amid which that fails is not a
+success. */
 static void test_failed_append_fails_its_call(void **state)
 {
     failing_t *t = *state;
-    trx_t *trx = NULL;
-    byte row[8 + B_LEN + 8];
-    const uint32_t many = UINT32_MAX;
     fixture_close(&t->f, true);
     t->f.options.log_write_through = true;
     OK(&t->f, engine_open(&t->tap.base, &t->f.probe, &t->f.options, true, &t->f.engine, &t->f.err));
+    trx_t *trx = NULL;
     OK(&t->f, engine_begin(t->f.engine, &trx));
+    byte row[8 + B_LEN + 8];
     make_row(5000, row);
     OK(&t->f, engine_insert(t->f.engine, trx, "t", row));
     fail_from_now(t, TAP_WRITE, LOG_FILE_NAME);
+    const uint32_t many = UINT32_MAX;
     t->n_spared = many;
     make_row(5001, row);
     OK(&t->f, engine_insert(t->f.engine, trx, "t", row));
@@ -148,13 +150,12 @@ static void test_cause_of_a_failed_close(void **state)
     assert_cause(t->f.err.msg, "t.ibd: fsync");
 }
 
-/** A statement whose sort file fails at this operation fails alone: its index is gone, no temporary file
-is left, and everything else goes on, the same statement included once the disk has room again. */
+/** A statement whose sort file fails at this operation fails alone: its index is gone, no
+temporary file is left, and everything else goes on, the same statement included once the disk
+has room again. */
 static void check_sort_file(failing_t *t, tap_kind_t kind)
 {
     const ddl_index_def_t on_b = index_def("ib", "b", 0);
-    engine_status_t status;
-    check_report_t report;
     fail_from_now(t, kind, "#sql-tmp-");
     dberr_t err = add_indexes(t->f.engine, "t", &on_b, 1);
     assert_true(t->n_failed > 0);
@@ -165,6 +166,7 @@ static void check_sort_file(failing_t *t, tap_kind_t kind)
         assert_int_equal(err, DB_TEMP_FILE_FAILED);
         assert_cause(engine_error(t->f.engine), "#sql-tmp-");
     }
+    engine_status_t status;
     engine_get_status(t->f.engine, &status);
     assert_false(status.poisoned);
     insert_rows(&t->f, "t", 3001, 3100);
@@ -174,6 +176,7 @@ static void check_sort_file(failing_t *t, tap_kind_t kind)
     fixture_close(&t->f, true);
     OK(&t->f, engine_open(&t->tap.base, &t->f.probe, &t->f.options, true, &t->f.engine, &t->f.err));
     fixture_close(&t->f, true);
+    check_report_t report;
     scan_clean(t->f.os, &report); /* a temporary file would be a finding */
     assert_int_equal(report_table(&report, "t")->n_indexes, 1);
     check_report_free(&report);
@@ -194,13 +197,13 @@ static void test_sort_file_unlink(void **state)
     check_sort_file(*state, TAP_UNLINK);
 }
 
-/** A full disk takes no block of the log of row changes: rows change as before, and the build fails at its end. */
+/** A full disk takes no block of the log of row changes: rows change as before, and the build fails
+at its end. */
 static void test_row_log_file(void **state)
 {
     failing_t *t = *state;
     const ddl_index_def_t on_b = index_def("ib", "b", 0);
     ddl_alter_t alter = *ADD_INDEXES("t", &on_b, 1);
-    check_report_t report;
     alter.lock = LOCK_NONE;
     OK(&t->f, engine_start_alter(t->f.engine, &alter));
     fail_from_now(t, TAP_WRITE, "#sql-tmp-");
@@ -215,6 +218,7 @@ static void test_row_log_file(void **state)
     assert_int_equal(engine_finish_alter(t->f.engine, "t"), DB_NOT_FOUND);
     OK(&t->f, add_indexes(t->f.engine, "t", &on_b, 1));
     fixture_close(&t->f, true);
+    check_report_t report;
     scan_clean(t->f.os, &report); /* a temporary file would be a finding */
     check_report_free(&report);
 }
@@ -223,8 +227,8 @@ static void test_row_log_file(void **state)
 static void test_leftover_cannot_be_removed(void **state)
 {
     failing_t *t = *state;
-    os_file_t *file = NULL;
     fixture_close(&t->f, true);
+    os_file_t *file = NULL;
     for (uint32_t i = 0; i < 2; i++) {
         const char *path = i == 0 ? "#sql-tmp-9-0" : "#sql-tmp-9-1";
         assert_int_equal(t->f.os->vt->open(t->f.os, path, OS_CREATE_NEW, &file), DB_SUCCESS);

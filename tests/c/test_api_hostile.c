@@ -123,9 +123,9 @@ static os_t *crash_at(fixture_t *f, image_kind_t kind)
     f->probe.ctx = &snapshot;
     atomic_store(&f->probe.armed, snapshot.point != NULL);
     if (kind == IMAGE_INSERT || kind == IMAGE_RECOVERY) {
-        byte row[8 + B_LEN + 8];
         trx_t *trx = NULL;
         OK(f, engine_begin(f->engine, &trx));
+        byte row[8 + B_LEN + 8];
         for (int64_t a = 1000; a < 1120; a++) {
             make_row(a, row);
             OK(f, engine_insert(f->engine, trx, "t", row));
@@ -214,9 +214,9 @@ typedef struct seen {
 static void on_mark(void *ctx, const char *mark, size_t len)
 {
     seen_t *seen = ctx;
-    page_id_t id;
     char text[256];
     (void)snprintf(text, sizeof(text), "%.*s", (int)len, mark);
+    page_id_t id;
     if ((sscanf(text, "recv_read space=%u page=%u", &id.space, &id.page_no) == 2
          || sscanf(text, "recv_create space=%u page=%u", &id.space, &id.page_no) == 2)
         && seen->n < 4096) {
@@ -234,14 +234,12 @@ typedef struct tally {
 static bool work(engine_t *engine, uint64_t *rnd)
 {
     const ddl_index_def_t def = index_def("iz", "c", 0);
-    byte row[8 + B_LEN + 8];
     trx_t *trx = NULL;
-    uint64_t n = 0;
-    bool done = false;
     if (engine_begin(engine, &trx) != DB_SUCCESS) {
         return false;
     }
     bool ok = true;
+    byte row[8 + B_LEN + 8];
     for (int i = 0; i < 8; i++) {
         make_row((int64_t)below(rnd, 400), row);
         bool change = below(rnd, 2) == 0;
@@ -252,8 +250,10 @@ static bool work(engine_t *engine, uint64_t *rnd)
     ok = (below(rnd, 2) == 0 ? engine_commit(engine, trx) : engine_rollback(engine, trx))
              == DB_SUCCESS
          && ok;
+    uint64_t n = 0;
     ok = engine_scan(engine, "t", NULL, count_row_fn, &n) == DB_SUCCESS && ok;
     ok = engine_scan(engine, "t", "ib", count_row_fn, &n) == DB_SUCCESS && ok;
+    bool done = false;
     ok = engine_purge(engine, 200, &done) == DB_SUCCESS && ok;
     switch (below(rnd, 5)) {
     case 0:
@@ -300,14 +300,14 @@ static void trial(const images_t *images, uint64_t seed, tally_t *tally)
     static seen_t seen;
     probe_t probe = {.mark = on_mark, .ctx = &seen};
     mutation_t m = {.rnd = &rnd, .page_size = image->page_size};
-    engine_t *engine = NULL;
     err_sink_t err = {.msg = ""};
-    check_report_t report;
     seen.n = 0;
     atomic_store(&probe.armed, true);
     m.os = image_os_clone(image->os);
     mutate(&m);
+    engine_t *engine = NULL;
     dberr_t e = engine_open(m.os, &probe, &image->options, below(&rnd, 8) == 0, &engine, &err);
+    check_report_t report;
     if (e == DB_SUCCESS) {
         tally->opened++;
         bool at_work = below(&rnd, 2) == 0;

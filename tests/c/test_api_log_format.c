@@ -17,9 +17,9 @@ static void start(fixture_t *f, bool checksums)
 
 static stats_t crash_and_open(fixture_t *f)
 {
-    engine_status_t status;
     fixture_close(f, false);
     fixture_open(f);
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     assert_true(status.ignores_log_optimize_ddl);
     return status.stats;
@@ -29,12 +29,12 @@ static stats_t crash_and_open(fixture_t *f)
 static void test_compared(void **state)
 {
     fixture_t *f = *state;
-    check_report_t report;
     start(f, true);
     stats_t stats = crash_and_open(f);
     assert_true(stats.recv_pages_compared > 300 && stats.recv_pages_created > 0);
     assert_int_equal(stats.recv_index_load_reads, 0);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     assert_int_equal(report_table(&report, "t")->indexes[1].entries, 300);
     check_report_free(&report);
@@ -47,11 +47,11 @@ static void test_compared(void **state)
 static void test_differs(void **state)
 {
     fixture_t *f = *state;
-    engine_t *engine = NULL;
     const redo_rec_t wrong = {
         .op = OP_PAGE_CHECKSUM, .space = SPACE_SYSTEM, .page_no = 2, .value = 1};
-    lsn_t end = 0;
     start(f, true);
+    engine_t *engine = NULL;
+    lsn_t end = 0;
     log_append_rec(f->engine->log, &wrong, &end);
     assert_int_equal(log_write_up_to(f->engine->log, end, true), DB_SUCCESS);
     fixture_close(f, false);
@@ -66,13 +66,13 @@ static void test_differs(void **state)
 static void test_ignored(void **state)
 {
     fixture_t *f = *state;
-    engine_status_t before;
-    engine_status_t after;
     start(f, false);
+    engine_status_t before;
     engine_get_status(f->engine, &before);
     for (uint32_t i = 0; i < 4; i++) {
         OK(f, engine_set_log_optimize_ddl(f->engine, i % 2 == 0));
     }
+    engine_status_t after;
     engine_get_status(f->engine, &after);
     assert_int_equal(after.lsn_current, before.lsn_current);
     assert_int_equal(after.stats.checkpoints, before.stats.checkpoints);

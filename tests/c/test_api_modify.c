@@ -35,11 +35,11 @@ static void create_varying(fixture_t *f)
 static byte *varying_row(fixture_t *f, int64_t a, uint32_t len)
 {
     const dict_table_t *t = engine_table(f->engine, "t");
-    byte text[VARCHAR_LEN_MAX];
-    byte key[8];
     byte *row = malloc(t->row_size);
     assert_non_null(row);
+    byte text[VARCHAR_LEN_MAX];
     memset(text, 'a' + (int)(a % 26), len);
+    byte key[8];
     mach_write_8(key, dict_bigint_encode(a));
     dict_row_init(t, row);
     dict_col_put(&t->cols[0], row, key, 8);
@@ -67,8 +67,8 @@ static void lengthen_row(fixture_t *f, int64_t a, uint32_t len)
     byte *row = varying_row(f, a, len);
     const row_upd_t upd = {.col = 1, .value = row + t->cols[1].row_offset};
     byte pk[8];
-    trx_t *trx = NULL;
     mach_write_8(pk, dict_bigint_encode(a));
+    trx_t *trx = NULL;
     OK(f, engine_begin(f->engine, &trx));
     OK(f, engine_update(f->engine, trx, "t", pk, &upd, 1));
     OK(f, engine_commit(f->engine, trx));
@@ -80,8 +80,8 @@ static void check_row(fixture_t *f, int64_t a, uint32_t len)
     const dict_table_t *t = engine_table(f->engine, "t");
     byte *wanted = varying_row(f, a, len);
     byte *row = malloc(t->row_size);
-    byte pk[8];
     assert_non_null(row);
+    byte pk[8];
     mach_write_8(pk, dict_bigint_encode(a));
     OK(f, engine_get(f->engine, "t", pk, row));
     assert_memory_equal(row, wanted, t->row_size);
@@ -94,20 +94,20 @@ static void check_column(fixture_t *f, uint32_t col, uint32_t len)
     assert_int_equal(engine_table(f->engine, "t")->cols[col].len, len);
 }
 
-/** The catalogue changes, and no page of the table does; what was there before, history included, is read, undone
-and purged under the new length. */
+/** The catalogue changes, and no page of the table does; what was there before, history included,
+is read, undone and purged under the new length. */
 static void test_longer_is_instant(void **state)
 {
     fixture_t *f = *state;
-    engine_status_t before;
-    engine_status_t after;
     create_varying(f);
     put_rows(f, 1, 100, 30, true);
     lengthen_row(f, 7, LEN_B);
     OK(f, engine_flush_table(f->engine, "t"));
+    engine_status_t before;
     engine_get_status(f->engine, &before);
     OK(f, modify(f, "b", 9000, ALGORITHM_INSTANT));
     OK(f, engine_flush_table(f->engine, "t"));
+    engine_status_t after;
     engine_get_status(f->engine, &after);
     assert_int_equal(after.stats.data_writes, before.stats.data_writes);
     assert_int_equal(after.stats.varchars_extended, 1);
@@ -132,7 +132,8 @@ static void test_longer_is_instant(void **state)
     fixture_open(f);
 }
 
-/** What the catalogue alone cannot do is refused where nothing else is allowed, and then says what to try. */
+/** What the catalogue alone cannot do is refused where nothing else is allowed, and then says what
+to try. */
 static void test_refusals(void **state)
 {
     fixture_t *f = *state;
@@ -174,11 +175,11 @@ static void test_refusals(void **state)
     OK(f, modify(f, "b", 50, ALGORITHM_DEFAULT));
 }
 
-/** A copy gives any length that has room for the values; an index of all of the column has all of it then. */
+/** A copy gives any length that has room for the values; an index of all of the column has all of
+it then. */
 static void test_copies(void **state)
 {
     fixture_t *f = *state;
-    engine_status_t status;
     create_varying(f);
     put_rows(f, 1, 200, 30, true);
     OK(f, modify(f, "c", 60, ALGORITHM_DEFAULT));
@@ -190,6 +191,7 @@ static void test_copies(void **state)
     OK(f, modify(f, "b", 30, ALGORITHM_DEFAULT));
     OK(f, modify(f, "c", LEN_C, ALGORITHM_COPY));
     lengthen_row(f, 5, 8);
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     assert_int_equal(status.stats.tables_copied, 3);
     assert_int_equal(status.stats.varchars_extended, 0);

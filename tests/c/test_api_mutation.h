@@ -1,6 +1,6 @@
-/** Damage to a directory in memory, of every kind that a file system, a disk or a bug could do: bits,
-pages and redo blocks with or without right checksums, lengths and names of files. The seed decides
-everything. */
+/** Damage to a directory in memory, of every kind that a file system, a disk or a bug could do:
+bits, pages and redo blocks with or without right checksums, lengths and names of files. The seed
+decides everything. */
 #ifndef TEST_API_MUTATION_H
 #define TEST_API_MUTATION_H
 

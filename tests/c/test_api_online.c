@@ -24,11 +24,11 @@ static trx_t *begin(fixture_t *f)
 /** trx NULL: in a transaction of its own. */
 static dberr_t change_b(fixture_t *f, trx_t *trx, int64_t a, char c)
 {
-    byte pk[8];
     byte b[B_LEN];
     const row_upd_t upd = {.col = 1, .value = b};
     trx_t *own = trx == NULL ? begin(f) : NULL;
     memset(b, c, sizeof(b));
+    byte pk[8];
     mach_write_8(pk, dict_bigint_encode(a));
     dberr_t err = engine_update(f->engine, own != NULL ? own : trx, "t", pk, &upd, 1);
     if (own != NULL) {
@@ -37,17 +37,17 @@ static dberr_t change_b(fixture_t *f, trx_t *trx, int64_t a, char c)
     return err;
 }
 
-/** Rows that the scan has passed, and rows that it has not: changed, deleted, brought back, and rolled back; another
-part of the table for each i, and the same first and last rows. */
+/** Rows that the scan has passed, and rows that it has not: changed, deleted, brought back, and
+rolled back; another part of the table for each i, and the same first and last rows. */
 static void change_rows(fixture_t *f, int64_t i)
 {
     int64_t first = 20 + i * 17 % (ROWS / 2);
-    bool done = false;
     update_rows(f, "t", first, first + 2, (char)('a' + i % 20));
     update_rows(f, "t", 1, 2, (char)('A' + i % 20));
     update_rows(f, "t", ROWS, ROWS, (char)('A' + i % 20));
     insert_rows(f, "t", 10 * ROWS + i, 10 * ROWS + i);
     delete_rows(f, "t", first + 1, first + 1);
+    bool done = false;
     if (i % 3 == 0) {
         insert_rows(f, "t", first + 1, first + 1);
         OK(f, engine_purge(f->engine, 50, &done));
@@ -66,9 +66,6 @@ static void change_rows(fixture_t *f, int64_t i)
 
 static void check_online(fixture_t *f, bool optimize, bool rebuild)
 {
-    check_report_t report;
-    engine_status_t status;
-    uint32_t progress = 0;
     OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
     create_table(f, "t");
     insert_rows(f, "t", 1, ROWS);
@@ -77,6 +74,8 @@ static void check_online(fixture_t *f, bool optimize, bool rebuild)
     }
     update_rows(f, "t", 10, 300, 'u');
     start_online(f, rebuild);
+    engine_status_t status;
+    uint32_t progress = 0;
     for (int64_t i = 0; progress < 10000; i++) {
         change_rows(f, i);
         OK(f, engine_step_alter(f->engine, "t", 1, 37));
@@ -102,6 +101,7 @@ static void check_online(fixture_t *f, bool optimize, bool rebuild)
     OK(f, engine_rollback(f->engine, trx));
     purge_all(f);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     check_report_free(&report);
 }
@@ -126,12 +126,11 @@ static void test_rebuild_logged(void **state)
     check_online(*state, false, true);
 }
 
-/** While an open transaction has changed the table, a build cannot end, and goes on; it can be given up, and then the
-transaction is rolled back over nothing but the old table. */
+/** While an open transaction has changed the table, a build cannot end, and goes on; it can be
+given up, and then the transaction is rolled back over nothing but the old table. */
 static void test_open_transaction(void **state)
 {
     fixture_t *f = *state;
-    check_report_t report;
     create_table(f, "t");
     insert_rows(f, "t", 1, 200);
     for (uint32_t rebuild = 0; rebuild < 2; rebuild++) {
@@ -155,21 +154,22 @@ static void test_open_transaction(void **state)
     }
     purge_all(f);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     check_report_free(&report);
 }
 
-/** More changes than the log has room for: they are made, the build fails in its last step and leaves nothing (I26). */
+/** More changes than the log has room for: they are made, the build fails in its last step and
+leaves nothing (I26). */
 static void test_overflow(void **state)
 {
     fixture_t *f = *state;
-    check_report_t report;
-    engine_status_t status;
     fixture_empty(f);
     f->options.online_alter_log_max_size = 64 * 1024;
     fixture_open(f);
     create_table(f, "t");
     insert_rows(f, "t", 1, ROWS);
+    engine_status_t status;
     for (uint32_t rebuild = 0; rebuild < 2; rebuild++) {
         start_online(f, rebuild != 0);
         for (char c = 'a'; c < 'h'; c++) {
@@ -187,6 +187,7 @@ static void test_overflow(void **state)
     }
     add_two_indexes(f, "t");
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report); /* a temporary file would be a finding */
     assert_int_equal(report_table(&report, "t")->n_indexes, 2);
     check_report_free(&report);
@@ -203,8 +204,8 @@ static dberr_t build_unique(fixture_t *f)
     return DB_SUCCESS;
 }
 
-/** What counts is what is there at the end: duplicates that have gone do no harm, whether the scan has met them or
-the log; one that has come fails the build. */
+/** What counts is what is there at the end: duplicates that have gone do no harm, whether the scan
+has met them or the log; one that has come fails the build. */
 static void test_unique(void **state)
 {
     fixture_t *f = *state;
@@ -237,12 +238,12 @@ static void test_unique(void **state)
 static void test_progress_of_the_merge(void **state)
 {
     fixture_t *f = *state;
-    engine_status_t status;
-    uint32_t seen = 0;
-    uint32_t before = 0;
     create_table(f, "t");
     insert_rows(f, "t", 1, 9000);
     start_online(f, false);
+    engine_status_t status;
+    uint32_t seen = 0;
+    uint32_t before = 0;
     for (uint64_t merges = 0; before < 10000; merges = status.stats.sort_merges) {
         OK(f, engine_step_alter(f->engine, "t", 1, 2000));
         engine_get_status(f->engine, &status);

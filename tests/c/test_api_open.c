@@ -7,11 +7,9 @@ counters. */
 static dberr_t try_open(fixture_t *f, bool create)
 {
     engine_t *engine = NULL;
-    dberr_t err = engine_open(f->os, &f->probe, &f->options, create, &engine, &f->err);
-    if (err == DB_SUCCESS) {
-        assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
-    }
-    return err;
+    TRY(engine_open(f->os, &f->probe, &f->options, create, &engine, &f->err));
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
+    return DB_SUCCESS;
 }
 
 static void assert_refused(fixture_t *f, bool create, dberr_t expected, const char *words)
@@ -45,7 +43,6 @@ static void test_lock(void **state)
 static void test_fixed_options(void **state)
 {
     fixture_t *f = *state;
-    engine_status_t status;
     fixture_close(f, true);
     f->options.page_size = 8192;
     f->options.log_file_size = 0;
@@ -59,6 +56,7 @@ static void test_fixed_options(void **state)
     assert_refused(f, false, DB_ERROR, "extent_pages is 8 in this directory");
     f->options.extent_pages = 0;
     fixture_open(f);
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     assert_int_equal(status.page_size, 4096);
     assert_int_equal(status.log_file_size, 64 * 4096);
@@ -71,8 +69,6 @@ static void test_page_sizes(void **state)
 {
     fixture_t *f = *state;
     for (uint32_t size = 4096; size <= 65536; size *= 2) {
-        engine_status_t status;
-        check_report_t report;
         fixture_empty(f);
         f->options.page_size = size;
         f->options.extent_pages = 0;
@@ -81,11 +77,13 @@ static void test_page_sizes(void **state)
         create_table(f, "t");
         insert_rows(f, "t", 1, 800);
         add_two_indexes(f, "t");
+        engine_status_t status;
         engine_get_status(f->engine, &status);
         assert_int_equal(status.page_size, size);
         assert_int_equal(status.log_file_size,
                          size == 65536 || size == 32768 ? 64 * size : 1 << 20);
         fixture_close(f, true);
+        check_report_t report;
         scan_clean(f->os, &report);
         assert_int_equal(report_table(&report, "t")->indexes[1].entries, 800);
         check_report_free(&report);
@@ -162,16 +160,16 @@ and the next open says so. */
 static void test_close(void **state)
 {
     fixture_t *f = *state;
-    byte row[8 + B_LEN + 8];
-    trx_t *trx = NULL;
-    engine_status_t status;
     create_table(f, "t");
     insert_rows(f, "t", 1, 10);
+    trx_t *trx = NULL;
     OK(f, engine_begin(f->engine, &trx));
+    byte row[8 + B_LEN + 8];
     make_row(11, row);
     OK(f, engine_insert(f->engine, trx, "t", row));
     fixture_close(f, true);
     fixture_open(f);
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     assert_false(status.recovered);
     assert_int_equal(status.active_trx, 0);
@@ -211,8 +209,6 @@ reopen recovers everything that was acknowledged (I23); whichever write of the s
 static bool check_poison(fixture_t *f, uint32_t writes)
 {
     const ddl_index_def_t on_b = index_def("ib", "b", 0);
-    engine_status_t status;
-    check_report_t report;
     create_table(f, "t");
     insert_rows(f, "t", 1, 300);
     real = f->os->vt;
@@ -222,6 +218,7 @@ static bool check_poison(fixture_t *f, uint32_t writes)
     calls_after_failure = 0;
     f->os->vt = &failing;
     dberr_t err = add_indexes(f->engine, "t", &on_b, 1);
+    engine_status_t status;
     if (err == DB_SUCCESS) {
         f->os->vt = real;
         fixture_close(f, true);
@@ -239,6 +236,7 @@ static bool check_poison(fixture_t *f, uint32_t writes)
     }
     fixture_open(f);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     assert_int_equal(report_table(&report, "t")->rows, 300);
     assert_int_equal(report_table(&report, "t")->n_indexes, err == DB_SUCCESS ? 1 : 0);
@@ -263,11 +261,8 @@ static void test_failed_write(void **state)
 /** Page images written by FLUSH TABLES FOR EXPORT of 1000 fresh rows of two per page. */
 static void count_flush(fixture_t *f, bool optimize, uint64_t *data_writes, uint64_t *dblwr_writes)
 {
-    engine_status_t before;
-    engine_status_t after;
     dict_table_t *t = calloc(1, sizeof(*t));
     byte *row = malloc(8 + 7 * 255);
-    trx_t *trx = NULL;
     assert_true(t != NULL && row != NULL);
     fixture_empty(f);
     f->options.buffer_pool_pages = 2048;
@@ -286,14 +281,17 @@ static void count_flush(fixture_t *f, bool optimize, uint64_t *data_writes, uint
     t->indexes[0].fields[0].prefix_len = 8;
     OK(f, engine_create_table(f->engine, t));
     memset(row, ' ', 8 + 7 * 255);
+    trx_t *trx = NULL;
     OK(f, engine_begin(f->engine, &trx));
     for (int64_t a = 1; a <= 1000; a++) {
         mach_write_8(row, dict_bigint_encode(a));
         OK(f, engine_insert(f->engine, trx, "t1", row));
     }
     OK(f, engine_commit(f->engine, trx));
+    engine_status_t before;
     engine_get_status(f->engine, &before);
     OK(f, engine_flush_table(f->engine, "t1"));
+    engine_status_t after;
     engine_get_status(f->engine, &after);
     *data_writes = after.stats.data_writes - before.stats.data_writes;
     *dblwr_writes = after.stats.dblwr_writes - before.stats.dblwr_writes;
@@ -307,9 +305,9 @@ static void test_flush_counters(void **state)
     fixture_t *f = *state;
     uint64_t data_on = 0;
     uint64_t dblwr_on = 0;
+    count_flush(f, true, &data_on, &dblwr_on);
     uint64_t data_off = 0;
     uint64_t dblwr_off = 0;
-    count_flush(f, true, &data_on, &dblwr_on);
     count_flush(f, false, &data_off, &dblwr_off);
     assert_in_range(data_on, 1000, 1100);
     assert_int_equal(dblwr_on * 2, data_on);
@@ -324,8 +322,6 @@ static void test_posix(void **state)
 {
     fixture_t *f = *state;
     char dir[] = "/tmp/test_api_XXXXXX";
-    char command[64];
-    check_report_t report;
     assert_non_null(mkdtemp(dir));
     fixture_close(f, true);
     os_destroy(f->os);
@@ -340,9 +336,11 @@ static void test_posix(void **state)
     fixture_open(f);
     assert_int_equal(count_rows(f, "t", "ic"), 410);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     assert_int_equal(report_table(&report, "t")->rows, 410);
     check_report_free(&report);
+    char command[64];
     (void)snprintf(command, sizeof(command), "rm -r %s", dir);
     assert_int_equal(system(command), 0);
 }

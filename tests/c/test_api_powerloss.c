@@ -66,17 +66,18 @@ static uint32_t draw(uint64_t *rnd, uint32_t n)
 /** Takes the disk. */
 static void session_crash(session_t *s, disk_t *disk)
 {
-    char story[512];
     bool power_loss = draw(s->rnd, 3) != 0;
     if (power_loss) {
         disk_power_loss(disk, s->rnd);
     }
+    char story[512];
     (void)snprintf(story, sizeof(story), "%s%s %u %s,", s->story, power_loss ? "loss" : "kill",
                    s->n_changes, s->recovering ? "in recovery" : "at work");
     session_run(disk, &s->f.options, &s->allowed, s->rnd, s->depth + 1, story);
 }
 
-/** A crash comes when the next change is about to: what was acknowledged since the last one must be there. */
+/** A crash comes when the next change is about to: what was acknowledged since the last one must be
+there. */
 static void on_change(void *ctx)
 {
     session_t *s = ctx;
@@ -101,8 +102,8 @@ static bool table_is(const check_table_t *t, const model_table_t *m)
                            && t->n_indexes == m->n_indexes;
 }
 
-/** A killed copy of the directory, recovered and closed cleanly: recovery itself leaves the pages in the
-pool and the checkpoint where it was. */
+/** A killed copy of the directory, recovered and closed cleanly: recovery itself leaves the pages
+in the pool and the checkpoint where it was. */
 static disk_t *session_settled_copy(session_t *s)
 {
     disk_t *copy = disk_kill(s->disk);
@@ -198,9 +199,9 @@ static void work_rows(session_t *s, uint32_t t, uint32_t what)
 
 static void work_rolled_back(session_t *s, uint32_t t)
 {
-    byte row[8 + B_LEN + 8];
     trx_t *trx = NULL;
     OK(&s->f, engine_begin(s->f.engine, &trx));
+    byte row[8 + B_LEN + 8];
     for (int64_t a = 5000; a < 5000 + (int64_t)draw(s->rnd, 100); a++) {
         make_row(a, row);
         OK(&s->f, engine_insert(s->f.engine, trx, NAMES[t], row));
@@ -217,9 +218,9 @@ static void work_build_given_up(session_t *s, uint32_t t)
     const ddl_index_def_t def = index_def("ig", "b", 0);
     uint32_t rows = (uint32_t)(s->model.at[t].next - s->model.at[t].first);
     ddl_build_t *build = NULL;
-    bool done = false;
     OK(&s->f,
        ddl_build_begin(s->f.engine->sys, ADD_INDEXES(NAMES[t], &def, 1), &s->f.options, &build));
+    bool done = false;
     for (uint32_t n = draw(s->rnd, 2 * rows / 10 + 1); n > 0; n--) {
         OK(&s->f, ddl_build_step(build, 10, &done));
     }
@@ -373,8 +374,8 @@ static void test_sessions(void **state)
     uint64_t n = env_number("POWERLOSS_ITERATIONS", ITERATIONS_DEFAULT);
     uint64_t first = env_number("POWERLOSS_SEED", 1);
     const allowed_t nothing = {.n = 1};
-    engine_options_t options;
     (void)state;
+    engine_options_t options;
     options_set_defaults(&options);
     options.buffer_pool_pages = 32;
     options.sort_buffer_size = 64 * 1024;

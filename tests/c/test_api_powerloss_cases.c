@@ -1,5 +1,5 @@
-/** Kills and power losses one thing at a time: what recovery may build upon, whose a name is, and which
-copies the log vouches for. test_api_powerloss.c draws them at random. */
+/** Kills and power losses one thing at a time: what recovery may build upon, whose a name is, and
+which copies the log vouches for. test_api_powerloss.c draws them at random. */
 #include "log/log.h"
 #include "page/fil_page.h"
 #include "test_api_fixture.h"
@@ -32,11 +32,11 @@ static uint64_t recover_clean(const fixture_t *of, disk_t *disk, probe_t *probe,
 {
     engine_t *engine = NULL;
     err_sink_t err = {.msg = ""};
-    check_report_t report;
     if (engine_open(disk_os(disk), probe, &of->options, true, &engine, &err) != DB_SUCCESS) {
         fail_msg("%s: %s", where, err.msg);
     }
     assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
+    check_report_t report;
     scan_clean(disk_os(disk), &report);
     const check_table_t *t = report_table(&report, "t");
     assert_non_null(t);
@@ -58,16 +58,16 @@ typedef struct loss {
 static void on_loss_point(void *ctx, const char *name)
 {
     loss_t *loss = ctx;
-    char where[128];
     bool log_only = strcmp(loss->killed_at, "log.written") == 0; /* seen, but not durable */
     if (loss->hits++ % 5 != 0 && !log_only) {
         return;
     }
     disk_t *disk = disk_kill(loss->disk);
-    probe_t probe = {.point = NULL};
     disk_settle(disk);
+    char where[128];
     (void)snprintf(where, sizeof(where), "kill at %s, power loss at %s (%u)", loss->killed_at, name,
                    loss->hits);
+    probe_t probe = {.point = NULL};
     if (recover_clean(loss->f, disk, &probe, where) != loss->hash) {
         fail_msg("%s: acknowledged changes are lost", where);
     }
@@ -134,9 +134,9 @@ static void test_kill_then_power_loss(void **state)
 repeated, because all before it were durable and their names may belong to others now. */
 static void test_names_change_hands(void **state)
 {
+    (void)state;
     fixture_t f;
     check_report_t report;
-    (void)state;
     for (int taker = 0; taker < 2; taker++) {
         disk_t *disk = plain_open(&f);
         create_table(&f, "t");
@@ -201,9 +201,9 @@ static void on_copies_point(void *ctx, const char *name)
     disk_destroy(disk);
 }
 
-/** No copy in the doublewrite file is newer than the durable log: after a power loss it would belong
-to a history that never was, and once the log has grown past its LSN again a later recovery would
-take it for the newest copy of its page. */
+/** No copy in the doublewrite file is newer than the durable log: after a power loss it would
+belong to a history that never was, and once the log has grown past its LSN again a later recovery
+would take it for the newest copy of its page. */
 static void test_copies_within_log(void **state)
 {
     fixture_t f;
@@ -219,8 +219,8 @@ static void test_copies_within_log(void **state)
     plain_close(&f, copies.disk);
 }
 
-/** A conversion of the log: the database as each of its file operations leaves it, killed or without
-power, is opened with the same wish, and without one. */
+/** A conversion of the log: the database as each of its file operations leaves it, killed or
+without power, is opened with the same wish, and without one. */
 typedef struct conversion {
     const fixture_t *f;
     disk_t *disk;
@@ -234,13 +234,13 @@ static void on_conversion_change(void *ctx)
     for (uint32_t i = 0; i < 4; i++) {
         disk_t *disk = disk_kill(c->disk);
         fixture_t wish = *c->f;
-        probe_t probe = {.point = NULL};
-        char where[64];
         if (i / 2 == 1) {
             disk_settle(disk);
         }
         wish.options.log_format = i % 2 == 1 ? wish.options.log_format : 0;
+        char where[64];
         (void)snprintf(where, sizeof(where), "crash %u after operation %u", i, c->n);
+        probe_t probe = {.point = NULL};
         assert_true(recover_clean(&wish, disk, &probe, where) == c->hash);
         disk_destroy(disk);
     }
@@ -253,12 +253,12 @@ static void test_conversion(void **state)
     fixture_t f;
     disk_t *disk = plain_open(&f);
     conversion_t c = {.f = &f, .disk = disk};
-    probe_t probe = {.point = NULL};
     (void)state;
     create_table(&f, "t");
     insert_rows(&f, "t", 1, 100);
     add_two_indexes(&f, "t");
     fixture_close(&f, true);
+    probe_t probe = {.point = NULL};
     c.hash = recover_clean(&f, disk, &probe, "before");
     for (uint32_t i = 0; i < 3; i++) {
         f.options.log_format = TO[i];
@@ -279,11 +279,11 @@ static void test_no_conversion(void **state)
 {
     fixture_t f;
     disk_t *disk = plain_open(&f);
-    engine_t *engine = NULL;
     (void)state;
     create_table(&f, "t");
     fixture_close(&f, false);
     f.options.log_format = LOG_FORMAT_10_5;
+    engine_t *engine = NULL;
     assert_int_equal(engine_open(f.os, &f.probe, &f.options, true, &engine, &f.err),
                      DB_UNSUPPORTED);
     assert_non_null(strstr(f.err.msg, "redo format 10.4, and the log may hold changes"));

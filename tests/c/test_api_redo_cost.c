@@ -1,6 +1,7 @@
-/** Redo bytes of ADD INDEX and FORCE, on a small copy of the table that InnoDB's figures are of: a BIGINT primary
-key, b to h CHAR(255) without values; indexes on b, c, d, e(10), f(4), g(5), h(5); pages of 4k. Of 100,000
-rows InnoDB logs 25.7 and 220.0 MB, and 3.5 and 1.4 MB when the contents are not logged. */
+/** Redo bytes of ADD INDEX and FORCE, on a small copy of the table that InnoDB's figures are of: a
+BIGINT primary key, b to h CHAR(255) without values; indexes on b, c, d, e(10), f(4), g(5), h(5);
+pages of 4k. Of 100,000 rows InnoDB logs 25.7 and 220.0 MB, and 3.5 and 1.4 MB when the contents are
+not logged. */
 #include "test_api_fixture.h"
 
 #define ROWS 8000
@@ -33,8 +34,8 @@ static void create_wide(fixture_t *f)
 static void insert_blank_rows(fixture_t *f)
 {
     byte row[8 + N_CHARS * CHAR_LEN];
-    trx_t *trx = NULL;
     memset(row, ' ', sizeof(row));
+    trx_t *trx = NULL;
     OK(f, engine_begin(f->engine, &trx));
     for (int64_t a = 1; a <= ROWS; a++) {
         mach_write_8(row, dict_bigint_encode(a));
@@ -54,7 +55,6 @@ static uint64_t lsn_now(fixture_t *f)
 static redo_t redo_of(fixture_t *f, uint32_t log_format, bool optimize)
 {
     static const uint32_t PREFIXES[N_CHARS] = {0, 0, 0, 10, 4, 5, 5};
-    ddl_index_def_t defs[N_CHARS];
     const ddl_alter_t force = {.kind = ALTER_REBUILD, .table = "t"};
     f->options.log_format = log_format;
     f->options.log_file_size = 64ULL << 20;
@@ -66,6 +66,7 @@ static redo_t redo_of(fixture_t *f, uint32_t log_format, bool optimize)
     create_wide(f);
     insert_blank_rows(f);
     OK(f, engine_checkpoint(f->engine, true));
+    ddl_index_def_t defs[N_CHARS];
     for (uint32_t i = 0; i < N_CHARS; i++) {
         char name[8];
         char col[2] = {(char)('b' + (int)i), '\0'};

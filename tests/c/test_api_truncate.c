@@ -7,19 +7,18 @@ static dberr_t truncate_table(engine_t *engine, const char *table)
     return engine_alter(engine, &alter);
 }
 
-/** The table is empty with its indexes, in another space, and takes the same keys again; history of the rows
-that are gone is purged without them. */
+/** The table is empty with its indexes, in another space, and takes the same keys again; history of
+the rows that are gone is purged without them. */
 static void test_rows_are_gone(void **state)
 {
     fixture_t *f = *state;
-    engine_status_t status;
-    check_report_t report;
     create_table(f, "t");
     insert_rows(f, "t", 1, 700);
     add_two_indexes(f, "t");
     delete_rows(f, "t", 100, 299);
     uint32_t space = engine_table(f->engine, "t")->space;
     OK(f, truncate_table(f->engine, "t"));
+    engine_status_t status;
     engine_get_status(f->engine, &status);
     assert_int_equal(status.stats.tables_truncated, 1);
     assert_true(engine_table(f->engine, "t")->space > space);
@@ -32,6 +31,7 @@ static void test_rows_are_gone(void **state)
     insert_rows(f, "t", 40, 60);
     assert_int_equal(count_rows(f, "t", "ic"), 21);
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     assert_int_equal(report.n_tables, 1);
     assert_int_equal(report_table(&report, "t")->rows, 21);
@@ -44,12 +44,12 @@ static void test_rows_are_gone(void **state)
 static void test_refused(void **state)
 {
     fixture_t *f = *state;
-    byte row[8 + B_LEN + 8];
-    trx_t *trx = NULL;
     assert_int_equal(truncate_table(f->engine, "t"), DB_NOT_FOUND);
     create_table(f, "t");
     insert_rows(f, "t", 1, 10);
+    trx_t *trx = NULL;
     OK(f, engine_begin(f->engine, &trx));
+    byte row[8 + B_LEN + 8];
     make_row(11, row);
     OK(f, engine_insert(f->engine, trx, "t", row));
     assert_int_equal(truncate_table(f->engine, "t"), DB_TABLE_LOCKED);

@@ -1,4 +1,5 @@
-/** Undo tablespaces: truncation by purge, a crash at each fault point of it, and what is refused. */
+/** Undo tablespaces: truncation by purge, a crash at each fault point of it, and what is
+refused. */
 #include "test_api_crash.h"
 
 #define UNDO_BYTES_INITIAL (4U * 4096U)
@@ -28,14 +29,15 @@ static void open_with_undo_spaces(fixture_t *f, uint32_t log_format)
 
 static void closes_clean(fixture_t *f, uint64_t n_rows)
 {
-    check_report_t report;
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     assert_int_equal(report_table(&report, "t")->rows, n_rows);
     check_report_free(&report);
 }
 
-/** A space that a transaction made grow is cut when purge has emptied it, one at a time, and grows again. */
+/** A space that a transaction made grow is cut when purge has emptied it, one at a time, and grows
+again. */
 static void check_truncates(fixture_t *f, uint32_t log_format)
 {
     open_with_undo_spaces(f, log_format);
@@ -64,16 +66,17 @@ static void test_truncates_10_5(void **state)
     check_truncates(*state, LOG_FORMAT_10_5);
 }
 
-/** A space that holds the log of an open transaction, or history, is not cut; new logs go to the other one. */
+/** A space that holds the log of an open transaction, or history, is not cut; new logs go to the
+other one. */
 static void test_waits_for_its_logs(void **state)
 {
     fixture_t *f = *state;
-    trx_t *trx = NULL;
-    byte row[8 + B_LEN + 8];
     open_with_undo_spaces(f, LOG_FORMAT_10_4);
     create_table(f, "t");
     insert_rows(f, "t", 1, 400);
+    trx_t *trx = NULL;
     OK(f, engine_begin(f->engine, &trx));
+    byte row[8 + B_LEN + 8];
     for (int64_t a = 1001; a <= 1400; a++) {
         make_row(a, row);
         OK(f, engine_insert(f->engine, trx, "t", row));
@@ -95,7 +98,8 @@ static void test_waits_for_its_logs(void **state)
     closes_clean(f, 810);
 }
 
-/** A crash at any fault point of purge and truncation leaves all rows and a database that goes on (I1, I2, I11, I17). */
+/** A crash at any fault point of purge and truncation leaves all rows and a database that goes on
+(I1, I2, I11, I17). */
 static void check_crashes(fixture_t *f, uint32_t log_format, bool nested)
 {
     crash_t crash = {.f = f, .table = "t", .every = nested ? 5 : 1, .nested = nested};
@@ -139,7 +143,8 @@ static void test_crashes_nested_10_5(void **state)
     check_crashes(*state, LOG_FORMAT_10_5, true);
 }
 
-/** What is fixed at creation is not changed by an option, and an undo tablespace that is gone is named (I30). */
+/** What is fixed at creation is not changed by an option, and an undo tablespace that is gone is
+named (I30). */
 static void test_refusals(void **state)
 {
     fixture_t *f = *state;

@@ -1,5 +1,5 @@
-/** Unique indexes: which keys are taken, which free, and what a refusal leaves behind; builds that find a
-duplicate. Rows are those of the fixture: a BIGINT primary key, b CHAR(60), c BIGINT. */
+/** Unique indexes: which keys are taken, which free, and what a refusal leaves behind; builds that
+find a duplicate. Rows are those of the fixture: a BIGINT primary key, b CHAR(60), c BIGINT. */
 #include "test_api_fixture.h"
 
 #include "api/api_int.h"
@@ -84,8 +84,8 @@ static void create_unique(fixture_t *f, uint32_t prefix)
 /** Closes, and scans: so many rows, as many entries. */
 static void expect_rows(fixture_t *f, uint64_t rows)
 {
-    check_report_t report;
     fixture_close(f, true);
+    check_report_t report;
     scan_clean(f->os, &report);
     const check_table_t *t = report_table(&report, "t");
     assert_int_equal(t->rows, rows);
@@ -102,8 +102,8 @@ static stats_t stats_of(const fixture_t *f)
     return status.stats;
 }
 
-/** A refused statement has changed nothing: neither the row nor the index in front of the unique one; its
-transaction goes on, and does not lock the table. */
+/** A refused statement has changed nothing: neither the row nor the index in front of the unique
+one; its transaction goes on, and does not lock the table. */
 static void test_refused(void **state)
 {
     fixture_t *f = *state;
@@ -141,7 +141,8 @@ static void test_prefix(void **state)
     expect_rows(f, 2);
 }
 
-/** A delete-marked entry of a committed change is no duplicate, purged or not, nor is one of our own. */
+/** A delete-marked entry of a committed change is no duplicate, purged or not, nor is one of our
+own. */
 static void test_marked_is_free(void **state)
 {
     fixture_t *f = *state;
@@ -165,8 +166,8 @@ static void test_marked_is_free(void **state)
     expect_rows(f, 4);
 }
 
-/** What another open transaction has taken or given up is neither a duplicate nor free: a conflict, until it
-ends. What it has not touched is what it is. */
+/** What another open transaction has taken or given up is neither a duplicate nor free: a conflict,
+until it ends. What it has not touched is what it is. */
 static void test_conflicts(void **state)
 {
     fixture_t *f = *state;
@@ -255,8 +256,8 @@ static void test_build_logged(void **state)
     check_build(*state, false);
 }
 
-/** What a crash leaves is still unique: entries of a transaction that is rolled back come back to a key that
-nobody could take meanwhile; and the catalogue knows the index for what it is. */
+/** What a crash leaves is still unique: entries of a transaction that is rolled back come back to a
+key that nobody could take meanwhile; and the catalogue knows the index for what it is. */
 static void test_recovered(void **state)
 {
     fixture_t *f = *state;
@@ -279,9 +280,9 @@ static void test_recovered(void **state)
 static void test_older_catalogue(void **state)
 {
     fixture_t *f = *state;
+    fixture_close(f, true);
     byte *bytes = NULL;
     uint64_t size = 0;
-    fixture_close(f, true);
     bytes = image_os_bytes(f->os, FIL_SYSTEM_PATH, &size);
     byte *page = bytes + (size_t)DICT_HDR_PAGE * 4096;
     mach_write_4(page + DICT_HDR_VERSION, 1);

@@ -17,12 +17,11 @@
 blocks. */
 static void test_crc32c_known_values(void **state)
 {
-    byte zeros[32] = {0};
-    byte ones[32];
-
     (void)state;
+    byte ones[32];
     memset(ones, 0xFF, sizeof(ones));
     assert_int_equal(crc32c((const byte *)"123456789", 9), 0xE3069283U);
+    byte zeros[32] = {0};
     assert_int_equal(crc32c(zeros, 32), 0x8A9136AAU);
     assert_int_equal(crc32c(ones, 32), 0x62A8AB43U);
     assert_int_equal(crc32c(zeros, 0), 0);
@@ -31,10 +30,9 @@ static void test_crc32c_known_values(void **state)
 /* The checksum does not depend on the alignment of the buffer. */
 static void test_crc32c_alignment(void **state)
 {
+    (void)state;
     byte buf[64 + 300];
     uint32_t expected = 0;
-
-    (void)state;
     for (size_t shift = 0; shift < 64; shift++) {
         for (size_t i = 0; i < 300; i++) {
             buf[shift + i] = (byte)(i * 7);
@@ -49,9 +47,8 @@ static void test_crc32c_alignment(void **state)
 /* Loads give back what stores wrote, big-endian, at every width. */
 static void test_mach_round_trip(void **state)
 {
-    byte b[8];
-
     (void)state;
+    byte b[8];
     mach_write_8(b, 0x0102030405060708ULL);
     for (size_t i = 0; i < 8; i++) {
         assert_int_equal(b[i], i + 1);
@@ -83,9 +80,8 @@ static void test_err_set_is_one_clean_line(void **state)
 static void test_err_set_wraps_and_cuts(void **state)
 {
     err_sink_t err = {.msg = ""};
-    char text[2000];
-
     (void)state;
+    char text[2000];
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     (void)err_set(&err, DB_ERROR, "inner");
@@ -108,8 +104,8 @@ static void test_err_names(void **state)
     assert_string_equal(err_name(DB_CORRUPTION), "DB_CORRUPTION");
 }
 
-/* Every refusal has a name of its own that a script can match: lower case and hyphens. A status stands for
-one, err_refuse() says another, and a message that is none has none. */
+/* Every refusal has a name of its own that a script can match: lower case and hyphens. A status
+stands for one, err_refuse() says another, and a message that is none has none. */
 static void test_refusal_names(void **state)
 {
     err_sink_t err = {.msg = ""};
@@ -145,10 +141,10 @@ static dberr_t parse(engine_options_t *o, const char *name, const char *value)
 /* The defaults are valid, and each option takes its text form. */
 static void test_options_parse(void **state)
 {
-    engine_options_t o;
     err_sink_t err = {.msg = ""};
 
     (void)state;
+    engine_options_t o;
     options_set_defaults(&o);
     assert_int_equal(options_validate(&o, &err), DB_SUCCESS);
     assert_int_equal(parse(&o, "page_size", "16k"), DB_SUCCESS);
@@ -213,11 +209,10 @@ static void test_options_parse_refuses(void **state)
         {"sort_buffer_size", "1k"},
         {"no_such_option", "1"},
     };
-    engine_options_t before;
-    engine_options_t o;
-
     (void)state;
+    engine_options_t before;
     options_set_defaults(&before);
+    engine_options_t o;
     memset(&o, 0, sizeof(o));
     options_set_defaults(&o);
     for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
@@ -231,14 +226,13 @@ static void test_options_parse_refuses(void **state)
 /** Every option tells its name, meaning and values, and its default as text is the default. */
 static void test_options_describe(void **state)
 {
+    (void)state;
     engine_options_t defaults;
+    options_set_defaults(&defaults);
     engine_options_t o;
+    memcpy(&o, &defaults, sizeof(o));
     option_text_t text;
     size_t n = 0;
-
-    (void)state;
-    options_set_defaults(&defaults);
-    memcpy(&o, &defaults, sizeof(o));
     for (; options_describe(n, &text); n++) {
         assert_true(strlen(text.what) > 0 && strlen(text.values) > 0);
         assert_int_equal(parse(&o, text.name, text.by_default), DB_SUCCESS);
@@ -256,10 +250,10 @@ static void test_options_describe(void **state)
 /* Validation sees what parsing one option at a time cannot: the log against the page size. */
 static void test_options_validate_together(void **state)
 {
-    engine_options_t o;
     err_sink_t err = {.msg = ""};
 
     (void)state;
+    engine_options_t o;
     options_set_defaults(&o);
     o.page_size = 65536;
     o.log_file_size = 1024 * 1024;
@@ -343,12 +337,11 @@ static void test_stats_each(void **state)
     uint64_t values[sizeof(stats_t) / sizeof(uint64_t)];
     uint64_t n = sizeof(values) / sizeof(values[0]);
     stat_list_t list = {0, true, NULL, NULL};
-    stats_t stats;
-
     (void)state;
     for (uint64_t i = 0; i < n; i++) {
         values[i] = i;
     }
+    stats_t stats;
     memcpy(&stats, values, sizeof(stats));
     stats_each(&stats, add_stat, &list);
     assert_true(list.n == n && list.in_order);

@@ -1,5 +1,5 @@
-/** Long values: a chain is stored, read and freed page by page; what is left at any point is what the reference says;
-damaged pages are refused. */
+/** Long values: a chain is stored, read and freed page by page; what is left at any point is what
+the reference says; damaged pages are refused. */
 #include "btr/btr_blob.h"
 #include "test_btr_fixture.h"
 
@@ -41,9 +41,9 @@ static blob_ref_t world_ref(world_t *w)
 {
     byte rec[200];
     uint32_t len = 0;
-    blob_ref_t ref;
     ASSERT_OK(w->fx, btr_get(w->fx->pool, &w->btr, w->rec + 1, rec, &len));
     assert_int_equal(len, REC_LEN);
+    blob_ref_t ref;
     assert_true(blob_ref_read(rec + REF_AT, &ref));
     return ref;
 }
@@ -53,9 +53,9 @@ static void test_store_read_free(void **state)
 {
     static const uint32_t LENS[] = {1, PART - 1, PART, PART + 1, 2 * PART, LEN};
     world_t w = world_create();
+    (void)state;
     byte read[LEN];
     uint32_t pages = 0;
-    (void)state;
     for (uint32_t round = 0; round < 3; round++) {
         for (size_t i = 0; i < sizeof(LENS) / sizeof(LENS[0]); i++) {
             world_store(&w, LENS[i]);
@@ -77,10 +77,10 @@ static void test_store_read_free(void **state)
 
 static void damage(world_t *w, page_no_t page_no, uint32_t offset, uint32_t value)
 {
-    buf_block_t *block = NULL;
-    mtr_t mtr;
     ASSERT_OK(w->fx, buf_log_free_check(w->fx->pool));
+    mtr_t mtr;
     mtr_start(&mtr, w->fx->pool, MTR_LOG_ALL);
+    buf_block_t *block = NULL;
     ASSERT_OK(w->fx, mtr_page_get(&mtr, (page_id_t){BFX_SPACE, page_no}, &block));
     mtr_write_4(&mtr, block, offset, value);
     mtr_commit(&mtr);
@@ -104,11 +104,11 @@ static void test_damage(void **state)
     bfx_destroy(probe.fx);
     for (size_t i = 0; i < sizeof(WRONG) / sizeof(WRONG[0]); i++) {
         world_t w = world_create();
-        byte read[LEN];
         world_store(&w, LEN);
         blob_ref_t ref = world_ref(&w);
         assert_int_equal(ref.page_no, first);
         damage(&w, first, WRONG[i].offset, WRONG[i].value);
+        byte read[LEN];
         assert_int_equal(btr_blob_read(w.fx->pool, &w.btr, &ref, read), DB_CORRUPTION);
         assert_int_equal(btr_blob_free(w.fx->pool, &w.btr, w.rec + 1, REF_AT), DB_CORRUPTION);
         assert_int_equal(world_ref(&w).len, LEN);
@@ -117,10 +117,10 @@ static void test_damage(void **state)
     }
     /* A chain in a circle ends with its length. */
     world_t w = world_create();
-    byte read[LEN];
     world_store(&w, LEN);
     blob_ref_t ref = world_ref(&w);
     damage(&w, first, BLOB_NEXT, first);
+    byte read[LEN];
     assert_int_equal(btr_blob_read(w.fx->pool, &w.btr, &ref, read), DB_CORRUPTION);
     ref.page_no = w.btr.root;
     assert_int_equal(btr_blob_read(w.fx->pool, &w.btr, &ref, read), DB_CORRUPTION);

@@ -24,11 +24,10 @@ static void rec_set(const btr_t *btr, uint32_t k, byte *rec)
 static btr_t load(btr_fixture_t *fx, const load_t *l)
 {
     btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, l->key_len, l->rec_size, false};
-    btr_bulk_t *bulk = NULL;
-    byte rec[8192];
-
     tree_create(&fx->env, fx->pool, &btr);
+    btr_bulk_t *bulk = NULL;
     ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, l->redo ? 0 : btr.id, l->fill, &bulk));
+    byte rec[8192];
     for (uint32_t k = 0; k < l->n; k++) {
         rec_set(&btr, 2 * k, rec);
         ASSERT_OK(fx, btr_bulk_add(bulk, rec, btr.leaf_rec_size));
@@ -41,10 +40,9 @@ static btr_t load(btr_fixture_t *fx, const load_t *l)
 static void check_scan(btr_fixture_t *fx, const btr_t *btr, uint32_t n)
 {
     btr_cursor_t cursor;
+    ASSERT_OK(fx, btr_cursor_open(&cursor, fx->pool, btr, NULL, 0));
     const byte *rec = NULL;
     byte want[8192];
-
-    ASSERT_OK(fx, btr_cursor_open(&cursor, fx->pool, btr, NULL, 0));
     for (uint32_t k = 0; k < n; k++) {
         ASSERT_OK(fx, btr_cursor_next(&cursor, &rec));
         rec_set(btr, 2 * k, want);
@@ -62,19 +60,17 @@ static void check_load(const load_t *l)
     btr_t btr = load(fx, l);
     uint32_t capacity = page_capacity(l->page_size, l->rec_size);
     uint32_t per_leaf = capacity * l->fill / 100 > 0 ? capacity * l->fill / 100 : 1;
-    byte rec[8192];
     buf_block_t *root = buf_page_peek(fx->pool, (page_id_t){BFX_SPACE, btr.root});
-    bfx_walk_t w;
-
     if (root != NULL && root->oldest_modification != 0) {
         assert_int_equal(root->observer, l->redo || l->n == 0 ? 0 : INDEX_ID);
     }
-    w = bfx_walk_tree(fx, &btr);
+    bfx_walk_t w = bfx_walk_tree(fx, &btr);
     assert_int_equal(w.n, l->n);
     assert_int_equal(w.leaves, l->n == 0 ? 1 : (l->n + per_leaf - 1) / per_leaf);
     assert_int_equal(fx->env.stats.bulk_rows, l->n);
     bfx_walk_free(&w);
     check_scan(fx, &btr, l->n);
+    byte rec[8192];
     for (uint32_t k = 0; k < l->n; k += 3) {
         rec_set(&btr, 2 * k + 1, rec);
         ASSERT_OK(fx, btr_insert(fx->pool, &btr, rec, btr.leaf_rec_size));
@@ -114,12 +110,11 @@ static void test_order(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 32, BFX_SPACE);
     btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800, false};
-    btr_bulk_t *bulk = NULL;
-    byte rec[1800];
-
     (void)state;
     tree_create(&fx->env, fx->pool, &btr);
+    btr_bulk_t *bulk = NULL;
     ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, false, 100, &bulk));
+    byte rec[1800];
     for (uint32_t k = 10; k < 15; k++) {
         rec_set(&btr, k, rec);
         ASSERT_OK(fx, btr_bulk_add(bulk, rec, btr.leaf_rec_size));
@@ -131,18 +126,18 @@ static void test_order(void **state)
     bfx_destroy(fx);
 }
 
-/** An interrupted load leaves nothing: its numbers are freed through the segments, its dirty pages given up.
+/** An interrupted load leaves nothing: its numbers are freed through the segments, its dirty pages
+given up.
 */
 static void test_interrupted(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
     btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800, false};
-    btr_bulk_t *bulk = NULL;
-    byte rec[1800];
-
     (void)state;
     tree_create(&fx->env, fx->pool, &btr);
+    btr_bulk_t *bulk = NULL;
     ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, false, 100, &bulk));
+    byte rec[1800];
     for (uint32_t k = 0; k < 61; k++) {
         rec_set(&btr, k, rec);
         ASSERT_OK(fx, btr_bulk_add(bulk, rec, btr.leaf_rec_size));
@@ -170,16 +165,15 @@ static void test_interrupted_at_the_end(void **state)
     bfx_destroy(fx);
 }
 
-/** The page that the root is a copy of is free, in no log record of its own, and of no observer: it is
-dirty and may be written at any time. */
+/** The page that the root is a copy of is free, in no log record of its own, and of no observer: it
+is dirty and may be written at any time. */
 static void test_topmost_page(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
     load_t l = {4096, 8, 1800, 9, 100, false};
     btr_t btr = load(fx, &l);
-    uint32_t n_stray = 0;
-
     (void)state;
+    uint32_t n_stray = 0;
     for (page_no_t no = 0; no < bfx_space_pages(fx, BFX_SPACE); no++) {
         buf_block_t *block = buf_page_peek(fx->pool, (page_id_t){BFX_SPACE, no});
 

@@ -25,15 +25,13 @@ static tree_t tree_create_full(void)
 {
     tree_t t = {bfx_create(4096, 400, BFX_SPACE),
                 {INDEX_ID, BFX_SPACE, FIL_NULL, KEY_LEN, REC_SIZE, false}};
-    byte rec[REC_SIZE] = {0};
-    byte *root;
-
     tree_create(&t.fx->env, t.fx->pool, &t.btr);
+    byte rec[REC_SIZE] = {0};
     for (uint32_t k = 0; k < N_KEYS; k++) {
         key_set(2 * ((k * 7919) % N_KEYS), rec + 1);
         ASSERT_OK(t.fx, btr_insert(t.fx->pool, &t.btr, rec, t.btr.leaf_rec_size));
     }
-    root = bfx_page(t.fx, BFX_SPACE, t.btr.root);
+    byte *root = bfx_page(t.fx, BFX_SPACE, t.btr.root);
     assert_int_equal(page_level(root), 2);
     free(root);
     return t;
@@ -71,11 +69,10 @@ static void tree_damage(tree_t *t, page_no_t page_no, uint32_t offset, const byt
 
 static void expect_get(tree_t *t, uint32_t k, const char *message)
 {
-    uint32_t len = 0;
     byte key[KEY_LEN];
-    byte rec[REC_SIZE];
-
     key_set(k, key);
+    uint32_t len = 0;
+    byte rec[REC_SIZE];
     assert_int_equal(btr_get(t->fx->pool, &t->btr, key, rec, &len), DB_CORRUPTION);
     assert_non_null(strstr(t->fx->env.err.msg, "space 5 page"));
     if (strstr(t->fx->env.err.msg, message) == NULL) {
@@ -129,14 +126,10 @@ static void test_bad_contents(void **state)
     for (uint32_t i = 0; i < 4; i++) {
         tree_t t = tree_create_full();
         page_no_t path[3];
-        byte *page;
+        tree_path(&t, N_KEYS, path);
+        byte *page = bfx_page(t.fx, BFX_SPACE, path[1]);
         byte bytes[KEY_LEN] = {0};
         uint32_t offset;
-        byte key[KEY_LEN];
-        byte rec[REC_SIZE];
-
-        tree_path(&t, N_KEYS, path);
-        page = bfx_page(t.fx, BFX_SPACE, path[1]);
         for (uint32_t slot = 0; slot < page_n_recs(page); slot++) {
             offset = page_rec_offset(page, 4096, slot);
             if (i < 3) {
@@ -151,8 +144,10 @@ static void test_bad_contents(void **state)
             tree_damage(&t, path[1], offset + 1, bytes, KEY_LEN);
         }
         free(page);
-        uint32_t len = 0;
+        byte key[KEY_LEN];
         key_set(N_KEYS, key);
+        byte rec[REC_SIZE];
+        uint32_t len = 0;
         assert_int_equal(btr_get(t.fx->pool, &t.btr, key, rec, &len), DB_CORRUPTION);
         assert_int_equal(btr_insert(t.fx->pool, &t.btr,
                                     (memcpy(rec + 1, key, KEY_LEN), rec[0] = 0, rec), REC_SIZE),
@@ -171,29 +166,26 @@ static void test_circular_chain(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         tree_t t = tree_create_full();
         page_no_t a[3];
-        page_no_t b[3];
-        byte bytes[4];
-        btr_cursor_t cursor;
-        const byte *rec = NULL;
-        dberr_t err;
-        uint32_t n = 0;
-
         tree_path(&t, 100, a);
+        page_no_t b[3];
         tree_path(&t, 300, b);
+        byte bytes[4];
         mach_write_4(bytes, a[0]);
         tree_damage(&t, b[0], FIL_PAGE_NEXT, bytes, 4);
         if (i == 1) {
             mach_write_4(bytes, b[0]);
             tree_damage(&t, a[0], FIL_PAGE_PREV, bytes, 4);
         }
-        err = btr_cursor_open(&cursor, t.fx->pool, &t.btr, NULL, 0);
+        btr_cursor_t cursor;
+        dberr_t err = btr_cursor_open(&cursor, t.fx->pool, &t.btr, NULL, 0);
         if (i == 1) {
-            byte key[KEY_LEN];
-
             btr_cursor_close(&cursor);
+            byte key[KEY_LEN];
             key_set(100, key);
             err = btr_cursor_open(&cursor, t.fx->pool, &t.btr, key, KEY_LEN);
         }
+        const byte *rec = NULL;
+        uint32_t n = 0;
         while (err == DB_SUCCESS) {
             err = btr_cursor_next(&cursor, &rec);
             n++;
@@ -211,12 +203,10 @@ before that was found out. */
 static void test_wrong_owner(void **state)
 {
     tree_t t = tree_create_full();
-    byte key[KEY_LEN];
-    byte other[8];
-    dberr_t err = DB_SUCCESS;
     uint32_t covers = xdes_page_covers(4096, FX_EXTENT_PAGES);
 
     (void)state;
+    byte other[8];
     mach_write_8(other, 99);
     for (page_no_t no = 0; no < bfx_space_pages(t.fx, BFX_SPACE); no += FX_EXTENT_PAGES) {
         byte *page = bfx_page(t.fx, BFX_SPACE, no - no % covers);
@@ -227,6 +217,8 @@ static void test_wrong_owner(void **state)
         }
         free(page);
     }
+    byte key[KEY_LEN];
+    dberr_t err = DB_SUCCESS;
     for (uint32_t k = 0; k < 40 && err == DB_SUCCESS; k++) {
         key_set(2 * k, key);
         err = btr_delete(t.fx->pool, &t.btr, key);
@@ -246,8 +238,6 @@ static void fuzz_page(tree_t *t, uint64_t *seed)
         page_no_t page_no = (page_no_t)(random_star(seed) % bfx_space_pages(t->fx, BFX_SPACE));
         uint32_t offset = (uint32_t)(random_star(seed) % 4096);
         byte bytes[4];
-        buf_block_t *block = NULL;
-
         mach_write_4(bytes, (uint32_t)random_star(seed));
         switch (random_star(seed) % 5) {
         case 0:
@@ -270,6 +260,7 @@ static void fuzz_page(tree_t *t, uint64_t *seed)
         if (offset > 4092) {
             offset = 4092;
         }
+        buf_block_t *block = NULL;
         if (buf_page_get(t->fx->pool, (page_id_t){BFX_SPACE, page_no}, &block) == DB_SUCCESS) {
             memcpy(block->frame + offset, bytes, sizeof(bytes));
             block->validated = 0;
@@ -282,11 +273,7 @@ static void fuzz_ops(tree_t *t, uint64_t *seed)
 {
     uint32_t len = 0;
     byte rec[REC_SIZE] = {0};
-    btr_cursor_t cursor;
-    const byte *found = NULL;
     dberr_t err;
-    uint32_t n = 0;
-
     for (uint32_t i = 0; i < 60 && !t->fx->env.io_failed; i++) {
         key_set((uint32_t)(random_star(seed) % (2 * N_KEYS)), rec + 1);
         switch (random_star(seed) % 3) {
@@ -304,7 +291,10 @@ static void fuzz_ops(tree_t *t, uint64_t *seed)
         assert_true(err == DB_SUCCESS || err == DB_NOT_FOUND || err == DB_DUPLICATE_KEY
                     || err == DB_CORRUPTION || err == DB_OUT_OF_SPACE || err == DB_IO_ERROR);
     }
+    btr_cursor_t cursor;
     err = btr_cursor_open(&cursor, t->fx->pool, &t->btr, NULL, 0);
+    const byte *found = NULL;
+    uint32_t n = 0;
     while (err == DB_SUCCESS) {
         err = btr_cursor_next(&cursor, &found);
         assert_true(++n < 1000000);
@@ -315,10 +305,9 @@ static void fuzz_ops(tree_t *t, uint64_t *seed)
 /** No bytes make an operation crash, loop or return an unknown status. */
 static void test_fuzz(void **state)
 {
+    (void)state;
     uint64_t seed = 20240607;
     uint32_t refused = 0;
-
-    (void)state;
     for (uint32_t round = 0; round < 150; round++) {
         tree_t t = tree_create_full();
 

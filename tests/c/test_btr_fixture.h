@@ -178,8 +178,8 @@ static inline void bfx_assert_segment(btr_fixture_t *fx, const btr_t *btr, page_
     free(page);
 }
 
-/** The whole tree, and that its segments use as many pages as it has, each level its own (I11). keys: see
-bfx_walk_free. */
+/** The whole tree, and that its segments use as many pages as it has, each level its own (I11).
+keys: see bfx_walk_free. */
 static inline bfx_walk_t bfx_walk_tree(btr_fixture_t *fx, const btr_t *btr)
 {
     uint32_t size = bfx_space_pages(fx, btr->space);

@@ -93,13 +93,10 @@ static void model_insert(model_t *m, uint32_t k)
 {
     byte rec[8192];
     uint32_t version = m->version[k] != 0 ? 77 : ++m->stamp;
-    lsn_t before;
-    dberr_t err;
-
     uint32_t len = rec_of(m, k, version, rec);
     ASSERT_OK(m->fx, buf_log_free_check(m->fx->pool));
-    before = log_lsn(m->fx->log);
-    err = btr_insert(m->fx->pool, &m->btr, rec, len);
+    lsn_t before = log_lsn(m->fx->log);
+    dberr_t err = btr_insert(m->fx->pool, &m->btr, rec, len);
     if (log_lsn(m->fx->log) - before > m->log_max) {
         m->log_max = log_lsn(m->fx->log) - before;
     }
@@ -115,10 +112,8 @@ static void model_insert(model_t *m, uint32_t k)
 static void model_delete(model_t *m, uint32_t k)
 {
     byte key[1024];
-    dberr_t err;
-
     key_of(m, k, key);
-    err = btr_delete(m->fx->pool, &m->btr, key);
+    dberr_t err = btr_delete(m->fx->pool, &m->btr, key);
     if (m->version[k] == 0) {
         assert_int_equal(err, DB_NOT_FOUND);
         return;
@@ -131,18 +126,16 @@ static void model_delete(model_t *m, uint32_t k)
 static void model_get(model_t *m, uint32_t k)
 {
     byte key[1024];
-    byte rec[8192];
-    byte want[8192];
-    uint32_t len = 0;
-    dberr_t err;
-
     key_of(m, k, key);
-    err = btr_get(m->fx->pool, &m->btr, key, rec, &len);
+    byte rec[8192];
+    uint32_t len = 0;
+    dberr_t err = btr_get(m->fx->pool, &m->btr, key, rec, &len);
     if (m->version[k] == 0) {
         assert_int_equal(err, DB_NOT_FOUND);
         return;
     }
     ASSERT_OK(m->fx, err);
+    byte want[8192];
     assert_int_equal(len, rec_of(m, k, m->version[k], want));
     assert_memory_equal(rec, want, len);
 }
@@ -163,12 +156,8 @@ static void model_replace(model_t *m, uint32_t k)
 
 static void model_update(model_t *m, uint32_t k)
 {
-    byte key[1024];
-    byte value[8192];
     uint32_t offset = 1 + m->shape->key_len;
     uint32_t len = m->shape->rec_size - offset;
-    dberr_t err;
-
     if (m->shape->varies) {
         model_replace(m, k);
         return;
@@ -176,12 +165,14 @@ static void model_update(model_t *m, uint32_t k)
     if (len == 0) {
         return;
     }
+    byte key[1024];
     key_of(m, k, key);
     if (m->version[k] != 0) {
         m->version[k] = ++m->stamp;
     }
+    byte value[8192];
     memset(value, (int)(m->version[k] & 0xFF), sizeof(value));
-    err = btr_update(m->fx->pool, &m->btr, key, offset, value, len);
+    dberr_t err = btr_update(m->fx->pool, &m->btr, key, offset, value, len);
     assert_int_equal(err, m->version[k] != 0 ? DB_SUCCESS : DB_NOT_FOUND);
 }
 
@@ -189,13 +180,12 @@ static void model_update(model_t *m, uint32_t k)
 static bfx_walk_t model_check(model_t *m)
 {
     bfx_walk_t w = bfx_walk_tree(m->fx, &m->btr);
-    byte want[8192];
     uint32_t n = 0;
-    btr_cursor_t cursor;
-    const byte *rec = NULL;
-
     assert_int_equal(w.n, m->n);
+    btr_cursor_t cursor;
     ASSERT_OK(m->fx, btr_cursor_open(&cursor, m->fx->pool, &m->btr, NULL, 0));
+    byte want[8192];
+    const byte *rec = NULL;
     for (uint32_t k = 0; k < m->shape->domain; k++) {
         if (m->version[k] != 0) {
             uint32_t len = rec_of(m, k, m->version[k], want);
@@ -217,17 +207,15 @@ static bfx_walk_t model_check(model_t *m)
 static void model_seek(model_t *m, uint32_t k)
 {
     byte key[1024];
-    byte want[8192];
-    const byte *rec = NULL;
-    btr_cursor_t cursor;
-    dberr_t err;
-
     key_of(m, k, key);
     while (k < m->shape->domain && m->version[k] == 0) {
         k++;
     }
+    btr_cursor_t cursor;
     ASSERT_OK(m->fx, btr_cursor_open(&cursor, m->fx->pool, &m->btr, key, m->shape->key_len));
-    err = btr_cursor_next(&cursor, &rec);
+    const byte *rec = NULL;
+    dberr_t err = btr_cursor_next(&cursor, &rec);
+    byte want[8192];
     if (k == m->shape->domain) {
         assert_int_equal(err, DB_NOT_FOUND);
     } else {
@@ -318,12 +306,10 @@ static void test_ordered(void **state)
         model_t m = model_create(shape, 7);
         uint32_t n = shape->domain / 2;
         uint32_t capacity = shape->varies ? 0 : page_capacity(shape->page_size, shape->rec_size);
-        bfx_walk_t w;
-
         for (uint32_t k = 0; k < n; k++) {
             model_insert(&m, k);
         }
-        w = model_check(&m);
+        bfx_walk_t w = model_check(&m);
         assert_true(shape->varies || w.leaves == (n + capacity - 1) / capacity);
         for (uint32_t k = 0; k < n; k++) {
             model_delete(&m, k);
@@ -354,20 +340,17 @@ static void test_merges(void **state)
 {
     const shape_t *shape = &SHAPES[2];
     model_t m = model_create(shape, 9);
-    uint32_t full;
-    bfx_walk_t w;
-
     (void)state;
     for (uint32_t k = 0; k < shape->domain; k++) {
         model_insert(&m, k);
     }
-    full = model_check(&m).pages;
+    uint32_t full = model_check(&m).pages;
     for (uint32_t k = 0; k < shape->domain; k++) {
         if (k % 10 != 0) {
             model_delete(&m, k);
         }
     }
-    w = model_check(&m);
+    bfx_walk_t w = model_check(&m);
     assert_true(w.pages * 3 < full);
     assert_true(m.fx->env.stats.btr_merges > 0);
     model_free(&m);
@@ -378,23 +361,22 @@ static void test_prefix(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
     btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800, false};
-    byte rec[1800] = {0};
-    byte prefix[4];
-
     (void)state;
     tree_create(&fx->env, fx->pool, &btr);
+    byte rec[1800] = {0};
     for (uint32_t i = 0; i < 200; i++) {
         mach_write_4(rec + 1, i / 20 * 2);
         mach_write_4(rec + 5, i % 20);
         ASSERT_OK(fx, btr_insert(fx->pool, &btr, rec, btr.leaf_rec_size));
     }
+    byte prefix[4];
     for (uint32_t p = 0; p < 20; p++) {
-        btr_cursor_t cursor;
-        const byte *found = NULL;
         uint32_t want = (p + 1) / 2 * 2;
 
         mach_write_4(prefix, p);
+        btr_cursor_t cursor;
         ASSERT_OK(fx, btr_cursor_open(&cursor, fx->pool, &btr, prefix, sizeof(prefix)));
+        const byte *found = NULL;
         if (want == 20) {
             assert_int_equal(btr_cursor_next(&cursor, &found), DB_NOT_FOUND);
         } else {
@@ -407,20 +389,20 @@ static void test_prefix(void **state)
     bfx_destroy(fx);
 }
 
-/** A tree gives back every page but those of descriptors, and delete marks are updates of the info byte. */
+/** A tree gives back every page but those of descriptors, and delete marks are updates of the info
+byte. */
 static void test_free_and_mark(void **state)
 {
     model_t m = model_create(&SHAPES[0], 11);
-    byte mark = REC_INFO_DELETE_MARK;
-    byte key[8];
-    byte rec[1800];
-    uint32_t len = 0;
-
     (void)state;
     model_churn(&m, 500, 80);
     model_insert(&m, 3);
+    byte key[8];
     key_of(&m, 3, key);
+    byte mark = REC_INFO_DELETE_MARK;
     ASSERT_OK(m.fx, btr_update(m.fx->pool, &m.btr, key, 0, &mark, 1));
+    byte rec[1800];
+    uint32_t len = 0;
     ASSERT_OK(m.fx, btr_get(m.fx->pool, &m.btr, key, rec, &len));
     assert_true(rec_is_deleted(rec));
     tree_free(&m.fx->env, m.fx->pool, &m.btr);

@@ -109,7 +109,8 @@ static void test_mixed_batch(void **state)
     assert_int_equal(fx_home_byte(fx, "ib_dblwr", 0), 6);
 }
 
-/** Where the storage promises to write as much as a page whole there is no area; a smaller promise changes nothing. */
+/** Where the storage promises to write as much as a page whole there is no area; a smaller promise
+changes nothing. */
 static void test_atomic_writes(void **state)
 {
     buf_fixture_t *fx = *state;
@@ -175,7 +176,8 @@ static void test_marker_of_index_page(void **state)
     assert_int_equal(block->observer, 0);
 }
 
-/** I23: after a failed write or fsync the pages that are not home stay dirty, and nothing more is written.
+/** I23: after a failed write or fsync the pages that are not home stay dirty, and nothing more is
+written.
 */
 static void assert_failure(const char *prefix, uint32_t n_dirty)
 {

@@ -168,8 +168,8 @@ static void assert_lists(buf_fixture_t *fx, const page_id_t *ids, uint32_t n)
     assert_ptr_equal(in_space[2], fx->t2->flush_list);
 }
 
-/** The lists ascend in oldest_modification: a page enters at the end when it becomes dirty, and stays
-there when it is changed again. */
+/** The lists ascend in oldest_modification: a page enters at the end when it becomes dirty, and
+stays there when it is changed again. */
 static void test_list_order(void **state)
 {
     buf_fixture_t *fx = *state;
@@ -196,7 +196,8 @@ static void test_list_order(void **state)
     assert_lists(fx, left, 7);
 }
 
-/** Pages of one LSN, as a batch of recovery dirties them, are on the lists in the order of the calls. */
+/** Pages of one LSN, as a batch of recovery dirties them, are on the lists in the order of the
+calls. */
 static void test_list_order_of_one_lsn(void **state)
 {
     buf_fixture_t *fx = *state;

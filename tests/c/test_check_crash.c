@@ -102,9 +102,9 @@ static dberr_t nested_write(void *ctx, const tap_op_t *op)
 static void recover_nested(history_t *h, dbx_t *image, uint32_t at, const char *expected)
 {
     nested_t n = {.h = h, .image = image, .at = at};
-    char state[CFX_STATE_MAX];
     image->tap.before = nested_write;
     image->tap.ctx = &n;
+    char state[CFX_STATE_MAX];
     recover_and_scan(h, image, state);
     assert_string_equal(state, expected);
     dbx_free(image);

@@ -47,15 +47,15 @@ static void test_i4_lsn_beyond_log(void **state)
     expect_stamped(&it, page, 4);
 }
 
-/** A compressed page is read like any other; one that vouches for what it does not hold is another thing than a torn
-one. */
+/** A compressed page is read like any other; one that vouches for what it does not hold is another
+thing than a torn one. */
 static void test_i29_compressed(void **state)
 {
     (void)state;
     items_t it = items_create(true);
-    check_report_t report;
     page_compress(leaf(&it, 1, 0), 4096, PAGE_ALGORITHM_LZ4);
     page_compress(leaf(&it, 0, 2), 4096, PAGE_ALGORITHM_ZSTD);
+    check_report_t report;
     cfx_scan_clean(it.db, &report);
     check_report_free(&report);
     dbx_free(it.db);
@@ -127,11 +127,11 @@ static void test_i7_order(void **state)
 static void test_i7_unique(void **state)
 {
     (void)state;
-    byte row[CFX_ROW_MAX];
     dbx_t *db = dbx_create(false);
     items_t it = {.db = db};
     cfx_create_table(db, "t1");
     trx_t *trx = cfx_begin(db);
+    byte row[CFX_ROW_MAX];
     for (int64_t a = 1; a <= 3; a++) {
         cfx_row(a == 3 ? 1 : a, 0, row);
         mach_write_8(row, dict_bigint_encode(a));
@@ -321,8 +321,8 @@ static void restamp(dbx_t *db, byte *bytes, uint64_t at, bool log)
     mach_write_4(block + LOG_BLOCK_SIZE - 4, crc32c(block, LOG_BLOCK_SIZE - 4));
 }
 
-/** What the scanner says of an image that may be anything: it is refused with a line, or read to its end; nothing
-else. @return whether something was found wrong */
+/** What the scanner says of an image that may be anything: it is refused with a line, or read to
+its end; nothing else. @return whether something was found wrong */
 static bool scan_hostile(dbx_t *image)
 {
     check_report_t report;
@@ -346,8 +346,6 @@ any verdict. */
 static void test_hostile_images(void **state)
 {
     (void)state;
-    uint32_t n_found = 0;
-    uint32_t n_refused = 0;
     static const char *const files[] = {"t1.ibd", FIL_SYSTEM_PATH, LOG_FILE_NAME, DBLWR_FILE_NAME};
     items_t it = items_create(false);
     dbx_t *base = it.db;
@@ -360,6 +358,8 @@ static void test_hostile_images(void **state)
     dbx_flush_log(base);
     dbx_t *dirty = dbx_clone(base);
     uint64_t seed = 42;
+    uint32_t n_found = 0;
+    uint32_t n_refused = 0;
     for (uint32_t round = 0; round < 300; round++) {
         dbx_t *image = dbx_clone(dirty);
         if (round % 3 == 0) { /* a clean image, so that the scanner looks at all of it */

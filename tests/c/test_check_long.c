@@ -1,5 +1,6 @@
-/** Long values and rows of any size as the scanner sees them: one item is damaged by hand, and reported under its
-number and no other; hostile bytes end the scan, and the engine's reading, without harm. */
+/** Long values and rows of any size as the scanner sees them: one item is damaged by hand, and
+reported under its number and no other; hostile bytes end the scan, and the engine's reading,
+without harm. */
 #include "page/page_blob.h"
 #include "test_check_damage.h"
 #include "test_random.h"
@@ -10,8 +11,8 @@ number and no other; hostile bytes end the scan, and the engine's reading, witho
 static void make_row(const dict_table_t *table, int64_t a, uint32_t len, byte *row)
 {
     byte number[8];
-    byte text[LONG_MAX];
     mach_write_8(number, dict_bigint_encode(a));
+    byte text[LONG_MAX];
     memset(text, 'a' + (int)(a % 26), sizeof(text));
     dict_row_init(table, row);
     dict_col_put(&table->cols[0], row, number, 8);
@@ -37,10 +38,10 @@ static void update_row(dbx_t *db, int64_t a, uint32_t len)
 {
     dict_table_t *table = cfx_table(db, "t1");
     byte *row = malloc(table->row_size);
-    byte pk[8];
     trx_t *trx = cfx_begin(db);
     assert_non_null(row);
     make_row(table, a + 1, len, row);
+    byte pk[8];
     mach_write_8(pk, dict_bigint_encode(a));
     row_upd_t upd = {.col = 1, .value = row + table->cols[1].row_offset};
     ASSERT_OK(db, row_update(trx, table, pk, &upd, 1));
@@ -48,8 +49,8 @@ static void update_row(dbx_t *db, int64_t a, uint32_t len)
     free(row);
 }
 
-/** A closed database: rows with texts of two pages each, some replaced, whose old ones wait for purge unless that
-was done; and rows that fit their page. */
+/** A closed database: rows with texts of two pages each, some replaced, whose old ones wait for
+purge unless that was done; and rows that fit their page. */
 static items_t long_create(bool purge)
 {
     items_t it = {.db = dbx_create(false)};
@@ -163,9 +164,9 @@ static void test_parts(void **state)
 
 static void test_references(void **state)
 {
+    (void)state;
     byte *page = NULL;
     byte *other = NULL;
-    (void)state;
     for (int purge = 0; purge < 2; purge++) {
         items_t it = long_create(purge);
         byte *ref = reference(&it, &page, 0);
@@ -207,11 +208,12 @@ static void test_records(void **state)
     }
 }
 
-/** Whatever the bytes of leaves and parts are, the scan ends and the engine reads a row or refuses. */
+/** Whatever the bytes of leaves and parts are, the scan ends and the engine reads a row or
+refuses. */
 static void test_hostile(void **state)
 {
-    uint64_t seed = 77;
     (void)state;
+    uint64_t seed = 77;
     for (uint32_t round = 0; round < 60; round++) {
         items_t it = long_create(round % 2 == 0);
         for (uint32_t hit = 0; hit < 4; hit++) {

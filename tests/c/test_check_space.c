@@ -103,7 +103,8 @@ static void test_i11_descriptors(void **state)
     }
 }
 
-/** Pages: one that no tree leads to, a leaf of another segment, a fragment named twice, a file cut. */
+/** Pages: one that no tree leads to, a leaf of another segment, a fragment named twice, a file
+cut. */
 static void test_i11_pages(void **state)
 {
     (void)state;
@@ -127,8 +128,8 @@ static void test_i11_pages(void **state)
     }
     expect_only(&it, 11);
     it = items_create(true);
-    byte header[FSEG_HEADER_SIZE];
     page = root(&it, 1);
+    byte header[FSEG_HEADER_SIZE];
     memcpy(header, page + PAGE_SEG_LEAF, sizeof(header));
     memcpy(page + PAGE_SEG_LEAF, page + PAGE_SEG_TOP, sizeof(header));
     memcpy(page + PAGE_SEG_TOP, header, sizeof(header));

@@ -269,9 +269,9 @@ static void test_hostile_lines(void **state)
     (void)state;
     script_t *script = NULL;
     err_sink_t err = {.msg = ""};
-    char words[1024];
     assert_int_equal(script_parse("status\nsta\0tus\n", 15, &script, &err), DB_ERROR);
     assert_non_null(strstr(err.msg, "script line 2: a zero byte"));
+    char words[1024];
     for (size_t i = 0; i < sizeof(words) - 1; i++) {
         words[i] = i % 2 == 0 ? 'w' : ' ';
     }

@@ -37,9 +37,9 @@ static void add(fixture_t *f, uint32_t i)
 static void expect(fixture_t *f, uint32_t i)
 {
     byte wanted[PUT_LEN];
+    make_payload(i, wanted);
     row_log_op_t op = ROW_LOG_PUT;
     const byte *payload = NULL;
-    make_payload(i, wanted);
     assert_int_equal(row_log_next(f->log, &op, &payload), DB_SUCCESS);
     assert_int_equal(op, op_of(i));
     assert_memory_equal(payload, wanted, op == ROW_LOG_PUT ? PUT_LEN : DELETE_LEN);
@@ -51,7 +51,8 @@ static bool has_file(fixture_t *f)
     return image_os_bytes(f->os, MERGE_TMP_PREFIX "7-log", &size) != NULL;
 }
 
-/** Records come back in order, whatever is written between two reads, across blocks smaller than a record too. */
+/** Records come back in order, whatever is written between two reads, across blocks smaller than a
+record too. */
 static void test_order(void **state)
 {
     static const uint64_t blocks[] = {1, 10, BLOCK, 4096};
@@ -59,9 +60,9 @@ static void test_order(void **state)
     row_log_op_t op = ROW_LOG_PUT;
     const byte *payload = NULL;
     for (size_t b = 0; b < sizeof(blocks) / sizeof(blocks[0]); b++) {
+        create(f, blocks[b], 1 << 20);
         uint32_t added = 0;
         uint32_t read = 0;
-        create(f, blocks[b], 1 << 20);
         for (uint32_t round = 1; round < 40; round++) {
             for (uint32_t i = 0; i < round % 7; i++) {
                 add(f, added++);
@@ -81,8 +82,8 @@ static void test_order(void **state)
     }
 }
 
-/** A log that fits its first block has no file; a full one is written when the next byte comes. The file goes with the
-log. */
+/** A log that fits its first block has no file; a full one is written when the next byte comes. The
+file goes with the log. */
 static void test_file(void **state)
 {
     fixture_t *f = *state;
@@ -102,8 +103,8 @@ static void test_file(void **state)
     assert_false(has_file(f));
 }
 
-/** The limit counts whole blocks, at least one. A record that does not fit any more ends the log, and so does nothing
-before that. */
+/** The limit counts whole blocks, at least one. A record that does not fit any more ends the log,
+and so does nothing before that. */
 static void test_overflow(void **state)
 {
     static const struct {

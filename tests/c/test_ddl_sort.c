@@ -60,7 +60,6 @@ static void check_sort(fixture_t *f, uint32_t n, uint64_t memory_bytes)
 {
     byte *recs = make_records(n);
     merge_sort_t *sort = NULL;
-    const byte *rec = NULL;
     assert_int_equal(merge_sort_create(&f->env, 7, REC_SIZE, KEY_LEN, memory_bytes, &sort),
                      DB_SUCCESS);
     for (uint32_t i = 0; i < n; i++) {
@@ -68,6 +67,7 @@ static void check_sort(fixture_t *f, uint32_t n, uint64_t memory_bytes)
     }
     finish_sort(sort);
     qsort(recs, n, REC_SIZE, compare_records);
+    const byte *rec = NULL;
     for (uint32_t i = 0; i < n; i++) {
         assert_int_equal(merge_sort_next(sort, &rec), DB_SUCCESS);
         assert_memory_equal(rec, recs + (size_t)i * REC_SIZE, REC_SIZE);
@@ -83,7 +83,8 @@ static void check_sort(fixture_t *f, uint32_t n, uint64_t memory_bytes)
     free(recs);
 }
 
-/** Any number of records in any memory comes out as qsort would order it; the memory is not exceeded. */
+/** Any number of records in any memory comes out as qsort would order it; the memory is not
+exceeded. */
 static void test_sorts_as_qsort(void **state)
 {
     static const uint32_t SIZES[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1000, 4097};
@@ -116,10 +117,10 @@ static void test_no_record_no_buffer(void **state)
 {
     fixture_t *f = *state;
     merge_sort_t *sort = NULL;
-    const byte *rec = NULL;
     assert_int_equal(merge_sort_create(&f->env, 7, REC_SIZE, KEY_LEN, 1ULL << 40, &sort),
                      DB_SUCCESS);
     finish_sort(sort);
+    const byte *rec = NULL;
     assert_int_equal(merge_sort_next(sort, &rec), DB_NOT_FOUND);
     assert_true(f->env.stats.sort_bytes_max < 1024);
     merge_sort_free(sort);
@@ -131,11 +132,11 @@ static void test_abandoned_sort_leaves_no_file(void **state)
     fixture_t *f = *state;
     byte *recs = make_records(500);
     merge_sort_t *sort = NULL;
-    bool done = false;
     assert_int_equal(merge_sort_create(&f->env, 1, REC_SIZE, KEY_LEN, 500, &sort), DB_SUCCESS);
     for (uint32_t i = 0; i < 500; i++) {
         assert_int_equal(merge_sort_add(sort, recs + (size_t)i * REC_SIZE), DB_SUCCESS);
     }
+    bool done = false;
     assert_int_equal(merge_sort_step(sort, &done), DB_SUCCESS);
     assert_int_equal(merge_sort_step(sort, &done), DB_SUCCESS);
     assert_false(done);

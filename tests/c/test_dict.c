@@ -110,11 +110,10 @@ static void test_bootstrap(void **state)
 static void test_ids(void **state)
 {
     cat_t c = cat_create();
+    (void)state;
     table_id_t table = 0;
     index_id_t index = 0;
     space_id_t space = 0;
-
-    (void)state;
     for (uint32_t i = 0; i < 5; i++) {
         ASSERT_OK(c.fx, dict_new_table_id(c.dict, &table));
         ASSERT_OK(c.fx, dict_new_index_id(c.dict, &index));
@@ -134,14 +133,9 @@ insertion; delete-marked rows do not count; n_trx survives a reload. */
 static void test_round_trip(void **state)
 {
     cat_t c = cat_create();
-    dict_table_t *t[40];
-    dict_table_t *found;
-    byte mark = REC_INFO_DELETE_MARK;
     dict_table_t *sys = dict_sys_table(c.dict, SYS_TABLES);
-    byte row[SYS_ROW_MAX];
-    byte pk[8];
-
     (void)state;
+    dict_table_t *t[40];
     for (uint32_t i = 0; i < 40; i++) {
         char name[16];
 
@@ -152,7 +146,7 @@ static void test_round_trip(void **state)
         cat_put_table(&c, t[(i * 7) % 40]);
     }
     ASSERT_OK(c.fx, dict_load(c.dict));
-    found = dict_first(c.dict);
+    dict_table_t *found = dict_first(c.dict);
     for (uint32_t i = 0; i < 40; i++, found = found->next) {
         assert_non_null(found);
         assert_loaded(t[i], found);
@@ -169,9 +163,12 @@ static void test_round_trip(void **state)
     assert_int_equal(dict_table_by_id(c.dict, t[3]->id)->n_trx, 2);
     assert_int_equal(dict_table_by_id(c.dict, t[4]->id)->n_trx, 0);
 
+    byte row[SYS_ROW_MAX];
     /* A marked table row alone makes its columns orphans; marking all of them removes the table. */
     dict_sys_tables_row(t[39], row);
+    byte pk[8];
     dict_row_to_pk(sys, row, pk);
+    byte mark = REC_INFO_DELETE_MARK;
     ASSERT_OK(c.fx, btr_update(c.fx->pool, &sys->indexes[0].tree, pk, 0, &mark, 1));
     assert_int_equal(dict_load(c.dict), DB_CORRUPTION);
     assert_non_null(dict_table_get(c.dict, "t39"));
@@ -315,11 +312,9 @@ static void test_missing_rows(void **state)
         cat_t c = cat_create();
         dict_table_t *t = table_create(&c, "t");
         dict_table_t *sys = dict_sys_table(c.dict, (sys_table_t)which);
-        byte row[SYS_ROW_MAX];
-        byte pk[16];
-
         cat_put_table(&c, t);
         ASSERT_OK(c.fx, dict_load(c.dict));
+        byte row[SYS_ROW_MAX];
         switch ((sys_table_t)which) {
         case SYS_TABLES:
             dict_sys_tables_row(t, row);
@@ -334,6 +329,7 @@ static void test_missing_rows(void **state)
             dict_sys_fields_row(&t->indexes[2], 1, row);
             break;
         }
+        byte pk[16];
         dict_row_to_pk(sys, row, pk);
         ASSERT_OK(c.fx, btr_delete(c.fx->pool, &sys->indexes[0].tree, pk));
         assert_int_equal(dict_load(c.dict), DB_CORRUPTION);
@@ -352,10 +348,9 @@ static void test_bad_header(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(OFFSETS) / sizeof(OFFSETS[0]); i++) {
         cat_t c = cat_create();
-        buf_block_t *block = NULL;
-
         dict_close(c.dict);
         c.dict = NULL;
+        buf_block_t *block = NULL;
         ASSERT_OK(c.fx, buf_page_get(c.fx->pool, (page_id_t){0, DICT_HDR_PAGE}, &block));
         block->frame[OFFSETS[i]] = 0xF7;
         buf_block_unfix(c.fx->pool, block);

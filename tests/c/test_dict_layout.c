@@ -16,13 +16,11 @@
 static dict_table_t small_table(void)
 {
     dict_table_t t = {.name = "t"};
-    dict_index_t *index;
-
     table_add_col(&t, "x", DICT_CHAR, 3);
     table_add_col(&t, "a", DICT_BIGINT, 8);
     table_add_col(&t, "y", DICT_CHAR, 5);
     table_add_col(&t, "b", DICT_BIGINT, 8);
-    index = table_add_index(&t, "PRIMARY");
+    dict_index_t *index = table_add_index(&t, "PRIMARY");
     index_add_field(index, 3, 8);
     index_add_field(index, 0, 0);
     index = table_add_index(&t, "i");
@@ -36,11 +34,6 @@ static void test_bytes(void **state)
 {
     dict_table_t t = small_table();
     static const byte ROW[] = "xxxAAAAAAAAyzzzzBBBBBBBB";
-    byte rec[64];
-    byte row[64];
-    byte pk[16];
-    byte sec[64];
-
     (void)state;
     assert_int_equal(dict_table_layout(&t, 4096, NULL), DB_SUCCESS);
     assert_int_equal(t.row_size, 24);
@@ -53,6 +46,7 @@ static void test_bytes(void **state)
     assert_false(t.indexes[1].clustered);
     assert_int_equal(t.indexes[0].fields[1].prefix_len, 3);
 
+    byte rec[64];
     uint32_t len = dict_row_to_rec(&t, ROW, NULL, 0x010203040506, 0x0708090A0B0C0D, rec);
     assert_memory_equal(rec,
                         "\0BBBBBBBBxxx\1\2\3\4\5\6\7\x8\x9\xA\xB\xC\xD"
@@ -61,10 +55,13 @@ static void test_bytes(void **state)
     assert_int_equal(dict_rec_trx_id(&t, rec), 0x010203040506);
     assert_int_equal(dict_rec_roll_ptr(&t, rec), 0x0708090A0B0C0D);
     assert_int_equal(dict_rec_trx_id_offset(&t), 12);
+    byte row[64];
     assert_int_equal(dict_rec_read(NULL, &t, rec, len, row), DB_SUCCESS);
     assert_memory_equal(row, ROW, 24);
+    byte pk[16];
     dict_row_to_pk(&t, ROW, pk);
     assert_memory_equal(pk, "BBBBBBBBxxx", 11);
+    byte sec[64];
     dict_row_to_sec(&t.indexes[1], ROW, sec);
     assert_memory_equal(sec, "\0yzAAAAAAAABBBBBBBBxxx", 22);
 }
@@ -73,9 +70,8 @@ static void test_bytes(void **state)
 static void test_bigint(void **state)
 {
     static const int64_t VALUES[] = {INT64_MIN, -70000, -1, 0, 1, 255, 256, INT64_MAX};
-    byte last[8] = {0};
-
     (void)state;
+    byte last[8] = {0};
     for (size_t i = 0; i < sizeof(VALUES) / sizeof(VALUES[0]); i++) {
         byte stored[8];
 
@@ -90,18 +86,12 @@ static void test_bigint(void **state)
 twice. */
 static void test_random_round_trip(void **state)
 {
+    (void)state;
     uint64_t seed = 4711;
     uint32_t laid_out = 0;
-
-    (void)state;
     for (uint32_t round = 0; round < 300; round++) {
         dict_table_t t = {.name = "t"};
-        byte row[COLUMNS_MAX * CHAR_LEN_MAX];
-        byte back[COLUMNS_MAX * CHAR_LEN_MAX];
-        byte rec[COLUMNS_MAX * CHAR_LEN_MAX + 64];
         uint32_t n = 1 + (uint32_t)(random_next(&seed) % COLUMNS_MAX);
-        dict_index_t *index = NULL;
-
         for (uint32_t i = 0; i < n; i++) {
             char name[16];
             bool number = random_next(&seed) % 3 == 0;
@@ -110,6 +100,7 @@ static void test_random_round_trip(void **state)
             table_add_col(&t, name, number ? DICT_BIGINT : DICT_CHAR,
                           number ? 8 : 1 + (uint32_t)(random_next(&seed) % 60));
         }
+        dict_index_t *index = NULL;
         index = table_add_index(&t, "PRIMARY");
         for (uint32_t i = n; i-- > 0 && index->n_fields < 3;) {
             index_add_field(index, i, 0);
@@ -118,11 +109,14 @@ static void test_random_round_trip(void **state)
             continue;
         }
         laid_out++;
+        byte row[COLUMNS_MAX * CHAR_LEN_MAX];
         for (uint32_t i = 0; i < t.row_size; i++) {
             row[i] = (byte)random_next(&seed);
         }
+        byte rec[COLUMNS_MAX * CHAR_LEN_MAX + 64];
         memset(rec, 0x5A, sizeof(rec));
         uint32_t len = dict_row_to_rec(&t, row, NULL, round, 2 * round, rec);
+        byte back[COLUMNS_MAX * CHAR_LEN_MAX];
         assert_int_equal(dict_rec_read(NULL, &t, rec, len, back), DB_SUCCESS);
         assert_memory_equal(row, back, t.row_size);
         assert_int_equal(dict_rec_trx_id(&t, rec), round);
@@ -207,8 +201,6 @@ page size. */
 static void test_sizes(void **state)
 {
     dict_table_t t = {.name = "t"};
-    dict_index_t *index;
-
     (void)state;
     table_add_col(&t, "id", DICT_BIGINT, 8);
     for (uint32_t i = 0; i < 8; i++) {
@@ -222,7 +214,7 @@ static void test_sizes(void **state)
     assert_int_equal(dict_table_layout(&t, 8192, NULL), DB_SUCCESS);
     t.n_cols = 8;
     assert_int_equal(dict_table_layout(&t, 4096, NULL), DB_SUCCESS);
-    index = table_add_index(&t, "i");
+    dict_index_t *index = table_add_index(&t, "i");
     index_add_field(index, 1, 0);
     index_add_field(index, 2, 0);
     assert_int_equal(dict_table_layout(&t, 4096, NULL), DB_SUCCESS);

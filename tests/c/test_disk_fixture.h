@@ -1,5 +1,6 @@
-/** The simulated disk under a running engine: what its processes see, what is durable, and what waits in
-between. A kill keeps what the processes saw; a power loss what was synced, and of the rest what a seed says. */
+/** The simulated disk under a running engine: what its processes see, what is durable, and what
+waits in between. A kill keeps what the processes saw; a power loss what was synced, and of the rest
+what a seed says. */
 #ifndef TEST_DISK_FIXTURE_H
 #define TEST_DISK_FIXTURE_H
 

@@ -99,9 +99,9 @@ static void test_page_bounds(void **state)
 static void test_sync_when_needed(void **state)
 {
     base_fixture_t *fx = *state;
-    fil_space_t *a = NULL;
     fil_space_t *b = NULL;
     ASSERT_OK(fx, fil_space_create(fx->fil, 7, "b.ibd", 2, &b));
+    fil_space_t *a = NULL;
     ASSERT_OK(fx, fil_space_create(fx->fil, 5, "a.ibd", 2, &a));
     assert_ptr_equal(fil_first(fx->fil), a); /* in order of id */
     byte page[4096] = {0};
@@ -120,25 +120,24 @@ static void test_sync_when_needed(void **state)
     assert_int_equal(fil_space_extend(fx->fil, b, FIL_PAGES_MAX + 1), DB_OUT_OF_SPACE);
 }
 
-/** I19: an fsync covers what was written before it began, whenever the system is called; what is written
-under it needs another, and one that began later covers both. */
+/** I19: an fsync covers what was written before it began, whenever the system is called; what is
+written under it needs another, and one that began later covers both. */
 static void test_write_under_fsync(void **state)
 {
     base_fixture_t *fx = *state;
     fil_space_t *a = NULL;
+    ASSERT_OK(fx, fil_space_create(fx->fil, 5, "a.ibd", 2, &a));
     byte page[4096] = {0};
     uint32_t n_issued = 0;
-    ASSERT_OK(fx, fil_space_create(fx->fil, 5, "a.ibd", 2, &a));
     for (uint32_t i = 0; i < 20; i++) {
-        fil_sync_t first;
-        fil_sync_t second;
-        fil_sync_t none;
         ASSERT_OK(fx, fil_page_write(fx->fil, a, 1, page));
         uint64_t covered = a->n_writes;
+        fil_sync_t first;
         ASSERT_OK(fx, fil_sync_begin(fx->fil, a, &first));
         n_issued += first.issued;
         assert_false(fil_is_synced(a, covered));
         ASSERT_OK(fx, fil_page_write(fx->fil, a, 1, page));
+        fil_sync_t second;
         if (i % 2 == 0) {
             ASSERT_OK(fx, fil_sync_begin(fx->fil, a, &second));
             ASSERT_OK(fx, fil_sync_end(fx->fil, &second));
@@ -150,6 +149,7 @@ static void test_write_under_fsync(void **state)
         ASSERT_OK(fx, fil_sync(fx->fil, a));
         assert_false(fil_needs_sync(a));
         uint32_t from = fx->rec.n;
+        fil_sync_t none;
         ASSERT_OK(fx, fil_sync_begin(fx->fil, a, &none));
         ASSERT_OK(fx, fil_sync_end(fx->fil, &none));
         assert_int_equal(fx->rec.n, from);
@@ -159,14 +159,13 @@ static void test_write_under_fsync(void **state)
     assert_int_equal(fx->env.stats.writes_amid_fsync, 20);
 }
 
-/** More spaces than open files: every page is still read and written, a file that needs its fsync gets
-it before it is closed, and no fsync is lost or done twice. */
+/** More spaces than open files: every page is still read and written, a file that needs its fsync
+gets it before it is closed, and no fsync is lost or done twice. */
 static void test_open_files_bounded(void **state)
 {
     base_fixture_t *fx = *state;
     fil_space_t *spaces[4 * FX_OPEN_FILES];
     const uint32_t n = sizeof(spaces) / sizeof(spaces[0]);
-    byte page[4096] = {0};
     for (uint32_t i = 0; i < n; i++) {
         char path[PATH_LEN_MAX + 1];
         (void)snprintf(path, sizeof(path), "t%u.ibd", i);
@@ -174,6 +173,7 @@ static void test_open_files_bounded(void **state)
         assert_true(tap_n_open(&fx->rec.tap) <= FX_OPEN_FILES + 1); /* and the log */
     }
     uint32_t from = fx->rec.n;
+    byte page[4096] = {0};
     for (uint32_t i = 0; i < n; i++) {
         page[0] = (byte)i;
         ASSERT_OK(fx, fil_page_write(fx->fil, spaces[i], 1, page));
@@ -200,8 +200,8 @@ static void test_names(void **state)
 {
     base_fixture_t *fx = *state;
     fil_space_t *a = NULL;
-    fil_space_t *b = NULL;
     ASSERT_OK(fx, fil_space_create(fx->fil, 5, "a.ibd", 2, &a));
+    fil_space_t *b = NULL;
     ASSERT_OK(fx, fil_space_create(fx->fil, 6, "bb.ibd", 2, &b));
     assert_int_equal(fil_names(fx->fil).n, 2);
     assert_int_equal(fil_names(fx->fil).path_bytes, 5 + 6);
@@ -214,17 +214,18 @@ static void test_names(void **state)
     assert_int_equal(fil_names(fx->fil).path_bytes, 5);
 }
 
-/** I23: the fsync before a close that fails poisons the handle, and is not tried again; reads go on. */
+/** I23: the fsync before a close that fails poisons the handle, and is not tried again; reads go
+on. */
 static void test_failed_sync_before_close(void **state)
 {
     base_fixture_t *fx = *state;
     fil_space_t *spaces[FX_OPEN_FILES + 1];
-    byte page[4096] = {0};
     for (uint32_t i = 0; i <= FX_OPEN_FILES; i++) {
         char path[PATH_LEN_MAX + 1];
         (void)snprintf(path, sizeof(path), "t%u.ibd", i);
         ASSERT_OK(fx, fil_space_create(fx->fil, 5 + i, path, 2, &spaces[i]));
     }
+    byte page[4096] = {0};
     for (uint32_t i = 0; i < FX_OPEN_FILES; i++) {
         ASSERT_OK(fx, fil_page_write(fx->fil, spaces[i], 1, page));
     }
@@ -242,8 +243,8 @@ static void test_failed_sync_before_close(void **state)
 static void test_failed_create_poisons(void **state)
 {
     base_fixture_t *fx = *state;
-    fil_space_t *space = NULL;
     fx->rec.fail_prefix = "create t1.ibd";
+    fil_space_t *space = NULL;
     assert_int_not_equal(fil_space_create(fx->fil, 5, "t1.ibd", 2, &space), DB_SUCCESS);
     assert_true(fx->env.io_failed);
     fx->rec.fail_prefix = NULL;

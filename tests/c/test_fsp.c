@@ -18,8 +18,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/** A small segment gets single pages of shared extents, then whole extents, whose pages come in order;
-the hinted page is taken if it is free in an own extent. */
+/** A small segment gets single pages of shared extents, then whole extents, whose pages come in
+order; the hinted page is taken if it is free in an own extent. */
 static void test_fragments_then_extents(void **state)
 {
     fsp_fixture_t *fx = *state;
@@ -43,16 +43,16 @@ static void test_fragments_then_extents(void **state)
     assert_counts(fx);
 }
 
-/** Growth: by pages up to one extent, by one extent up to 128 pages, by four from there on. The file is
-extended and fsynced before anything is logged. */
+/** Growth: by pages up to one extent, by one extent up to 128 pages, by four from there on. The
+file is extended and fsynced before anything is logged. */
 static void test_growth(void **state)
 {
     fsp_fixture_t *fx = *state;
     uint32_t sizes[64];
     uint32_t n = 0;
-    page_no_t hint = 0;
     sizes[n++] = field(fx, FSP_SIZE);
     uint32_t from = fx->buf->base.rec.n;
+    page_no_t hint = 0;
     for (uint32_t i = 0; i < 300; i++) {
         hint = alloc(fx, i % 3 != 0 ? HEADER_A : HEADER_B, hint + 1);
         uint32_t size = field(fx, FSP_SIZE);
@@ -88,18 +88,19 @@ static void test_descriptor_pages(void **state)
     }
     for (page_no_t page_no = COVERS; page_no <= 2 * COVERS; page_no += COVERS) {
         byte page[4096];
-        char text[80];
         page_copy(&fx->buf->base.env, fx->buf->pool, fx_id(SPACE, page_no), page);
         assert_int_equal(fil_page_get_type(page), FIL_PAGE_TYPE_XDES);
         assert_true(page_is_used(&fx->buf->base.env, fx->buf->pool, fx_id(SPACE, page_no)));
         assert_in_range(extent_state(fx, page_no), XDES_STATE_FREE_FRAG, XDES_STATE_FULL_FRAG);
+        char text[80];
         snprintf(text, sizeof(text), "# page_init space=3 page=%" PRIu32 " ", page_no);
         assert_int_equal(rec_count(&fx->buf->base.rec, 0, text), 1);
     }
     assert_counts(fx);
 }
 
-/** What fseg_free_step() logs: descriptors, lists and inode for an extent; FREE for a single page. */
+/** What fseg_free_step() logs: descriptors, lists and inode for an extent; FREE for a single
+page. */
 static void test_drop_logs_no_page_of_an_extent(void **state)
 {
     fsp_fixture_t *fx = *state;
@@ -138,9 +139,9 @@ static void test_drop_logs_no_page_of_an_extent(void **state)
     assert_int_equal(n_used(fx, HEADER_B), 0);
     assert_counts(fx);
     /* The header is zero: one more step has nothing to do. */
-    bool done = false;
     mtr_t mtr;
     mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+    bool done = false;
     FX_OK(fx->buf, fseg_free_step(&mtr, seg(fx, &mtr, HEADER_B), false, &done));
     mtr_commit(&mtr);
     assert_true(done);
@@ -153,8 +154,8 @@ static void test_drop_logs_no_page_of_an_extent(void **state)
     assert_counts(fx);
 }
 
-/** The last page of an extent takes it back to FREE; a page freed in an mtr is not given out by it (I15),
-and the page of the inode goes with its last one. */
+/** The last page of an extent takes it back to FREE; a page freed in an mtr is not given out by it
+(I15), and the page of the inode goes with its last one. */
 static void test_single_frees(void **state)
 {
     fsp_fixture_t *fx = *state;
@@ -172,9 +173,9 @@ static void test_single_frees(void **state)
     }
     assert_int_equal(extent_state(fx, extent), XDES_STATE_FREE);
     mtr_t mtr;
-    buf_block_t *block = NULL;
     mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
     FX_OK(fx->buf, fseg_page_free(&mtr, seg(fx, &mtr, HEADER_B), pages[1], FSP_FREE_LOGGED));
+    buf_block_t *block = NULL;
     FX_OK(fx->buf,
           fseg_page_alloc(&mtr, seg(fx, &mtr, HEADER_B), pages[1], FIL_PAGE_TYPE_SYS, &block));
     assert_int_not_equal(block->id.page_no, pages[1]);
@@ -215,8 +216,8 @@ static void test_free_everything(void **state)
     assert_int_equal(space_n_used(&fx->buf->base.env, fx->buf->pool, SPACE),
                      (limit + COVERS - 1) / COVERS);
     /* The space can be used again. */
-    buf_block_t *block = NULL;
     mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+    buf_block_t *block = NULL;
     FX_OK(fx->buf, fseg_create(&mtr, SPACE, FIL_PAGE_TYPE_SYS, HEADER_A, &block));
     mtr_commit(&mtr);
 }
@@ -226,10 +227,10 @@ static void test_many_segments(void **state)
 {
     fsp_fixture_t *fx = *state;
     uint32_t per_page = fseg_inodes_per_page(4096, E);
+    assert_in_range(per_page, 40, 60);
     buf_block_t *blocks[120];
     page_no_t pages[120];
     mtr_t mtr;
-    assert_in_range(per_page, 40, 60);
     for (uint32_t i = 0; i < 120; i++) {
         mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
         blocks[i] = NULL;
@@ -240,8 +241,8 @@ static void test_many_segments(void **state)
     assert_int_equal(field(fx, FSP_SEG_INODES_FULL), 122 / per_page);
     for (uint32_t i = 0; i < 120; i++) {
         uint32_t at = (i * 7) % 120;
-        buf_block_t *block = NULL;
         mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+        buf_block_t *block = NULL;
         FX_OK(fx->buf, mtr_page_get(&mtr, fx_id(SPACE, pages[at]), &block));
         FX_OK(fx->buf, fseg_free_last(&mtr, (fseg_header_t){block, HEADER_A}));
         mtr_commit(&mtr);
@@ -255,21 +256,21 @@ static void test_many_segments(void **state)
 static void test_reserve_for_load(void **state)
 {
     fsp_fixture_t *fx = *state;
-    page_no_t page_no = FIL_NULL;
     mtr_t mtr;
     lsn_t lsn = log_lsn(fx->buf->base.log);
     mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+    page_no_t page_no = FIL_NULL;
     FX_OK(fx->buf, fseg_page_reserve(&mtr, seg(fx, &mtr, HEADER_B), 0, &page_no));
     mtr_commit(&mtr);
     assert_null(buf_page_peek(fx->buf->pool, fx_id(SPACE, page_no)));
     char text[2000];
-    char record[40];
     fx_log_text(fx->buf, lsn, text, sizeof(text));
+    char record[40];
     snprintf(record, sizeof(record), " 3 %" PRIu32 ";", page_no);
     assert_null(strstr(text, record));
-    buf_block_t *block = NULL;
     mtr_start(&mtr, fx->buf->pool, MTR_LOG_NO_REDO);
     mtr_set_observer(&mtr, 16);
+    buf_block_t *block = NULL;
     FX_OK(fx->buf, mtr_page_create(&mtr, fx_id(SPACE, page_no), FIL_PAGE_TYPE_SYS, &block));
     mtr_write_1(&mtr, block, 100, 5);
     mtr_commit(&mtr);

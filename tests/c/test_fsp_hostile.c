@@ -45,17 +45,17 @@ static void test_hostile_header(void **state)
     fsp_fixture_t *fx = fsp_create_used();
     for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
         byte saved[4];
-        page_no_t page_no = 0;
-        bool done = false;
         byte *page0 = frame(fx, 0);
         memcpy(saved, page0 + damages[i].offset, 4);
         mach_write_4(page0 + damages[i].offset, damages[i].value);
+        page_no_t page_no = 0;
         assert_int_equal(try_alloc(fx, HEADER_A, 0, &page_no), DB_CORRUPTION);
         assert_int_equal(try_free(fx, HEADER_A, 20), DB_CORRUPTION);
         mtr_t mtr;
         mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
         assert_int_equal(fsp_reserve(&mtr, SPACE, 1), DB_CORRUPTION);
         assert_int_equal(fseg_page_check(&mtr, seg(fx, &mtr, HEADER_A), 20), DB_CORRUPTION);
+        bool done = false;
         assert_int_equal(fseg_free_step(&mtr, seg(fx, &mtr, HEADER_B), false, &done),
                          DB_CORRUPTION);
         mtr_abort(&mtr);

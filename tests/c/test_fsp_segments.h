@@ -101,8 +101,8 @@ static inline uint32_t extent_state(fsp_fixture_t *fx, page_no_t page_no)
     return mach_read_4(xdes_in(page, 4096, page_no) + XDES_STATE);
 }
 
-/** I11 by another way than the engine's: every used page is a descriptor page, an inode page or one of a
-segment; the header counts the fragment pages; extents and lists are as many. */
+/** I11 by another way than the engine's: every used page is a descriptor page, an inode page or one
+of a segment; the header counts the fragment pages; extents and lists are as many. */
 static inline void assert_counts(fsp_fixture_t *fx)
 {
     env_t *env = &fx->buf->base.env;

@@ -50,9 +50,8 @@ static void test_clean(void **state)
 {
     log_fixture_t *f = *state;
     lsn_t end = write_log(f, false);
-    log_t *log = NULL;
-
     make_earlier(f);
+    log_t *log = NULL;
     assert_int_equal(log_open(&f->env, &log), DB_UNSUPPORTED);
     assert_non_null(strstr(f->env.err.msg, "redo format 104 of an earlier engine"));
     assert_int_equal(log_convert(&f->env, 0), DB_SUCCESS);
@@ -108,11 +107,10 @@ static void test_interrupted(void **state)
 {
     log_fixture_t *f = *state;
     lsn_t end = write_log(f, false);
-    log_t *log = NULL;
-
     assert_int_equal(lfx_create_file(f, LOG_FILE_TMP_NAME, FILE_SIZE), DB_SUCCESS);
     make_earlier(f);
     assert_int_equal(log_convert(&f->env, 0), DB_SUCCESS);
+    log_t *log = NULL;
     assert_int_equal(log_open(&f->env, &log), DB_SUCCESS);
     assert_true(log_info(log)->start_lsn > end);
     log_close(log);

@@ -16,21 +16,17 @@ static void test_stale_tail(void **state)
     log_fixture_t *f = *state;
     log_t *log = efx_log_start(&f->env);
     lsn_t from = log_lsn(log);
-    byte old_block[512];
-    byte stale_block[512];
-    lsn_t cut;
-    log_t *again;
-    efx_scan_t s;
-
     /* First life: one small group, then a large one whose first block is lost. */
     (void)lfx_append(log, 1, 1, 0);
-    cut = log_lsn(log);
+    lsn_t cut = log_lsn(log);
     assert_int_equal(log_write_up_to(log, cut, true), DB_SUCCESS);
+    byte old_block[512];
     memcpy(old_block, lfx_raw_block(f, cut), 512);
     (void)lfx_append(log, 3, 100, 3000);
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_SUCCESS);
     log_close(log);
     memcpy(lfx_raw_block(f, cut), old_block, 512);
+    byte stale_block[512];
     memcpy(stale_block, lfx_raw_block(f, cut + 512), 512);
 
     /* Second life: goes on at the cut; its group ends in the second block, stale blocks follow. */
@@ -38,14 +34,14 @@ static void test_stale_tail(void **state)
     assert_true(log_lsn(log) == cut);
     (void)lfx_append(log, 1, 10, 600);
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_SUCCESS);
-    s = efx_log_scan(log, from);
+    efx_scan_t s = efx_log_scan(log, from);
     assert_true(s.e == DB_NOT_FOUND && s.end == log_lsn(log) && s.sum == 11);
 
     /* The second block alone is lost: the stale one in its place is whole, but of an older epoch.
     */
     log_close(log);
     memcpy(lfx_raw_block(f, cut + 512), stale_block, 512);
-    again = efx_log_start(&f->env);
+    log_t *again = efx_log_start(&f->env);
     assert_true(log_lsn(again) == cut);
     log_close(again);
 }
@@ -55,8 +51,6 @@ static void test_earlier_lap(void **state)
 {
     log_fixture_t *f = *state;
     log_t *log = efx_log_start(&f->env);
-    efx_scan_t s;
-
     while (log_lsn(log) < LOG_START_LSN + AREA_SIZE + 100000) {
         if (log_lsn(log) - log_checkpoint_lsn(log) > AREA_SIZE / 2) {
             lfx_checkpoint(log);
@@ -67,7 +61,7 @@ static void test_earlier_lap(void **state)
     (void)lfx_append(log, 0, 0, 508 + 2 * LOG_BLOCK_PAYLOAD - (uint32_t)(log_lsn(log) % 512) - 6);
     assert_int_equal(log_lsn(log) % 512, 12);
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_SUCCESS);
-    s = efx_log_scan(log, log_checkpoint_lsn(log));
+    efx_scan_t s = efx_log_scan(log, log_checkpoint_lsn(log));
     assert_true(s.e == DB_NOT_FOUND && s.groups == 2 && s.end == log_lsn(log));
     log_close(log);
 }
@@ -79,12 +73,8 @@ static void test_unfinished_group_is_cut(void **state)
     log_fixture_t *f = *state;
     log_t *log = efx_log_start(&f->env);
     lsn_t from = log_lsn(log);
-    byte first[512];
-    lsn_t lost;
-    efx_scan_t s;
-
     (void)lfx_append(log, 1, 1, 0);
-    lost = log_lsn(log);
+    lsn_t lost = log_lsn(log);
     (void)lfx_append(log, 3, 100, 3000);
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_SUCCESS);
     log_close(log);
@@ -92,6 +82,7 @@ static void test_unfinished_group_is_cut(void **state)
 
     log = efx_log_start(&f->env);
     assert_true(log_lsn(log) == lost);
+    byte first[512];
     memcpy(first, lfx_raw_block(f, lost), 512);
     assert_int_equal(mach_read_2(first + 8), lost % 512);
     for (uint32_t i = (uint32_t)(lost % 512); i < 508; i++) {
@@ -104,7 +95,7 @@ static void test_unfinished_group_is_cut(void **state)
            512); /* of this write, all but the first block survives */
 
     log = efx_log_start(&f->env);
-    s = efx_log_scan(log, from);
+    efx_scan_t s = efx_log_scan(log, from);
     assert_true(s.e == DB_NOT_FOUND && s.end == lost && s.sum == 1 && log_lsn(log) == lost);
     log_close(log);
 }
@@ -115,18 +106,15 @@ static void test_cut_at_first_group(void **state)
     log_fixture_t *f = *state;
     log_t *log = efx_log_start(&f->env);
     lsn_t from = log_lsn(log);
-    lsn_t lost;
-    efx_scan_t s;
-
     (void)lfx_append(log, 1, 1, 600);
-    lost = log_lsn(log);
+    lsn_t lost = log_lsn(log);
     assert_true(lost - lost % 512 > from);
     (void)lfx_append(log, 1, 1, 3000);
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_SUCCESS);
     log_close(log);
     memset(lfx_raw_block(f, lost + 512), 0, 512);
     log = efx_log_start(&f->env);
-    s = efx_log_scan(log, from);
+    efx_scan_t s = efx_log_scan(log, from);
     assert_true(s.e == DB_NOT_FOUND && s.end == lost && log_lsn(log) == lost);
     (void)lfx_append(log, 1, 7, 0);
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_SUCCESS);
@@ -142,12 +130,10 @@ static void test_valid_block_nonsense(void **state)
     log_fixture_t *f = *state;
     log_t *log = efx_log_start(&f->env);
     lsn_t from = log_lsn(log);
-    byte good[512];
-    byte *block;
-
     (void)lfx_append(log, 1, 1, 0);
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_SUCCESS);
-    block = lfx_raw_block(f, from);
+    byte *block = lfx_raw_block(f, from);
+    byte good[512];
     memcpy(good, block, 512);
     for (size_t i = 0; i < sizeof(BAD_USED) / sizeof(BAD_USED[0]); i++) {
         mach_write_2(block + 8, BAD_USED[i]);
@@ -185,7 +171,6 @@ success or an error, never in a crash or a loop. */
 static void test_fuzz(void **state)
 {
     log_fixture_t *f = *state;
-    uint64_t seed = 31415926;
     log_t *log = efx_log_start(&f->env);
     byte *image = malloc(FILE_SIZE);
 
@@ -198,6 +183,7 @@ static void test_fuzz(void **state)
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_SUCCESS);
     log_close(log);
     memcpy(image, lfx_raw(f), FILE_SIZE);
+    uint64_t seed = 31415926;
     for (uint32_t round = 0; round < 3000; round++) {
         memcpy(lfx_raw(f), image, FILE_SIZE);
         for (uint64_t hits = 1 + random_next(&seed) % 3; hits > 0; hits--) {

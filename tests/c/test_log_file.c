@@ -10,21 +10,20 @@ what a failed write leaves (I19, I20, I23). */
 static void test_create(void **state)
 {
     log_fixture_t *f = *state;
-    log_checkpoint_t ckpt[2];
-    log_reader_t *reader;
-    log_group_t group;
     log_t *log;
-    uint32_t n;
-
     assert_int_equal(log_open(&f->env, &log), DB_SUCCESS);
     assert_int_equal(log_info(log)->page_size, PAGE_SIZE);
     assert_int_equal(log_info(log)->file_size, FILE_SIZE);
     assert_int_equal(log_info(log)->start_lsn, LOG_START_LSN);
+    log_checkpoint_t ckpt[2];
+    uint32_t n;
     log_checkpoints(log, ckpt, &n);
     assert_int_equal(n, 1);
     assert_true(ckpt[0].no == 0 && ckpt[0].lsn == LOG_FIRST_LSN && ckpt[0].epoch == 1
                 && ckpt[0].marker_lsn == LOG_FIRST_LSN);
+    log_reader_t *reader;
     assert_int_equal(log_reader_create(log, ckpt[0].lsn, &reader), DB_SUCCESS);
+    log_group_t group;
     assert_int_equal(log_reader_next(reader, &group), DB_SUCCESS);
     assert_int_equal(group.n_recs, 1);
     assert_int_equal(group.recs[0].op, OP_CHECKPOINT);
@@ -46,9 +45,6 @@ static void test_write_and_read(void **state)
     lsn_t from = log_lsn(log);
     uint64_t sum = 0;
     uint32_t groups = 0;
-    lsn_t written;
-    efx_scan_t s;
-
     for (uint32_t fill = 460; fill < 500; fill++) {
         (void)lfx_append(log, 2, fill, fill);
         sum += 2 * fill;
@@ -60,9 +56,9 @@ static void test_write_and_read(void **state)
     (void)lfx_append(log, 1, 7, 30000);
     assert_int_equal(log_write_up_to(log, log_lsn(log), false), DB_SUCCESS);
     assert_true(log_written_lsn(log) == log_lsn(log) && log_flushed_lsn(log) < log_lsn(log));
-    written = log_lsn(log);
+    lsn_t written = log_lsn(log);
     (void)lfx_append(log, 1, 1000, 0);
-    s = efx_log_scan(log, from);
+    efx_scan_t s = efx_log_scan(log, from);
     assert_int_equal(s.e, DB_NOT_FOUND);
     assert_true(s.end == written && s.groups == groups + 1 && s.sum == sum + 7);
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_SUCCESS);
@@ -82,12 +78,10 @@ static void test_block_end(void **state)
     log_t *log = efx_log_start(&f->env);
     lsn_t from = log_lsn(log);
     uint32_t room = 508 - (uint32_t)(from % 512);
-    efx_scan_t s;
-
     (void)lfx_append(log, 0, 0, room - 6); /* type, space, page, offset and length take 6 bytes */
     assert_int_equal(log_lsn(log) % 512, 12);
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_SUCCESS);
-    s = efx_log_scan(log, from);
+    efx_scan_t s = efx_log_scan(log, from);
     assert_true(s.groups == 1 && s.end == log_lsn(log));
     log_close(log);
     log = efx_log_start(&f->env);
@@ -109,9 +103,6 @@ static void test_laps(void **state)
     uint64_t no = log_last_checkpoint(log)->no;
 
     for (uint32_t i = 0; i < 400; i++) {
-        log_checkpoint_t ckpt[2];
-        uint32_t n;
-
         if (log_lsn(log) - log_checkpoint_lsn(log) + 9000 > log_capacity(log) || i % 37 == 0) {
             lfx_checkpoint(log);
             assert_true(log_last_checkpoint(log)->no == ++no);
@@ -120,10 +111,8 @@ static void test_laps(void **state)
         (void)lfx_append(log, 1 + i % 5, i, (i * 613) % 8000);
         sum += (uint64_t)i * (1 + i % 5);
         if (i % 11 == 0) {
-            efx_scan_t s;
-
             assert_int_equal(log_write_up_to(log, log_lsn(log), i % 2 == 0), DB_SUCCESS);
-            s = efx_log_scan(log, log_checkpoint_lsn(log));
+            efx_scan_t s = efx_log_scan(log, log_checkpoint_lsn(log));
             assert_int_equal(s.e, DB_NOT_FOUND);
             assert_true(s.sum == sum && s.end == log_lsn(log));
         }
@@ -135,6 +124,8 @@ static void test_laps(void **state)
             log = efx_log_start(&f->env);
             assert_true(log_lsn(log) == end && log_last_checkpoint(log)->no == ++no);
         }
+        log_checkpoint_t ckpt[2];
+        uint32_t n;
         log_checkpoints(log, ckpt, &n);
         assert_true(n == 2 ? ckpt[0].no == ckpt[1].no + 1 : no == 1);
     }
@@ -147,11 +138,11 @@ static void test_reader_start(void **state)
 {
     log_fixture_t *f = *state;
     log_t *log = efx_log_start(&f->env);
-    log_reader_t *reader;
     lsn_t from = log_lsn(log);
 
     (void)lfx_append(log, 3, 1, 2000);
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_SUCCESS);
+    log_reader_t *reader;
     assert_int_equal(log_reader_create(log, LOG_START_LSN, &reader), DB_CORRUPTION);
     assert_int_equal(log_reader_create(log, from + 512 - from % 512 + 508, &reader), DB_CORRUPTION);
     assert_int_equal(log_reader_create(log, 100, &reader), DB_CORRUPTION);
@@ -195,10 +186,6 @@ static void test_open_refuses(void **state)
 {
     log_fixture_t *f = *state;
     log_t *log = efx_log_start(&f->env);
-    os_file_t *file;
-    log_checkpoint_t ckpt[2];
-    uint32_t n;
-
     log_close(log);
     for (uint32_t i = 0; i < 512; i++) {
         lfx_raw(f)[i] ^= 1;
@@ -207,6 +194,8 @@ static void test_open_refuses(void **state)
     }
     lfx_raw(f)[1536 + 20] ^= 1;
     assert_int_equal(log_open(&f->env, &log), DB_SUCCESS);
+    log_checkpoint_t ckpt[2];
+    uint32_t n;
     log_checkpoints(log, ckpt, &n);
     assert_true(n == 1 && ckpt[0].no == 0);
     log_close(log);
@@ -221,6 +210,7 @@ static void test_open_refuses(void **state)
     memcpy(lfx_raw(f) + 512, lfx_raw(f) + 1536, 512); /* a right slot in the wrong place */
     memset(lfx_raw(f) + 1536, 0, 512);
     assert_int_equal(log_open(&f->env, &log), DB_UNRECOVERABLE);
+    os_file_t *file;
     assert_int_equal(env_open(&f->env, LOG_FILE_NAME, OS_OPEN, &file), DB_SUCCESS);
     assert_int_equal(env_truncate(&f->env, file, FILE_SIZE - 1), DB_SUCCESS);
     env_close(&f->env, file);
@@ -239,10 +229,7 @@ static void test_markers(void **state)
     lsn_t from = log_lsn(log);
     uint64_t written = f->env.stats.os_log_written;
     uint64_t fsyncs = f->env.stats.os_log_fsyncs;
-    char expected[1000];
-    lsn_t end;
-
-    end = lfx_append(log, 1, 1, 0);
+    lsn_t end = lfx_append(log, 1, 1, 0);
     atomic_store(&f->probe.armed, true);
     assert_int_equal(log_write_up_to(log, end, false), DB_SUCCESS);
     assert_int_equal(log_write_up_to(log, end, false), DB_SUCCESS);
@@ -250,6 +237,7 @@ static void test_markers(void **state)
     assert_int_equal(log_write_up_to(log, end, true), DB_SUCCESS);
     assert_int_equal(log_checkpoint_write(log, from, from, true), DB_SUCCESS);
     atomic_store(&f->probe.armed, false);
+    char expected[1000];
     (void)snprintf(expected, sizeof(expected),
                    "log_write start=%" PRIu64 " end=%" PRIu64 "|point name=log.before_write|"
                    "point name=log.written|log_durable lsn=%" PRIu64 "|point name=log.synced|"
@@ -282,8 +270,6 @@ static void test_io_failure(void **state)
     const os_vtable_t *real = f->env.os->vt;
     os_vtable_t broken = *real;
     lsn_t before = log_lsn(log);
-    efx_scan_t s;
-
     broken.write = fail_write;
     (void)lfx_append(log, 1, 1, 0);
     f->env.os->vt = &broken;
@@ -295,15 +281,15 @@ static void test_io_failure(void **state)
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_IO_ERROR);
     assert_true(log_written_lsn(log) == before && log_flushed_lsn(log) == before);
     assert_int_equal(log_checkpoint_write(log, LOG_FIRST_LSN, LOG_FIRST_LSN, true), DB_IO_ERROR);
-    s = efx_log_scan(log, LOG_FIRST_LSN);
+    efx_scan_t s = efx_log_scan(log, LOG_FIRST_LSN);
     assert_true(s.end == before);
     log_close(log);
     f->env.io_failed = false;
     f->env.err = (err_sink_t){.msg = ""};
 }
 
-/* Written through, the log in the file ends at each group as it is appended, none of them durable; a failed write
-is told to whoever next needs the log. */
+/* Written through, the log in the file ends at each group as it is appended, none of them durable;
+a failed write is told to whoever next needs the log. */
 static void test_write_through(void **state)
 {
     log_fixture_t *f = *state;

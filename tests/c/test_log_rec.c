@@ -107,9 +107,8 @@ static void test_round_trip(void **state)
 /* The bytes that FORMAT.md promises. */
 static void test_known_bytes(void **state)
 {
-    byte buf[BUF_SIZE];
-
     (void)state;
+    byte buf[BUF_SIZE];
     assert_int_equal(encode(&RECS[17], true, buf), 9);
     assert_memory_equal(buf, "\xB8\0\0\0\0\0\0\x20\x0C", 9);
     assert_int_equal(encode(&RECS[0], false, buf), 6);
@@ -154,27 +153,23 @@ static void test_impossible_records(void **state)
 accepts encodes to the same bytes and, applied to a page, succeeds or changes nothing. */
 static void test_fuzz(void **state)
 {
-    uint64_t seed = 42424242;
-
     (void)state;
+    uint64_t seed = 42424242;
     for (uint32_t round = 0; round < 30000; round++) {
         byte buf[BUF_SIZE];
         size_t len = encode(&RECS[random_next(&seed) % N_RECS], false, buf);
-        size_t used = 0;
-        bool single = false;
-        redo_rec_t rec;
-        byte *exact;
-        dberr_t err;
-
         for (uint64_t hits = random_next(&seed) % 4; hits > 0; hits--) {
             buf[random_next(&seed) % len] = (byte)random_next(&seed);
         }
         len = random_next(&seed) % 4 == 0 ? random_next(&seed) % (len + 1) : len;
-        exact = malloc(len + 1);
+        byte *exact = malloc(len + 1);
         assert_non_null(exact);
         memcpy(exact + 1, buf, len);
         redo_context_t at = {.n_recs = 0};
-        err = log_format_10_4.decode(&at, exact + 1, len, &rec, &used, &single);
+        size_t used = 0;
+        bool single = false;
+        redo_rec_t rec;
+        dberr_t err = log_format_10_4.decode(&at, exact + 1, len, &rec, &used, &single);
         assert_true(err == DB_SUCCESS || err == DB_NOT_FOUND || err == DB_CORRUPTION);
         if (err == DB_SUCCESS) {
             assert_true(used <= len);
@@ -193,17 +188,16 @@ static dberr_t apply(byte *page, redo_rec_t rec)
     return log_rec_apply(&rec, page, PAGE_SIZE_MIN);
 }
 
-/* Direct writes reach PREV, NEXT, the type as a whole, and the contents, to the last byte before the
-trailer, nothing else. */
+/* Direct writes reach PREV, NEXT, the type as a whole, and the contents, to the last byte before
+the trailer, nothing else. */
 static void test_apply_bounds(void **state)
 {
-    byte page[PAGE_SIZE_MIN];
-    byte copy[PAGE_SIZE_MIN];
-    byte bytes[PAGE_SIZE_MIN] = {0};
-
     (void)state;
+    byte page[PAGE_SIZE_MIN];
     assert_int_equal(apply(page, (redo_rec_t){.op = OP_INIT_PAGE, .value = 2}), DB_SUCCESS);
+    byte copy[PAGE_SIZE_MIN];
     memcpy(copy, page, sizeof(page));
+    byte bytes[PAGE_SIZE_MIN] = {0};
     for (uint32_t offset = 0; offset < PAGE_SIZE_MIN + 10; offset++) {
         for (uint32_t n = 1; n <= 8; n *= 2) {
             bool envelope = offset < 8 || (offset + n > 16 && offset < 38);
@@ -236,13 +230,13 @@ static void test_apply_bounds(void **state)
 without a page is no page change. */
 static void test_apply_identity(void **state)
 {
-    byte page[PAGE_SIZE_MIN];
-    byte copy[PAGE_SIZE_MIN];
     redo_rec_t rec = {
         .op = OP_NUMBER, .len = 1, .space = 5, .page_no = 8, .offset = 100, .value = 1};
 
     (void)state;
+    byte page[PAGE_SIZE_MIN];
     assert_int_equal(apply(page, (redo_rec_t){.op = OP_INIT_PAGE, .value = 2}), DB_SUCCESS);
+    byte copy[PAGE_SIZE_MIN];
     memcpy(copy, page, sizeof(page));
     assert_int_equal(log_rec_apply(&rec, page, sizeof(page)), DB_CORRUPTION);
     assert_int_equal(apply(page, (redo_rec_t){.op = OP_FREE_PAGE}), DB_SUCCESS);
@@ -261,15 +255,14 @@ static void test_apply_identity(void **state)
 /* Index records do what the page functions do. */
 static void test_apply_index(void **state)
 {
-    byte page[PAGE_SIZE_MIN];
-    byte rec[13] = {0};
-
     (void)state;
+    byte page[PAGE_SIZE_MIN];
     assert_int_equal(apply(page, (redo_rec_t){.op = OP_INIT_PAGE, .value = 0}), DB_SUCCESS);
     assert_int_equal(
         apply(page,
               (redo_rec_t){.op = OP_INDEX_CREATE, .index_id = 4, .rec_size = 13, .key_len = 4}),
         DB_SUCCESS);
+    byte rec[13] = {0};
     for (uint32_t i = 0; i < 6; i++) {
         mach_write_4(rec + 1, i);
         assert_int_equal(

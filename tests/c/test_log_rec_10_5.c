@@ -1,5 +1,5 @@
-/* Properties of the 10.5 format: what is encoded is decoded, in a group and alone; decoding is total;
-the bytes are those of FORMAT.md. */
+/* Properties of the 10.5 format: what is encoded is decoded, in a group and alone; decoding is
+total; the bytes are those of FORMAT.md. */
 #include "test_log_rec_fixture.h"
 
 /* One group: files first, then pages; runs of one page, ways back, other pages. */
@@ -81,15 +81,15 @@ static dberr_t decode(redo_context_t *at, const byte *bytes, size_t n, redo_rec_
     return log_format_10_5.decode(at, bytes, n, rec, used, last);
 }
 
-/* Decoding gives back what was encoded, and every proper prefix asks for more and changes nothing. */
+/* Decoding gives back what was encoded, and every proper prefix asks for more and changes
+nothing. */
 static void test_group(void **state)
 {
     redo_group_t group = group_of(GROUP, N_RECS);
+    (void)state;
     redo_context_t at = {.n_recs = 0};
     size_t pos = 0;
     bool last = false;
-
-    (void)state;
     for (size_t i = 0; i <= N_RECS; i++) {
         const redo_context_t before = at;
         redo_rec_t rec;
@@ -127,15 +127,14 @@ static void test_alone(void **state)
     for (size_t i = 0; i < N_RECS; i++) {
         redo_context_t at = {.n_recs = 0};
         static byte large[PAGE_SIZE_MAX + 1024];
-        byte buf[256];
         size_t len = 0;
+        log_format_10_5.encode(&at, &GROUP[i], large, sizeof(large), &len);
+        byte buf[256];
+        assert_true(len <= sizeof(buf));
+        memcpy(buf, large, len);
         size_t used = 0;
         bool last = true;
         redo_rec_t rec;
-
-        log_format_10_5.encode(&at, &GROUP[i], large, sizeof(large), &len);
-        assert_true(len <= sizeof(buf));
-        memcpy(buf, large, len);
         for (size_t n = 0; n < len; n++) {
             at = (redo_context_t){.n_recs = 0};
             assert_int_equal(decode(&at, buf, n, &rec, &used, &last), DB_NOT_FOUND);
@@ -215,12 +214,11 @@ static void test_impossible_records(void **state)
 /* Nothing of a page follows its freeing in a group but its initialisation. */
 static void test_after_free(void **state)
 {
+    (void)state;
     redo_context_t at = {.n_recs = 0};
     redo_rec_t rec;
     size_t used;
     bool last;
-
-    (void)state;
     assert_int_equal(decode(&at, (const byte *)"\x02\1\1", 3, &rec, &used, &last), DB_SUCCESS);
     assert_int_equal(decode(&at, (const byte *)"\xB3\1\1\1", 4, &rec, &used, &last), DB_CORRUPTION);
     assert_int_equal(decode(&at, (const byte *)"\x12\1\1", 3, &rec, &used, &last), DB_SUCCESS);
@@ -232,28 +230,23 @@ accepts, applied to a page, succeeds or changes nothing, and says the same when 
 static void test_fuzz(void **state)
 {
     static byte alone[PAGE_SIZE_MAX + 1024];
-    uint64_t seed = 77;
     redo_group_t group = group_of(GROUP, N_RECS);
 
     (void)state;
+    uint64_t seed = 77;
     for (uint32_t round = 0; round < 20000; round++) {
         size_t len = random_next(&seed) % 4 == 0 ? random_next(&seed) % group.len : group.len;
         byte *exact = malloc(len + 1);
-        redo_context_t at = {.n_recs = 0};
-        bool last = false;
-
         assert_non_null(exact);
         memcpy(exact + 1, group.bytes, len);
         for (uint64_t hits = 1 + random_next(&seed) % 4; hits > 0 && len > 0; hits--) {
             exact[1 + random_next(&seed) % len] = (byte)random_next(&seed);
         }
+        redo_context_t at = {.n_recs = 0};
+        bool last = false;
         for (size_t pos = 0; !last;) {
             redo_rec_t rec;
-            redo_rec_t again;
             size_t used = 0;
-            size_t n = 0;
-            redo_context_t none = {.n_recs = 0};
-
             if (decode(&at, exact + 1 + pos, len - pos, &rec, &used, &last) != DB_SUCCESS) {
                 break;
             }
@@ -262,9 +255,12 @@ static void test_fuzz(void **state)
             if (last) {
                 break;
             }
+            size_t n = 0;
+            redo_context_t none = {.n_recs = 0};
             log_format_10_5.encode(&none, &rec, alone, sizeof(alone), &n);
             none = (redo_context_t){.n_recs = 0};
             bool end;
+            redo_rec_t again;
             assert_int_equal(decode(&none, alone, n, &again, &used, &end), DB_SUCCESS);
             assert_same(&again, &rec);
             assert_whole_or_nothing(&rec);
@@ -274,22 +270,21 @@ static void test_fuzz(void **state)
     redo_group_free(&group);
 }
 
-/* A move takes the bytes as they are then, also where both ranges overlap, from nowhere but the page;
-the checksum is that of what redo makes, not of LSN and trailer. */
+/* A move takes the bytes as they are then, also where both ranges overlap, from nowhere but the
+page; the checksum is that of what redo makes, not of LSN and trailer. */
 static void test_apply(void **state)
 {
-    byte page[PAGE_SIZE_MIN];
     redo_rec_t rec = {
         .op = OP_MOVE, .space = 5, .page_no = 7, .offset = 103, .len = 6, .from = 100};
-    uint64_t value = 0;
-
     (void)state;
+    byte page[PAGE_SIZE_MIN];
     fil_page_init(page, sizeof(page), (page_id_t){5, 7}, FIL_PAGE_TYPE_SYS);
     memcpy(page + 100, "abcdefghi", 9);
     assert_int_equal(log_rec_apply(&rec, page, sizeof(page)), DB_SUCCESS);
     assert_memory_equal(page + 100, "abcabcdef", 9);
     rec.from = sizeof(page) - 5;
     assert_int_equal(log_rec_apply(&rec, page, sizeof(page)), DB_CORRUPTION);
+    uint64_t value = 0;
     rec = (redo_rec_t){.op = OP_PAGE_CHECKSUM,
                        .space = 5,
                        .page_no = 7,

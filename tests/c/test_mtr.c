@@ -15,10 +15,10 @@ static void test_groups_and_names(void **state)
     fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3)); /* name + record */
     fx_mtr_write(fx, MTR_LOG_ALL, fx_id(1, 3), 7);  /* single */
     mtr_t mtr;
-    buf_block_t *a = NULL;
-    buf_block_t *b = NULL;
     mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
+    buf_block_t *a = NULL;
     FX_OK(fx, mtr_page_get(&mtr, fx_id(1, 3), &a));
+    buf_block_t *b = NULL;
     FX_OK(fx, mtr_page_create(&mtr, fx_id(2, 4), FIL_PAGE_TYPE_SYS, &b));
     mtr_write_2(&mtr, a, 60, 0x1234);
     mtr_write_8(&mtr, b, 60, 0x0102030405060708);
@@ -89,8 +89,8 @@ static void test_single_flag(void **state)
     assert_int_equal(log_lsn(fx->base.log), lsn + len);
     lsn = log_lsn(fx->base.log);
     mtr_t mtr;
-    buf_block_t *block = NULL;
     mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
+    buf_block_t *block = NULL;
     FX_OK(fx, mtr_page_get(&mtr, fx_id(1, 3), &block));
     mtr_write_1(&mtr, block, 100, 7);
     mtr_write_1(&mtr, block, 100, 7);
@@ -104,10 +104,10 @@ static void test_memo(void **state)
     buf_fixture_t *fx = *state;
     fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
     mtr_t mtr;
-    buf_block_t *a = NULL;
-    buf_block_t *b = NULL;
     mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
+    buf_block_t *a = NULL;
     FX_OK(fx, mtr_page_get(&mtr, fx_id(1, 3), &a));
+    buf_block_t *b = NULL;
     FX_OK(fx, mtr_page_get(&mtr, fx_id(1, 3), &b));
     assert_ptr_equal(a, b);
     assert_int_equal(a->fix_count, 1);
@@ -233,8 +233,8 @@ static void test_free_clean_page(void **state)
     fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
     FX_OK(fx, buf_flush_all(fx->pool));
     mtr_t mtr;
-    buf_block_t *block = NULL;
     mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
+    buf_block_t *block = NULL;
     FX_OK(fx, mtr_page_get(&mtr, fx_id(1, 3), &block));
     mtr_page_free(&mtr, fx_id(1, 3));
     assert_true(mtr_page_is_freed(&mtr, fx_id(1, 3)));
@@ -252,8 +252,8 @@ static void test_abort(void **state)
     fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
     lsn_t lsn = log_lsn(fx->base.log);
     mtr_t mtr;
-    buf_block_t *block = NULL;
     mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
+    buf_block_t *block = NULL;
     FX_OK(fx, mtr_page_get(&mtr, fx_id(1, 3), &block));
     byte rec[5] = {0};
     assert_int_equal(mtr_rec_insert(&mtr, block, 0, rec, sizeof(rec)), DB_CORRUPTION);
@@ -277,8 +277,8 @@ static void test_redo_gives_the_same_bytes(void **state)
     page_id_t id = fx_id(1, 3);
     lsn_t from = log_lsn(fx->base.log);
     mtr_t mtr;
-    buf_block_t *block = NULL;
     mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
+    buf_block_t *block = NULL;
     FX_OK(fx, mtr_page_create(&mtr, id, FIL_PAGE_INDEX, &block));
     FX_OK(fx, mtr_index_create(&mtr, block, 0, 77, 24, 8));
     mtr_write_4(&mtr, block, FIL_PAGE_PREV, 9);
@@ -286,9 +286,9 @@ static void test_redo_gives_the_same_bytes(void **state)
     for (uint32_t i = 0; i < 50; i++) {
         byte rec[24] = {0};
         mach_write_8(rec + 1, i * 7919 % 1000);
-        bool exact = false;
         mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
         FX_OK(fx, mtr_page_get(&mtr, id, &block));
+        bool exact = false;
         uint32_t slot = page_search(block->frame, 4096, rec + 1, 8, &exact);
         FX_OK(fx, mtr_rec_insert(&mtr, block, slot, rec, sizeof(rec)));
         if (i % 5 == 4) {

@@ -1,5 +1,6 @@
-/** Freed pages with a 10.5 log: a dirty one is not written, and with scrub its home is overwritten with zeros when the
-log that frees it is durable, unless it is given out again before. Compressed pages, and the holes behind them. */
+/** Freed pages with a 10.5 log: a dirty one is not written, and with scrub its home is overwritten
+with zeros when the log that frees it is durable, unless it is given out again before. Compressed
+pages, and the holes behind them. */
 #include "test_mtr_fixture.h"
 
 static int setup(void **state)
@@ -25,10 +26,10 @@ static void page_at_home(buf_fixture_t *fx)
 /** The same where pages are compressed, with byte 101. */
 static void page_at_home_compressed(buf_fixture_t *fx)
 {
-    mtr_t mtr;
-    buf_block_t *block = NULL;
     fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
+    mtr_t mtr;
     mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
+    buf_block_t *block = NULL;
     FX_OK(fx, mtr_page_get(&mtr, fx_id(1, 3), &block));
     mtr_write_1(&mtr, block, 101, 7);
     mtr_commit(&mtr);
@@ -94,7 +95,8 @@ static void compress(buf_fixture_t *fx)
     fx_open_pool(fx);
 }
 
-/** Only what is stored is written, and the hole comes behind the fsync; the copy has the same form; what is read is the page. */
+/** Only what is stored is written, and the hole comes behind the fsync; the copy has the same form;
+what is read is the page. */
 static void test_compressed(void **state)
 {
     buf_fixture_t *fx = *state;

@@ -1,5 +1,6 @@
-/** mtr and buf: the doublewrite batch step by step, its latches, the page cleaner, a checkpoint in the
-middle of a batch, fsyncs that others write under, and the flush observer's single-page flushes. */
+/** mtr and buf: the doublewrite batch step by step, its latches, the page cleaner, a checkpoint
+in the middle of a batch, fsyncs that others write under, and the flush observer's single-page
+flushes. */
 #include "buf/buf_int.h"
 #include "test_mtr_fixture.h"
 
@@ -15,8 +16,8 @@ static int setup_steps(void **state)
     return 0;
 }
 
-/** One step of the batch in flight; asserts that its first file operation or marker that starts so is
-there, and nothing else is written or synced. NULL: no file is touched. */
+/** One step of the batch in flight; asserts that its first file operation or marker that starts so
+is there, and nothing else is written or synced. NULL: no file is touched. */
 static void step(buf_fixture_t *fx, const char *operation)
 {
     uint32_t from = fx->base.rec.n;
@@ -31,10 +32,10 @@ static void step(buf_fixture_t *fx, const char *operation)
 /** Submits blocks, all dirty, as the batch in flight, and takes the steps up to the area write. */
 static void submit(buf_fixture_t *fx, buf_block_t *const *blocks, uint32_t n)
 {
-    char area[40];
     buf_batch_submit(fx->pool, blocks, n);
     step(fx, "write " LOG_FILE_NAME);
     step(fx, "sync " LOG_FILE_NAME);
+    char area[40];
     snprintf(area, sizeof(area), "write ib_dblwr 0 %u", 4096 * n);
     step(fx, area);
 }
@@ -48,8 +49,8 @@ static void submit_three(buf_fixture_t *fx, buf_block_t *blocks[3])
     submit(fx, blocks, 3);
 }
 
-/** One step is one operation; a page leaves the flush list at its home write; the region is free again
-when the homes are fsynced, and every batch starts at its beginning. */
+/** One step is one operation; a page leaves the flush list at its home write; the region is free
+again when the homes are fsynced, and every batch starts at its beginning. */
 static void test_one_step_at_a_time(void **state)
 {
     buf_fixture_t *fx = *state;
@@ -94,14 +95,14 @@ static void test_several_files(void **state)
     assert_int_equal(rec_count(&fx->base.rec, 0, "sync t"), 2);
 }
 
-/** I22: what is written under an fsync is not covered by it: the page in flight whose file somebody else
-fsyncs, and the copy of a page that went home by itself. */
+/** I22: what is written under an fsync is not covered by it: the page in flight whose file somebody
+else fsyncs, and the copy of a page that went home by itself. */
 static void test_write_under_fsync(void **state)
 {
     buf_fixture_t *fx = *state;
     buf_block_t *blocks[3];
-    fil_sync_t sync;
     submit_three(fx, blocks);
+    fil_sync_t sync;
     step(fx, "sync ib_dblwr");
     step(fx, "write t1.ibd 12288");
     fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, 9));
@@ -122,10 +123,10 @@ static void test_write_under_fsync(void **state)
 static void test_interval(void **state)
 {
     buf_fixture_t *fx = *state;
-    const uint32_t n = 3000;
-    uint32_t n_steps[2] = {0};
     fx->pool->cleaner_interval = 3;
     fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
+    const uint32_t n = 3000;
+    uint32_t n_steps[2] = {0};
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t twin = 0; twin < 2; twin++) {
             sched_t sched = {.state = i};
@@ -143,16 +144,16 @@ static void test_interval(void **state)
     assert_int_equal(n_steps[0], n_steps[1]);
 }
 
-/** Who wants to change a page in flight drives the batch to its home write, and no further; who only
-reads it, or frees it, does not. */
+/** Who wants to change a page in flight drives the batch to its home write, and no further; who
+only reads it, or frees it, does not. */
 static void test_latch(void **state)
 {
     buf_fixture_t *fx = *state;
     buf_block_t *blocks[3];
     submit_three(fx, blocks);
     mtr_t mtr;
-    buf_block_t *block = NULL;
     mtr_start(&mtr, fx->pool, MTR_READ_ONLY);
+    buf_block_t *block = NULL;
     FX_OK(fx, mtr_page_get(&mtr, fx_id(1, 3), &block));
     mtr_commit(&mtr);
     assert_int_equal(buf_dirty_pages(fx->pool), 3);
@@ -185,8 +186,8 @@ static void test_eviction(void **state)
 {
     buf_fixture_t *fx = *state;
     buf_block_t *blocks[3];
-    buf_block_t *pinned[29];
     submit_three(fx, blocks);
+    buf_block_t *pinned[29];
     for (page_no_t i = 0; i < 29; i++) {
         FX_OK(fx, buf_page_create(fx->pool, fx_id(2, i), &pinned[i]));
     }
@@ -202,8 +203,8 @@ static void test_eviction(void **state)
     }
 }
 
-/** I19: a page in flight holds C back until its home write; one that is home and not synced does not,
-because C comes before the fsync of the files. */
+/** I19: a page in flight holds C back until its home write; one that is home and not synced does
+not, because C comes before the fsync of the files. */
 static void test_checkpoint_amid_batch(void **state)
 {
     buf_fixture_t *fx = *state;
@@ -216,8 +217,9 @@ static void test_checkpoint_amid_batch(void **state)
     uint32_t from = fx->base.rec.n;
     FX_OK(fx, buf_checkpoint(fx->pool));
     assert_int_equal(log_checkpoint_lsn(fx->base.log), oldest);
-    /* The cleaner goes on at each of the checkpoint's yield points: page 4 goes home before the fsync that
-    covers page 3 begins, page 5 while it runs, so that the batch needs an fsync of its own. */
+    /* The cleaner goes on at each of the checkpoint's yield points: page 4 goes home before the
+    fsync that covers page 3 begins, page 5 while it runs, so that the batch needs an fsync of its
+    own. */
     rec_assert_order(&fx->base.rec, from, "write t1.ibd 16384", "write t1.ibd 20480",
                      "# point name=ckpt.data_synced", "# point name=ckpt.marker_durable",
                      "# checkpoint no=", NULL);
@@ -250,8 +252,8 @@ static void test_failed_step(void **state)
     submit_three(fx, blocks);
     fx->base.rec.fail_prefix = "write t1.ibd 16384";
     mtr_t mtr;
-    buf_block_t *block = NULL;
     mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
+    buf_block_t *block = NULL;
     assert_int_equal(mtr_page_get(&mtr, fx_id(1, 5), &block), DB_IO_ERROR);
     mtr_abort(&mtr);
     assert_true(fx->base.env.io_failed);
@@ -265,8 +267,9 @@ static void test_failed_step(void **state)
     assert_int_equal(buf_dirty_pages(fx->pool), 2);
 }
 
-/** The observer writes the pages with its stamp, whatever else of the space is dirty: from the oldest on,
-each with its copy in a slot of its own behind the batch region, and fsyncs the space at the end. */
+/** The observer writes the pages with its stamp, whatever else of the space is dirty: from the
+oldest on, each with its copy in a slot of its own behind the batch region, and fsyncs the space at
+the end. */
 static void test_observer_own_pages(void **state)
 {
     buf_fixture_t *fx = *state;
@@ -294,8 +297,8 @@ static void test_observer_own_pages(void **state)
     assert_int_equal(buf_page_peek(fx->pool, fx_id(1, 5))->observer, 21);
 }
 
-/** I22: a slot is used again only when its home write is fsynced; with none free the files are fsynced
-first, and then all are. A checkpoint's fsync frees them as well. */
+/** I22: a slot is used again only when its home write is fsynced; with none free the files are
+fsynced first, and then all are. A checkpoint's fsync frees them as well. */
 static void test_single_slots(void **state)
 {
     buf_fixture_t *fx = *state;
@@ -349,8 +352,8 @@ static void test_observer_and_cleaner(void **state)
     assert_false(fil_needs_sync(fx->t1));
 }
 
-/** An interrupted load: its pages hold the checkpoint back until they are given up, unwritten; the frames
-stay and look clean; a page given out again is created. */
+/** An interrupted load: its pages hold the checkpoint back until they are given up, unwritten; the
+frames stay and look clean; a page given out again is created. */
 static void test_observer_drop(void **state)
 {
     buf_fixture_t *fx = *state;

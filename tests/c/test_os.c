@@ -1,5 +1,5 @@
-/* Properties of os/: both back ends behave alike, and the poison rule. Each test runs on the simulated disk
-and, in a directory of its own below the working directory, on POSIX. */
+/* Properties of os/: both back ends behave alike, and the poison rule. Each test runs on the
+simulated disk and, in a directory of its own below the working directory, on POSIX. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,11 +80,11 @@ static void put(env_t *env, const char *path, const char *text)
 
 static void assert_content(env_t *env, const char *path, const char *text)
 {
-    char buf[100] = "";
-    size_t n = 0;
     os_file_t *file;
 
     assert_int_equal(env_open(env, path, OS_OPEN, &file), DB_SUCCESS);
+    char buf[100] = "";
+    size_t n = 0;
     assert_int_equal(env_read(env, file, 0, buf, sizeof(buf) - 1, &n), DB_SUCCESS);
     env_close(env, file);
     assert_string_equal(buf, text);
@@ -95,14 +95,13 @@ static void assert_content(env_t *env, const char *path, const char *text)
 static void test_read_write(void **state)
 {
     env_t *env = &((fixture_t *)*state)->env;
-    byte buf[16];
-    size_t n = 99;
-    uint64_t size = 0;
     os_file_t *file;
 
     assert_int_equal(env_open(env, "f", OS_CREATE_NEW, &file), DB_SUCCESS);
     assert_int_equal(env_write(env, file, 4, "abcd", 4), DB_SUCCESS);
+    byte buf[16];
     memset(buf, 'x', sizeof(buf));
+    size_t n = 99;
     assert_int_equal(env_read(env, file, 0, buf, sizeof(buf), &n), DB_SUCCESS);
     assert_int_equal(n, 8);
     assert_memory_equal(buf, "\0\0\0\0abcd", 8);
@@ -115,6 +114,7 @@ static void test_read_write(void **state)
     assert_int_equal(env_read(env, file, 0, buf, sizeof(buf), &n), DB_SUCCESS);
     assert_int_equal(n, 10);
     assert_memory_equal(buf, "\0\0\0\0ab\0\0\0\0", 10);
+    uint64_t size = 0;
     assert_int_equal(env_size(env, file, &size), DB_SUCCESS);
     assert_int_equal(size, 10);
     env_close(env, file);
@@ -125,14 +125,13 @@ static void test_punch(void **state)
 {
     env_t *env = &((fixture_t *)*state)->env;
     byte buf[16384];
-    size_t n = 0;
-    bool done = false;
-    os_file_t *file;
-
     memset(buf, 'x', sizeof(buf));
+    os_file_t *file;
     assert_int_equal(env_open(env, "f", OS_CREATE_NEW, &file), DB_SUCCESS);
     assert_int_equal(env_write(env, file, 0, buf, sizeof(buf)), DB_SUCCESS);
+    bool done = false;
     assert_int_equal(env_punch(env, file, 1024, sizeof(buf) - 1024, &done), DB_SUCCESS);
+    size_t n = 0;
     assert_int_equal(env_read(env, file, 0, buf, sizeof(buf), &n), DB_SUCCESS);
     assert_int_equal(n, sizeof(buf));
     assert_int_equal(buf[1023], 'x');
@@ -164,20 +163,19 @@ keeps an unlinked file alive. */
 static void test_rename_unlink(void **state)
 {
     env_t *env = &((fixture_t *)*state)->env;
-    char buf[4] = "";
-    size_t n = 0;
-    bool exists = true;
-    os_file_t *file;
-
     put(env, "a", "one");
     put(env, "b", "two");
+    os_file_t *file;
     assert_int_equal(env_open(env, "b", OS_OPEN, &file), DB_SUCCESS);
     assert_int_equal(env_rename(env, "a", "b"), DB_SUCCESS);
     assert_int_equal(env_sync_dir(env), DB_SUCCESS);
     assert_content(env, "b", "one");
+    char buf[4] = "";
+    size_t n = 0;
     assert_int_equal(env_read(env, file, 0, buf, 3, &n), DB_SUCCESS);
     assert_string_equal(buf, "two");
     env_close(env, file);
+    bool exists = true;
     assert_int_equal(env_exists(env, "a", &exists), DB_SUCCESS);
     assert_false(exists);
     assert_int_equal(env_unlink(env, "a"), DB_NOT_FOUND);
@@ -206,16 +204,15 @@ so; a directory is gone with its last file. */
 static void test_list(void **state)
 {
     env_t *env = &((fixture_t *)*state)->env;
-    char names[200] = "";
-    int calls = 0;
-
     put(env, "t/b", "x");
     put(env, "t/a", "x");
     put(env, "t.ibd", "x");
     put(env, "B", "x");
     put(env, "a", "x");
+    char names[200] = "";
     assert_int_equal(env_list(env, join_names, names), DB_SUCCESS);
     assert_string_equal(names, "B,a,t,t.ibd,");
+    int calls = 0;
     assert_int_equal(env_list(env, stop_at_once, &calls), DB_INTERRUPTED);
     assert_int_equal(calls, 1);
     assert_int_equal(env_unlink(env, "t/a"), DB_SUCCESS);
@@ -231,7 +228,6 @@ static void test_paths(void **state)
     static const char *const BAD[] = {"",     ".",     "..", "/etc/passwd", "../x", "a/../b",
                                       "a/..", "a/b/c", "a/", "a//b",        "/",    "a/."};
     env_t *env = &((fixture_t *)*state)->env;
-    char longest[PATH_LEN_MAX + 2];
     bool exists;
     os_file_t *file;
 
@@ -241,6 +237,7 @@ static void test_paths(void **state)
         assert_int_equal(env_rename(env, "a", BAD[i]), DB_CORRUPTION);
         assert_int_equal(env_exists(env, BAD[i], &exists), DB_CORRUPTION);
     }
+    char longest[PATH_LEN_MAX + 2];
     memset(longest, 'n', sizeof(longest));
     longest[PATH_LEN_MAX + 1] = '\0';
     assert_int_equal(env_open(env, longest, OS_OPEN, &file), DB_CORRUPTION);
@@ -258,30 +255,29 @@ static dberr_t count_entry(void *ctx, const char *name)
     return DB_SUCCESS;
 }
 
-/** A folder is a directory of its own: every operation of it, and what the directory around it has then. */
+/** A folder is a directory of its own: every operation of it, and what the directory around it has
+then. */
 static void test_folder(void **state)
 {
     fixture_t *f = *state;
     probe_t probe = {.point = NULL};
     env_t env = {.probe = &probe};
-    os_file_t *file = NULL;
-    char text[5] = "";
-    size_t n_read = 0;
-    uint64_t size = 0;
-    int n = 0;
-    bool there = true;
-    bool done = false;
     assert_int_equal(os_folder_create(f->env.os, "d", &env.os), DB_SUCCESS);
+    int n = 0;
     assert_int_equal(env_list(&env, count_entry, &n), DB_SUCCESS);
     assert_int_equal(n, 0);
+    os_file_t *file = NULL;
     assert_int_equal(env_open(&env, "a", OS_OPEN, &file), DB_NOT_FOUND);
     assert_int_equal(env_open(&env, "a/b", OS_CREATE_NEW, &file), DB_IO_ERROR);
     env.io_failed = false;
     assert_int_equal(env_open(&env, "a", OS_CREATE_NEW, &file), DB_SUCCESS);
+    char text[5] = "";
     assert_int_equal(env_write(&env, file, 0, "text", 4), DB_SUCCESS);
     assert_int_equal(env_truncate(&env, file, 8192), DB_SUCCESS);
+    bool done = false;
     assert_int_equal(env_punch(&env, file, 4096, 4096, &done), DB_SUCCESS);
     assert_int_equal(env_sync(&env, file), DB_SUCCESS);
+    uint64_t size = 0;
     assert_int_equal(env_size(&env, file, &size), DB_SUCCESS);
     assert_int_equal(size, 8192);
     env_close(&env, file);
@@ -290,6 +286,7 @@ static void test_folder(void **state)
     assert_int_equal(env_list(&env, count_entry, &n), DB_SUCCESS);
     assert_int_equal(n, 1);
     assert_int_equal(env_open(&f->env, "d/b", OS_OPEN, &file), DB_SUCCESS);
+    size_t n_read = 0;
     assert_int_equal(env_read(&f->env, file, 0, text, 4, &n_read), DB_SUCCESS);
     assert_string_equal(text, "text");
     env_close(&f->env, file);
@@ -297,6 +294,7 @@ static void test_folder(void **state)
     assert_int_equal(env_lock(&env), DB_DIR_LOCKED);
     env_unlock(&env);
     assert_int_equal(env_unlink(&env, "b"), DB_SUCCESS);
+    bool there = true;
     assert_int_equal(env_exists(&f->env, "d/b", &there), DB_SUCCESS);
     assert_false(there);
     os_destroy(env.os);
@@ -347,11 +345,9 @@ static void test_poison(void **state)
 
     for (int what = 0; what < 2; what++) {
         os_vtable_t broken = *real;
-        os_file_t *file;
-        os_file_t *other;
-
         put(env, "f", "data");
         put(env, "g", "data");
+        os_file_t *file;
         assert_int_equal(env_open(env, "f", OS_OPEN, &file), DB_SUCCESS);
         if (what == 0) {
             broken.write = fail_write;
@@ -370,6 +366,7 @@ static void test_poison(void **state)
         assert_int_equal(env_rename(env, "f", "h"), DB_IO_ERROR);
         assert_int_equal(env_unlink(env, "g"), DB_IO_ERROR);
         assert_int_equal(env_sync_dir(env), DB_IO_ERROR);
+        os_file_t *other;
         assert_int_equal(env_open(env, "n", OS_CREATE_NEW, &other), DB_IO_ERROR);
         assert_int_equal(env_open(env, "f", OS_CREATE_TRUNC, &other), DB_IO_ERROR);
         /* What was refused since has not replaced the cause. */
@@ -386,9 +383,8 @@ static void test_poison(void **state)
 static void test_posix_create(void **state)
 {
     err_sink_t err = {.msg = ""};
-    os_t *os;
-
     (void)state;
+    os_t *os;
     assert_int_equal(os_posix_create("test_os_none", false, &err, &os), DB_NOT_FOUND);
     assert_int_equal(os_posix_create("test_os_none/deep", true, &err, &os), DB_IO_ERROR);
     assert_int_equal(os_posix_create("test_os_new", true, &err, &os), DB_SUCCESS);
@@ -405,12 +401,11 @@ static void test_posix_not_a_file(void **state)
 {
     fixture_t *f = *state;
     char path[64];
-    os_file_t *file;
-
     (void)snprintf(path, sizeof(path), "%s/fifo", f->dir);
     assert_int_equal(mkfifo(path, 0600), 0);
     (void)snprintf(path, sizeof(path), "%s/dir", f->dir);
     assert_int_equal(mkdir(path, 0700), 0);
+    os_file_t *file;
     assert_int_equal(env_open(&f->env, "fifo", OS_OPEN, &file), DB_IO_ERROR);
     assert_int_equal(env_open(&f->env, "dir", OS_OPEN, &file), DB_IO_ERROR);
     assert_false(f->env.io_failed);

@@ -1,4 +1,5 @@
-/** Compressed page images: they give the page back, and nothing that a file may hold goes further than a verdict. */
+/** Compressed page images: they give the page back, and nothing that a file may hold goes further
+than a verdict. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +21,8 @@ static const page_id_t ID = {7, 3};
 /** A stamped page, half of it random. */
 static void make_page(byte *page, uint32_t size)
 {
-    uint64_t seed = 11;
     fil_page_init(page, size, ID, FIL_PAGE_INDEX);
+    uint64_t seed = 11;
     for (uint32_t i = 100; i < size / 2; i++) {
         page[i] = (byte)random_next(&seed);
     }
@@ -70,9 +71,9 @@ static void test_incompressible(void **state)
 {
     static byte page[SIZE];
     static byte plain[SIZE];
-    uint64_t seed = 5;
     (void)state;
     make_page(plain, SIZE);
+    uint64_t seed = 5;
     for (uint32_t i = 100; i < SIZE - 100; i++) {
         plain[i] = (byte)random_next(&seed);
     }
@@ -110,8 +111,8 @@ static void test_damaged(void **state)
 static void test_forged(void **state)
 {
     static byte page[SIZE];
-    uint64_t seed = 3;
     (void)state;
+    uint64_t seed = 3;
     for (int i = 0; i < 2; i++) {
         make_compressed(page, ALGORITHMS[i]);
         mach_write_8(page + PAGE_COMP_ALGORITHM, 99);

@@ -47,9 +47,8 @@ static void test_verify_ok(void **state)
 /* No single changed byte of a page goes unnoticed. */
 static void test_verify_every_byte(void **state)
 {
-    byte page[PAGE_SIZE_MIN];
-
     (void)state;
+    byte page[PAGE_SIZE_MIN];
     make_page(page, sizeof(page), 5000);
     for (uint32_t i = 0; i < sizeof(page); i++) {
         page[i] ^= 0x10;
@@ -62,14 +61,14 @@ static void test_verify_every_byte(void **state)
 /* A page of which any proper part of the sectors was written is found torn. */
 static void test_verify_torn(void **state)
 {
-    byte old[PAGE_SIZE_MIN];
-    byte new[PAGE_SIZE_MIN];
-    byte page[PAGE_SIZE_MIN];
     uint32_t n = PAGE_SIZE_MIN / SECTOR_SIZE;
 
     (void)state;
+    byte old[PAGE_SIZE_MIN];
     make_page(old, sizeof(old), 5000);
+    byte new[PAGE_SIZE_MIN];
     make_page(new, sizeof(new), 6001);
+    byte page[PAGE_SIZE_MIN];
     for (uint32_t mask = 1; mask < (1U << n) - 1; mask++) {
         for (uint32_t i = 0; i < n; i++) {
             const byte *from = (mask >> i & 1) != 0 ? new : old;
@@ -83,9 +82,8 @@ static void test_verify_torn(void **state)
 /* With right checksums the LSN pair and the reserved bytes are still looked at. */
 static void test_verify_fields(void **state)
 {
-    byte page[PAGE_SIZE_MIN];
-
     (void)state;
+    byte page[PAGE_SIZE_MIN];
     make_page(page, sizeof(page), 5000);
     mach_write_4(page + sizeof(page) - 4, 4999);
     fil_page_stamp(page, sizeof(page));

@@ -47,11 +47,9 @@ static dberr_t insert_rec(byte *page, uint32_t page_size, uint32_t slot, const b
 static void insert_key(byte *page, uint32_t page_size, uint32_t key)
 {
     byte rec[REC_SIZE];
-    bool exact;
-    uint32_t slot;
-
     make_rec(rec, key, (byte)key);
-    slot = page_search(page, page_size, rec + 1, KEY_LEN, &exact);
+    bool exact;
+    uint32_t slot = page_search(page, page_size, rec + 1, KEY_LEN, &exact);
     assert_false(exact);
     assert_int_equal(insert_rec(page, page_size, slot, rec, REC_SIZE), DB_SUCCESS);
 }
@@ -79,9 +77,8 @@ static void test_capacity(void **state)
     (void)state;
     for (uint32_t size = PAGE_SIZE_MIN; size <= PAGE_SIZE_MAX; size *= 2) {
         uint32_t n = page_capacity(size, REC_SIZE);
-        byte rec[REC_SIZE];
-
         make_page(page, size, 0, REC_SIZE);
+        byte rec[REC_SIZE];
         for (uint32_t i = 0; i < n; i++) {
             assert_true(page_has_room(page, size, page_rec_size(page)));
             make_rec(rec, i, 1);
@@ -103,24 +100,21 @@ static void test_capacity(void **state)
 envelope fields other than the type are never touched. */
 static void test_random_against_model(void **state)
 {
-    byte page[PAGE_SIZE_MIN];
     bool model[256] = {false};
-    uint64_t seed = 20240611;
-
     (void)state;
+    byte page[PAGE_SIZE_MIN];
     make_page(page, sizeof(page), 0, REC_SIZE);
+    uint64_t seed = 20240611;
     for (uint32_t step = 0; step < 4000; step++) {
         uint32_t key = (uint32_t)(random_next(&seed) % 256);
         byte wanted[KEY_LEN] = {0};
-        uint32_t rank = 0;
-        uint32_t slot;
-        bool exact;
-
         mach_write_4(wanted + 2, key);
+        uint32_t rank = 0;
         for (uint32_t i = 0; i < key; i++) {
             rank += model[i] ? 1 : 0;
         }
-        slot = page_search(page, sizeof(page), wanted, KEY_LEN, &exact);
+        bool exact;
+        uint32_t slot = page_search(page, sizeof(page), wanted, KEY_LEN, &exact);
         assert_int_equal(slot, rank);
         assert_int_equal(exact, model[key]);
         if (exact) {
@@ -146,10 +140,9 @@ static void test_random_against_model(void **state)
 /* (I27) List deletes leave the page that inserting the survivors in order into a new page gives. */
 static void test_list_delete_is_canonical(void **state)
 {
+    (void)state;
     byte page[PAGE_SIZE_MIN];
     byte fresh[PAGE_SIZE_MIN];
-
-    (void)state;
     for (uint32_t cut = 0; cut <= 49; cut += 7) {
         for (int end = 0; end < 2; end++) {
             make_page(page, sizeof(page), 0, REC_SIZE);
@@ -173,14 +166,13 @@ static void test_list_delete_is_canonical(void **state)
 /* A prefix finds the first key that starts with it; the minimum record is below every key. */
 static void test_search_prefix_and_min_rec(void **state)
 {
-    byte page[PAGE_SIZE_MIN];
     byte rec[1 + KEY_LEN + 4] = {REC_INFO_MIN_REC, 0xFF, 0xFF};
-    byte zeros[KEY_LEN] = {0};
-    bool exact = true;
-
     (void)state;
+    byte page[PAGE_SIZE_MIN];
     make_page(page, sizeof(page), 1, sizeof(rec));
     assert_int_equal(insert_rec(page, sizeof(page), 0, rec, sizeof(rec)), DB_SUCCESS);
+    byte zeros[KEY_LEN] = {0};
+    bool exact = true;
     assert_int_equal(page_search(page, sizeof(page), zeros, KEY_LEN, &exact), 1);
     assert_false(exact);
     rec[0] = 0;
@@ -211,16 +203,16 @@ static void test_refusals(void **state)
         {.level = 0, .rec_size = 65535, .key_len = 6},
     };
     byte page[PAGE_SIZE_MIN];
-    byte copy[PAGE_SIZE_MIN];
-    byte rec[REC_SIZE];
     uint32_t size = sizeof(page);
 
     (void)state;
     fil_page_init(page, size, ID, FIL_PAGE_TYPE_ALLOCATED);
+    byte copy[PAGE_SIZE_MIN];
     memcpy(copy, page, size);
     for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
         assert_int_equal(page_index_create(page, size, &BAD[i]), DB_CORRUPTION);
     }
+    byte rec[REC_SIZE];
     make_rec(rec, 1, 1);
     assert_int_equal(insert_rec(page, size, 0, rec, REC_SIZE), DB_CORRUPTION);
     assert_memory_equal(page, copy, size);
@@ -247,9 +239,8 @@ static void test_refusals(void **state)
 static void damage_and_restore(byte *page, uint32_t offset, uint32_t value, const char *expected)
 {
     uint32_t old = mach_read_2(page + offset);
-    const char *why = "nothing";
-
     mach_write_2(page + offset, value);
+    const char *why = "nothing";
     assert_int_equal(page_index_validate(page, PAGE_SIZE_MIN, &why), DB_CORRUPTION);
     assert_string_equal(why, expected);
     mach_write_2(page + offset, old);
@@ -259,11 +250,9 @@ static void damage_and_restore(byte *page, uint32_t offset, uint32_t value, cons
 /* (I6) One item damaged by hand is reported under its name. */
 static void test_validate_names_the_item(void **state)
 {
-    byte page[PAGE_SIZE_MIN];
     uint32_t slot_0 = PAGE_SIZE_MIN - FIL_PAGE_TRAILER - 2;
-    uint32_t freed;
-
     (void)state;
+    byte page[PAGE_SIZE_MIN];
     make_page(page, sizeof(page), 0, REC_SIZE);
     for (uint32_t i = 0; i < 10; i++) {
         insert_key(page, sizeof(page), i);
@@ -271,7 +260,7 @@ static void test_validate_names_the_item(void **state)
     assert_int_equal(page_rec_delete(page, sizeof(page), 3), DB_SUCCESS);
     assert_int_equal(page_rec_delete(page, sizeof(page), 5), DB_SUCCESS);
     assert_valid(page, sizeof(page));
-    freed = mach_read_2(page + PAGE_FREE);
+    uint32_t freed = mach_read_2(page + PAGE_FREE);
     damage_and_restore(page, FIL_PAGE_TYPE, FIL_PAGE_UNDO_LOG, "page type");
     damage_and_restore(page, PAGE_N_RECS, 9, "record count");
     damage_and_restore(page, PAGE_HEAP_TOP, PAGE_DATA + 11 * REC_SIZE, "heap top");
@@ -303,10 +292,9 @@ static void attack(byte *page, uint32_t size, uint64_t *seed)
     uint32_t len = random_next(seed) % 2 == 0 && page_rec_size(page) <= sizeof(rec)
                        ? page_rec_size(page)
                        : (uint32_t)(random_next(seed) % sizeof(rec));
+    mach_write_8(rec + 1, random_next(seed));
     dberr_t err = DB_SUCCESS;
     bool exact;
-
-    mach_write_8(rec + 1, random_next(seed));
     switch (random_next(seed) % 7) {
     case 0:
         err = insert_rec(page, size, slot, rec, len);
@@ -339,9 +327,8 @@ sanitizer watches the heap block), with success or DB_CORRUPTION. */
 static void test_fuzz(void **state)
 {
     static const uint32_t SIZES[] = {PAGE_SIZE_MIN, PAGE_SIZE_MAX};
-    uint64_t seed = 987654321;
-
     (void)state;
+    uint64_t seed = 987654321;
     for (uint32_t round = 0; round < 3000; round++) {
         uint32_t size = SIZES[round % 16 == 0];
         byte *page = malloc(size);
@@ -371,17 +358,15 @@ static void test_fuzz(void **state)
     }
 }
 
-/* A record is logged by its difference to the one before it. What that one does not have, or a length
-that is not the page's, is refused with the page unchanged. */
+/* A record is logged by its difference to the one before it. What that one does not have, or a
+length that is not the page's, is refused with the page unchanged. */
 static void test_delta(void **state)
 {
-    byte page[PAGE_SIZE_MIN];
-    byte copy[PAGE_SIZE_MIN];
-    byte rec[REC_SIZE];
-
     (void)state;
+    byte page[PAGE_SIZE_MIN];
     make_page(page, sizeof(page), 0, REC_SIZE);
     insert_key(page, sizeof(page), 5);
+    byte rec[REC_SIZE];
     make_rec(rec, 6, 5);
     assert_int_equal(page_rec_delta(page, sizeof(page), 0, rec, REC_SIZE).shared, 0);
     rec_delta_t delta = page_rec_delta(page, sizeof(page), 1, rec, REC_SIZE);
@@ -392,6 +377,7 @@ static void test_delta(void **state)
     delta = page_rec_delta(page, sizeof(page), 2, rec, REC_SIZE);
     assert_int_equal(delta.rest_len, 1); /* of equal records the last byte is left */
 
+    byte copy[PAGE_SIZE_MIN];
     memcpy(copy, page, sizeof(page));
     assert_int_equal(page_rec_insert(page, sizeof(page), 0, &delta), DB_CORRUPTION);
     delta.shared--;

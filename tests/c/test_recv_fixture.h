@@ -122,31 +122,19 @@ static inline dberr_t dbx_redo(dbx_t *db)
     db->env.err = (err_sink_t){.msg = ""};
     db->marks_len = 0;
     db->marks[0] = '\0';
-    dberr_t err = log_open(&db->env, &db->log);
-    if (err == DB_SUCCESS) {
-        err =
-            fil_create(&db->env, db->log, db->options.page_size, db->options.open_files, &db->fil);
-    }
-    if (err == DB_SUCCESS) {
-        err = buf_pool_create(&db->env, db->log, db->fil, &db->options, &db->pool);
-    }
-    if (err == DB_SUCCESS) {
-        err = recv_redo(db->log, db->fil, db->pool, &db->options);
-    }
-    return err;
+    TRY(log_open(&db->env, &db->log));
+    TRY(fil_create(&db->env, db->log, db->options.page_size, db->options.open_files, &db->fil));
+    TRY(buf_pool_create(&db->env, db->log, db->fil, &db->options, &db->pool));
+    return recv_redo(db->log, db->fil, db->pool, &db->options);
 }
 
 /** The whole start. */
 static inline dberr_t dbx_open(dbx_t *db)
 {
-    dberr_t err = dbx_redo(db);
-    if (err == DB_SUCCESS) {
-        err = dict_open(db->pool, &db->dict);
-    }
-    if (err == DB_SUCCESS) {
-        err = trx_sys_open(db->pool, db->dict, db->options.flush_log_at_trx_commit, &db->sys);
-    }
-    return err == DB_SUCCESS ? recv_finish(db->sys) : err;
+    TRY(dbx_redo(db));
+    TRY(dict_open(db->pool, &db->dict));
+    TRY(trx_sys_open(db->pool, db->dict, db->options.flush_log_at_trx_commit, &db->sys));
+    return recv_finish(db->sys);
 }
 
 /** Log and ibdata1 with a space header, checkpointed; no catalogue when bare. Then opened. */

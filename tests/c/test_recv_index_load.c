@@ -4,8 +4,8 @@ kept, and what neither has is refused. */
 
 static void index_load(dbx_t *db)
 {
-    mtr_t mtr;
     ASSERT_OK(db, buf_flush_space(db->pool, T1));
+    mtr_t mtr;
     mtr_start(&mtr, db->pool, MTR_LOG_ALL);
     mtr_index_load(&mtr, T1, 3, 77);
     mtr_commit(&mtr);
@@ -20,7 +20,8 @@ static void fill_batch(dbx_t *db)
     }
 }
 
-/** A crash in which the page was never written, neither home nor as a copy; then several batches. */
+/** A crash in which the page was never written, neither home nor as a copy; then several
+batches. */
 static dbx_t *redo_unwritten_in_batches(dbx_t *db, page_no_t page_no)
 {
     db = dbx_crash(db);
@@ -32,8 +33,8 @@ static dbx_t *redo_unwritten_in_batches(dbx_t *db, page_no_t page_no)
     return db;
 }
 
-/* An INDEX_LOAD vouches for a load that initialised a freed page; but when the file has the page as it
-was before it was freed, there was none. */
+/* An INDEX_LOAD vouches for a load that initialised a freed page; but when the file has the page as
+it was before it was freed, there was none. */
 static void test_change_after_free_without_load(void **state)
 {
     (void)state;
@@ -152,8 +153,8 @@ static void test_index_load_no_mercy_later(void **state)
     refused_without_copy(db, "torn page 3 of t1.ibd");
 }
 
-/* Redo of a page that is older than its newest initialisation begins there: what was changed before it may build
-on changes that the file never got. */
+/* Redo of a page that is older than its newest initialisation begins there: what was changed before
+it may build on changes that the file never got. */
 static void test_index_load_read_begins_at_init(void **state)
 {
     (void)state;
@@ -162,8 +163,8 @@ static void test_index_load_read_begins_at_init(void **state)
     page_init(db, 3, 0xA2, MTR_LOG_ALL);
     page_init(db, 4, 0xC3, MTR_LOG_NO_REDO);
     index_load(db);
-    byte old_home[4096];
     db = dbx_crash(db);
+    byte old_home[4096];
     fil_page_init(old_home, 4096, (page_id_t){T1, 3}, FIL_PAGE_TYPE_SYS);
     fil_page_set_lsn(old_home, 4096, LOG_FIRST_LSN);
     dbx_stamp(db, old_home);
@@ -177,7 +178,8 @@ static void test_index_load_read_begins_at_init(void **state)
     dbx_free(db);
 }
 
-/* The same in several batches (I18): nothing is done to the page before the batch that initialises it. */
+/* The same in several batches (I18): nothing is done to the page before the batch that initialises
+it. */
 static void test_index_load_batches(void **state)
 {
     (void)state;
@@ -192,8 +194,8 @@ static void test_index_load_batches(void **state)
     dbx_free(db);
 }
 
-/* A page that was never written, freed in one batch and initialised in a later one: of its earlier life there is
-nothing to free, and nothing of it is written in between. */
+/* A page that was never written, freed in one batch and initialised in a later one: of its earlier
+life there is nothing to free, and nothing of it is written in between. */
 static void test_index_load_batches_unwritten(void **state)
 {
     (void)state;

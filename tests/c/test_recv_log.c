@@ -66,7 +66,6 @@ static void test_stale_tail(void **state)
     dbx_flush_log(db);
     lsn_t db_end = log_lsn(db->log);
     assert_true(db_end > end + 3 * LOG_BLOCK_SIZE);
-    char text[60];
     ASSERT_OK(image, dbx_redo(image)); /* takes a new epoch */
     dbx_page_write(image, T1, 3, 77, false);
     dbx_flush_log(image);
@@ -77,6 +76,7 @@ static void test_stale_tail(void **state)
         memcpy(dbx_log_block(again, lsn), dbx_log_block(db, lsn), LOG_BLOCK_SIZE);
     }
     ASSERT_OK(again, dbx_redo(again));
+    char text[60];
     snprintf(text, sizeof(text), "end=%" PRIu64 "\n", image_end);
     assert_true(dbx_marked(again, text));
     assert_int_equal(page_byte(again, T1, 3), 77);
@@ -90,8 +90,9 @@ static void test_stale_tail(void **state)
     dbx_free(db);
 }
 
-/* Recovery takes no checkpoint of its own and appends nothing: a crash after it, and after more work,
-starts over from the same C, and meets the same initialisations and INDEX_LOADs again (I17). */
+/* Recovery takes no checkpoint of its own and appends nothing: a crash after it, and after more
+work, starts over from the same C, and meets the same initialisations and INDEX_LOADs again
+(I17). */
 static void test_no_checkpoint_of_its_own(void **state)
 {
     (void)state;
@@ -117,10 +118,10 @@ static void test_no_checkpoint_of_its_own(void **state)
         assert_false(dbx_marked(db, "page_write"));
         assert_true(fil_space_get(db->fil, T1)->named);
         /* The only log write is the cut of the last block: no new LSN in it. */
-        lsn_t from = 0;
-        lsn_t to = 0;
         const char *cut = strstr(db->marks, "log_write ");
         assert_non_null(cut);
+        lsn_t from = 0;
+        lsn_t to = 0;
         assert_int_equal(sscanf(cut, "log_write start=%" SCNu64 " end=%" SCNu64, &from, &to), 2);
         assert_true(from == to && strstr(cut + 1, "log_write ") == NULL);
         assert_int_equal(page_byte(db, T1, 4), round == 0 ? 4 : 60 + round - 1);
@@ -179,8 +180,8 @@ static void test_delete_again(void **state)
     dbx_keep_at(&k, db, "fil.delete.logged");
     ASSERT_OK(db, buf_log_free_check(db->pool));
     ASSERT_OK(db, fil_space_delete(db->fil, fil_space_get(db->fil, T1)));
-    bool exists = false;
     ASSERT_OK(k.image, dbx_redo(k.image));
+    bool exists = false;
     ASSERT_OK(k.image, env_exists(&k.image->env, T1_PATH, &exists));
     assert_false(exists);
     assert_null(fil_space_get(k.image->fil, T1));
@@ -284,7 +285,8 @@ static void test_batches_equal(void **state)
     dbx_free(db);
 }
 
-/* A crash at any fault point of recovery and of the checkpoint after it, and recovery again, gives the same files (I17). */
+/* A crash at any fault point of recovery and of the checkpoint after it, and recovery again, gives
+the same files (I17). */
 static void test_crash_in_recovery(void **state)
 {
     (void)state;

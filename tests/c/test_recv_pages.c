@@ -149,8 +149,8 @@ static void test_dblwr_copy_beyond_end(void **state)
     dbx_free(db);
 }
 
-/** Fills the doublewrite file with copies of pages that differ from each other, and more than the area
-can hold; the one of page 3 lies at this position. */
+/** Fills the doublewrite file with copies of pages that differ from each other, and more than the
+area can hold; the one of page 3 lies at this position. */
 static void overfill_area(dbx_t *db, uint32_t position)
 {
     enum { POSITIONS = 600 };
@@ -208,8 +208,8 @@ static void test_torn_page_0(void **state)
     (void)state;
     dbx_t *db = page_3_create(false);
     mtr_t mtr;
-    buf_block_t *block = NULL;
     mtr_start(&mtr, db->pool, MTR_LOG_ALL);
+    buf_block_t *block = NULL;
     ASSERT_OK(db, fseg_create(&mtr, T1, FIL_PAGE_TYPE_SYS, 100, &block));
     mtr_commit(&mtr);
     ASSERT_OK(db, buf_flush_all(db->pool));
@@ -229,7 +229,8 @@ static void test_torn_page_0(void **state)
     refused_without_copy(no_copy, "torn page 0 of t1.ibd");
 }
 
-/* A page that the log frees last is not read (I15), torn or not: an empty one of the LSN of the free goes home. */
+/* A page that the log frees last is not read (I15), torn or not: an empty one of the LSN of the
+free goes home. */
 static void test_freed_page(void **state)
 {
     (void)state;
@@ -274,9 +275,9 @@ static void test_created_page_skips(void **state)
         db->options.log_optimize_ddl = optimize;
         db = dbx_crash_and_redo(db);
         ASSERT_OK(db, buf_flush_all(db->pool));
-        char text[300];
         const char *write = strstr(db->marks, "page_write space=5 page=3");
         assert_non_null(write);
+        char text[300];
         snprintf(text, sizeof(text), "%s", write);
         *strchr(text, '\n') = '\0';
         assert_true((strstr(text, "dblwr=skip why=init") != NULL) == !optimize);

@@ -1,5 +1,5 @@
-/** Single pages of a bare space, made and changed by mini-transactions without a catalogue: on top of
-test_recv_fixture.h. */
+/** Single pages of a bare space, made and changed by mini-transactions without a catalogue: on top
+of test_recv_fixture.h. */
 #ifndef TEST_RECV_PAGES_H
 #define TEST_RECV_PAGES_H
 

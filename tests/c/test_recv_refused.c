@@ -1,5 +1,5 @@
-/** Images that no crash leaves, made by hand: their checksums are right, and what they say cannot be.
-Each is refused with its cause, and not one byte of it is changed (I30). */
+/** Images that no crash leaves, made by hand: their checksums are right, and what they say cannot
+be. Each is refused with its cause, and not one byte of it is changed (I30). */
 #include "base/crc32c.h"
 #include "test_recv_fixture.h"
 
@@ -29,9 +29,9 @@ static dberr_t same_file(void *ctx, const char *name)
 __attribute__((format(printf, 3, 4))) static void refused(dbx_t *db, refusal_t refusal,
                                                           const char *format, ...)
 {
-    char text[sizeof(db->env.err.msg)];
     va_list args;
     va_start(args, format);
+    char text[sizeof(db->env.err.msg)];
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     dbx_t *images[2] = {db, dbx_clone(db)};
@@ -106,8 +106,8 @@ static void test_marker_before_checkpoint(void **state)
     dbx_free(db);
 }
 
-/* A checkpoint number, or an epoch, that starts and log cannot have led to. Taken for true, the number
-would have no successor after one or a few starts; so it is refused, each time. */
+/* A checkpoint number, or an epoch, that starts and log cannot have led to. Taken for true, the
+number would have no successor after one or a few starts; so it is refused, each time. */
 static void test_impossible_checkpoint_number(void **state)
 {
     (void)state;
@@ -165,9 +165,9 @@ static void test_impossible_space_size(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         redo_rec_t rec = {
             .op = OP_NUMBER, .len = 4, .space = T1, .offset = FSP_SIZE, .value = sizes[i]};
-        lsn_t end = 0;
         dbx_t *db = dbx_create_t1();
         ASSERT_OK(db, buf_checkpoint_full(db->pool));
+        lsn_t end = 0;
         db = crash_after(db, &rec, &end);
         refused(db, REFUSAL_BAD_RECORD,
                 "redo record at %" PRIu64 ": impossible size of space 5: %" PRIu32 " pages after 0",

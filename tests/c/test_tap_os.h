@@ -75,10 +75,7 @@ static inline dberr_t tap_before(os_t *os, tap_op_t op)
 static inline dberr_t tap_open(os_t *os, const char *path, os_open_mode_t mode, os_file_t **out)
 {
     if (mode != OS_OPEN) {
-        dberr_t err = tap_before(os, (tap_op_t){.kind = TAP_CREATE, .path = path});
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        TRY(tap_before(os, (tap_op_t){.kind = TAP_CREATE, .path = path}));
     }
     os_file_t *inner = NULL;
     dberr_t err = tap_inner(os)->vt->open(tap_inner(os), path, mode, &inner);
@@ -150,10 +147,7 @@ static inline void tap_close(os_file_t *file)
 
 static inline dberr_t tap_rename(os_t *os, const char *from, const char *to)
 {
-    dberr_t err = tap_before(os, (tap_op_t){.kind = TAP_RENAME, .path = from, .to = to});
-    if (err != DB_SUCCESS) {
-        return err;
-    }
+    TRY(tap_before(os, (tap_op_t){.kind = TAP_RENAME, .path = from, .to = to}));
     for (tap_file_t *file = ((tap_t *)os)->files; file != NULL; file = file->next) {
         if (strcmp(file->base.path, from) == 0) {
             snprintf(file->base.path, sizeof(file->base.path), "%s", to);

@@ -57,8 +57,8 @@ static void run(trx_fixture_t *fx, history_t *h, uint64_t seed, uint32_t n_steps
 {
     trx_t *trx[N_TRX] = {NULL};
     tfx_row_t committed[N_ROWS] = {0};
-    tfx_row_t newest[N_ROWS] = {0};
     history_add(h, log_lsn(fx->log), committed);
+    tfx_row_t newest[N_ROWS] = {0};
     for (uint32_t step = 0; step < n_steps; step++) {
         uint32_t t = tfx_random(&seed, N_TRX);
         uint32_t what = tfx_random(&seed, 20);
@@ -149,10 +149,10 @@ static trx_fixture_t *images_open(const images_t *images)
             }
         }
         os_file_t *file = NULL;
-        fil_space_t *space = NULL;
         ASSERT_OK(fx, env_open(&fx->env, IMAGE_PATHS[i], OS_CREATE_NEW, &file));
         ASSERT_OK(fx, env_write(&fx->env, file, 0, copy, size));
         env_close(&fx->env, file);
+        fil_space_t *space = NULL;
         ASSERT_OK(fx, fil_space_open(fx->fil, images->ids[i], IMAGE_PATHS[i], n_pages, &space));
     }
     free(copy);
@@ -182,20 +182,20 @@ static void crash_everywhere(uint64_t seed)
 {
     trx_fixture_t *fx = tfx_create(4096, 256);
     history_t *h = calloc(1, sizeof(*h));
-    images_t images;
     ASSERT_OK(fx, buf_checkpoint_full(fx->pool));
     lsn_t from = log_checkpoint_lsn(fx->log);
+    images_t images;
     images_take(&images, fx);
     run(fx, h, seed, 160);
     assert_int_equal(log_checkpoint_lsn(fx->log), from);
     ASSERT_OK(fx, log_write_up_to(fx->log, log_lsn(fx->log), true));
 
     log_reader_t *reader = NULL;
+    ASSERT_OK(fx, log_reader_create(fx->log, from, &reader));
+    dberr_t err;
     log_group_t group;
     uint32_t n_crashes = 0;
     uint32_t n_undone = 0;
-    ASSERT_OK(fx, log_reader_create(fx->log, from, &reader));
-    dberr_t err;
     while ((err = log_reader_next(reader, &group)) == DB_SUCCESS) {
         if (images_apply(&images, &group)) {
             check_crash(&images, h, group.end_lsn, &n_undone);

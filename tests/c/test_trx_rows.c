@@ -252,8 +252,8 @@ static void test_primary_key_is_fixed(void **state)
     (void)state;
     trx_fixture_t *fx = tfx_create(4096, 64);
     byte pk[8];
-    byte other[8];
     tfx_pk(1, pk);
+    byte other[8];
     tfx_pk(2, other);
     row_upd_t upd = {0, other};
     trx_t *trx = tfx_begin(fx);
@@ -273,10 +273,10 @@ static void test_purge_between_versions(void **state)
     (void)state;
     trx_fixture_t *fx = tfx_create(4096, 64);
     byte pk[8];
-    byte b[8];
-    byte c[10];
     tfx_pk(1, pk);
+    byte b[8];
     tfx_pk(5, b);
+    byte c[10];
     tfx_value_c(99, c);
     row_upd_t upd_b = {1, b};
     row_upd_t upd_c = {2, c};
@@ -296,8 +296,8 @@ static void test_purge_between_versions(void **state)
     tfx_destroy(fx);
 }
 
-/** Purge while a commit waits takes the records of that very transaction, a few at a time; while another
-transaction has changes it rests; a commit durable by itself, as those of DDL, has none. */
+/** Purge while a commit waits takes the records of that very transaction, a few at a time; while
+another transaction has changes it rests; a commit durable by itself, as those of DDL, has none. */
 static void test_purge_amid_commit(void **state)
 {
     (void)state;

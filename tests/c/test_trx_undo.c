@@ -223,11 +223,11 @@ static void test_catalogue_first(void **state)
     trx_t *user = tfx_begin(fx);
     ASSERT_OK(fx, tfx_update(fx, user, 2, 50, 50));
     trx_t *ddl = tfx_begin(fx);
-    byte row[SYS_ROW_MAX];
     dict_table_t *table = calloc(1, sizeof(*table));
     *table = *fx->table;
     table->id = 999;
     snprintf(table->name, sizeof(table->name), "half");
+    byte row[SYS_ROW_MAX];
     dict_sys_tables_row(table, row);
     ASSERT_OK(fx, row_insert(ddl, dict_sys_table(fx->dict, SYS_TABLES), row));
     free(table);
@@ -328,8 +328,8 @@ static void poke(trx_fixture_t *fx, page_no_t page_no, uint32_t offset, uint32_t
                  uint64_t value)
 {
     mtr_t mtr;
-    buf_block_t *block = NULL;
     mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
+    buf_block_t *block = NULL;
     ASSERT_OK(fx, mtr_page_get(&mtr, (page_id_t){SPACE_SYSTEM, page_no}, &block));
     if (offset == FIL_PAGE_TYPE) {
         mach_write_2(block->frame + offset, (uint32_t)value); /* no record changes the envelope */
@@ -346,8 +346,8 @@ static void poke(trx_fixture_t *fx, page_no_t page_no, uint32_t offset, uint32_t
 static uint32_t peek_4(trx_fixture_t *fx, page_no_t page_no, uint32_t offset)
 {
     mtr_t mtr;
-    buf_block_t *block = NULL;
     mtr_start(&mtr, fx->pool, MTR_READ_ONLY);
+    buf_block_t *block = NULL;
     ASSERT_OK(fx, mtr_page_get(&mtr, (page_id_t){SPACE_SYSTEM, page_no}, &block));
     uint32_t value = mach_read_4(block->frame + offset);
     mtr_commit(&mtr);

@@ -1,6 +1,8 @@
-/* A store that writes its header in many ways, most of which no recorder in the process sees: the tests of the audit.
+/* A store that writes its header in many ways, most of which no recorder in the process sees: the
+ * tests of the audit.
  *
- *     unseen_store load FOLDER WAY      commits, each behind a new header; the last bytes are the first ones again
+ *     unseen_store load FOLDER WAY      commits, each behind a new header; the last bytes are those
+ *                                       of the first one again
  *     unseen_store put FILE TEXT        what a child does
  *     unseen_store recover              an answer for a folder
  */
@@ -45,19 +47,18 @@ static long bare(long number, long a, long b, long c, long d)
 static void put_by_child(const char *program, char *const env[])
 {
     char *argv[] = {(char *)program, "put", "header", text, NULL};
-    int status = 0;
     pid_t child = fork();
     if (child == 0) {
         execve(program, argv, env);
         _exit(1);
     }
+    int status = 0;
     fail_if(waitpid(child, &status, 0) != child || status != 0, "child");
 }
 
 static void put_by_aio(int fd)
 {
     aio_context_t context = 0;
-    struct io_event event;
     struct iocb call = {.aio_lio_opcode = IOCB_CMD_PWRITE,
                         .aio_fildes = (unsigned)fd,
                         .aio_buf = (unsigned long)text,
@@ -65,6 +66,7 @@ static void put_by_aio(int fd)
     struct iocb *calls[] = {&call};
     fail_if(bare(SYS_io_setup, 1, (long)&context, 0, 0) != 0, "io_setup");
     fail_if(bare(SYS_io_submit, (long)context, 1, (long)calls, 0) != 1, "io_submit");
+    struct io_event event;
     long got = syscall(SYS_io_getevents, context, 1L, 1L, &event, NULL);
     fail_if(got != 1 || event.res != HEADER_BYTES, "io_getevents");
     (void)bare(SYS_io_destroy, (long)context, 0, 0, 0);
@@ -120,8 +122,8 @@ static void put(const char *way, int fd)
         close(other);
     } else if (strcmp(way, "splice") == 0) {
         int ends[2];
-        off_t at = 0;
         fail_if(pipe(ends) != 0 || write(ends[1], text, HEADER_BYTES) != HEADER_BYTES, "pipe");
+        off_t at = 0;
         fail_if(splice(ends[0], NULL, fd, &at, HEADER_BYTES, 0) != HEADER_BYTES, way);
         close(ends[0]), close(ends[1]);
     } else if (strcmp(way, "libaio") == 0) {
@@ -174,8 +176,8 @@ static void load(const char *folder, const char *way)
 
 static void recover(const char *folder)
 {
-    char log[64];
     fail_if(chdir(folder) != 0, folder);
+    char log[64];
     int fd = open("log", O_RDONLY);
     ssize_t n = fd < 0 ? 0 : read(fd, log, sizeof(log));
     printf("{\"ok\": true, \"state\": {\"commits\": \"%zd\"}}\n", n);
@@ -183,7 +185,6 @@ static void recover(const char *folder)
 
 int main(int argc, char **argv)
 {
-    char folder[4096];
     fail_if(readlink("/proc/self/exe", self, sizeof(self) - 1) < 0, "self");
     if (argc > 3 && strcmp(argv[1], "put") == 0) {
         int fd = open(argv[2], O_RDWR);
@@ -193,5 +194,6 @@ int main(int argc, char **argv)
         load(argv[2], argv[3]);
         return 0;
     }
+    char folder[4096];
     return scanf("%4095[^\n]", folder) == 1 ? recover(folder), 0 : 1;
 }

@@ -1,14 +1,17 @@
 /* A verifier that is a program.
 
 On top of told.c. Rules:
- 1. A process that answers in time, and only in JSON, is the target. One that ends, hangs or says something else has not
-    recovered: that is a refusal without a message, in the words of how it ended.
- 2. What the command has started ends with it, and orphans with the answer: they become this process's children, and are killed.
+ 1. A process that answers in time, and only in JSON, is the target. One that ends, hangs or says
+    something else has not recovered: that is a refusal without a message, in the words of how it
+    ended.
+ 2. What the command has started ends with it, and orphans with the answer: they become this
+    process's children, and are killed.
  3. A full disk is the machine's failure, whatever the command makes of it.
- 4. An answer is one line, and belongs to the question before it. What is in the pipe behind a line was not asked for. Of a
-    process that answers for one folder it spoils that answer. Of one that goes on it may have taken the place of others, or
-    will: nothing that was said counts, and the explorer ends without a verdict. The pipe is looked at before each question,
-    behind each answer and at the end. */
+ 4. An answer is one line, and belongs to the question before it. What is in the pipe behind a line
+    was not asked for. Of a process that answers for one folder it spoils that answer. Of one that
+    goes on it may have taken the place of others, or will: nothing that was said counts, and the
+    explorer ends without a verdict. The pipe is looked at before each question, behind each answer
+    and at the end. */
 #include "explorer/targets/command/verify_command.h"
 
 #include <errno.h>
@@ -42,10 +45,10 @@ On top of told.c. Rules:
 static bool open_pipes(verify_command_t *command, int *child_in, int *child_out)
 {
     int in[2];
-    int out[2];
     if (pipe2(in, O_CLOEXEC) != 0) {
         return false;
     }
+    int out[2];
     if (pipe2(out, O_CLOEXEC) != 0) {
         (void)close(in[0]);
         (void)close(in[1]);
@@ -82,12 +85,12 @@ static _Noreturn void become(const verify_command_t *command, pid_t parent, int 
 
 static dberr_t start(verify_command_t *command, err_sink_t *err)
 {
-    int in;
-    int out;
     if (command->pid != 0) {
         return DB_SUCCESS;
     }
     command->log_fd = memfd_create("recover", MFD_CLOEXEC);
+    int in;
+    int out;
     if (command->log_fd < 0 || !open_pipes(command, &in, &out)) {
         return err_set(err, DB_IO_ERROR, "recover: %s", strerrordesc_np(errno));
     }
@@ -108,7 +111,6 @@ static dberr_t start(verify_command_t *command, err_sink_t *err)
 /** @return its wait status: it ended by itself if it had not been killed */
 static int stop(verify_command_t *command, bool wait)
 {
-    int status = 0;
     if (command->pid == 0) {
         return 0;
     }
@@ -119,6 +121,7 @@ static int stop(verify_command_t *command, bool wait)
     if (!wait) {
         (void)kill(command->pid, SIGKILL);
     }
+    int status = 0;
     while (waitpid(command->pid, &status, 0) < 0 && errno == EINTR) {
     }
     children_kill(command->spared);
@@ -146,9 +149,9 @@ static void ask(const verify_command_t *command, const char *dir)
 
 typedef enum reading { READ_LINE, READ_END, READ_LATE } reading_t;
 
-/** Waits for something to read, or the end of what could be. A look that comes late says that this process stood
-still, as on a machine that was frozen: so did the other, and the deadline moves by that time. @return false: there
-is nothing until then */
+/** Waits for something to read, or the end of what could be. A look that comes late says that this
+process stood still, as on a machine that was frozen: so did the other, and the deadline moves by
+that time. @return false: there is nothing until then */
 static bool wait_for(int fd, int64_t *deadline)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -274,8 +277,8 @@ static dberr_t read_report(const char *text, check_report_t *report, err_sink_t 
     const json_t *check = json_object_get(answer, "check");
     const json_t *ok = json_object_get(answer, "ok");
     const char *message = json_string_value(json_object_get(answer, "message"));
-    dberr_t status = DB_SUCCESS;
     *report = (check_report_t){.needs_recovery = false};
+    dberr_t status = DB_SUCCESS;
     if (json_is_false(ok) && message != NULL) {
         status = err_set(err, DB_UNRECOVERABLE, "%.200s", message);
     } else if (!json_is_true(ok)
@@ -319,14 +322,15 @@ static dberr_t surplus(const verify_command_t *command, const char *text, size_t
                          shown < 80 ? shown : 80, text);
 }
 
-/** Is there anything to read that nobody has asked for? What has ended is seen by who asks it next. */
+/** Is there anything to read that nobody has asked for? What has ended is seen by who asks it
+next. */
 static dberr_t check_silent(const verify_command_t *command, err_sink_t *err)
 {
-    char text[128] = "";
     struct pollfd p = {.fd = command->from_fd, .events = POLLIN};
     if (command->pid == 0 || poll(&p, 1, 0) <= 0) {
         return DB_SUCCESS;
     }
+    char text[128] = "";
     ssize_t n = read(command->from_fd, text, sizeof(text) - 1);
     return n > 0 ? surplus(command, text, (size_t)n, err) : DB_SUCCESS;
 }
@@ -352,7 +356,7 @@ static dberr_t read_to_end(const verify_command_t *command, int64_t *deadline, e
         if (n <= 0) {
             break;
         }
-        status = status == DB_SUCCESS ? surplus(command, rest, (size_t)n, err) : status;
+        AND_THEN(status, surplus(command, rest, (size_t)n, err));
     }
     return status;
 }
@@ -370,28 +374,24 @@ static dberr_t read_alone(verify_command_t *command, int64_t *deadline, check_re
         (void)close(command->to_fd);
         command->to_fd = -1;
         dberr_t rest = read_to_end(command, deadline, err);
-        status = status == DB_SUCCESS ? rest : status;
+        AND_THEN(status, rest);
     }
-    return status == DB_SUCCESS ? read_report(command->answer, report, err) : status;
+    TRY(status);
+    return read_report(command->answer, report, err);
 }
 
 static dberr_t run(void *self, const char *dir, check_report_t *report, err_sink_t *err)
 {
     verify_command_t *command = self;
     int64_t deadline = now_ms() + (int64_t)command->deadline_s * 1000;
-    dberr_t status = start(command, err);
-    if (status == DB_SUCCESS) {
-        status = check_silent(command, err);
-    }
-    if (status != DB_SUCCESS) {
-        return status;
-    }
+    TRY(start(command, err));
+    TRY(check_silent(command, err));
     ask(command, dir);
     reading_t how = read_answer(command, &deadline);
     if (how != READ_LINE) {
         return check_room(dir, no_answer(command, how, err), err);
     }
-    status = read_alone(command, &deadline, report, err);
+    dberr_t status = read_alone(command, &deadline, report, err);
     if (command->long_lived) {
         children_kill(command->pid); /* what it has left behind of this folder */
     } else {

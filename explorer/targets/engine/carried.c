@@ -27,9 +27,9 @@ static bool copy_file(image_t *image, uint32_t name, uint32_t *copy)
         return false;
     }
     uint64_t size = image_size(image, inode);
+    *copy = image_inode_create(image);
     uint64_t at = 0;
     uint64_t len = 0;
-    *copy = image_inode_create(image);
     for (const byte *bytes; (bytes = image_data(image, inode, &at, &len)) != NULL; at += len) {
         CHECK(image_write(image, *copy, at, bytes, len));
     }

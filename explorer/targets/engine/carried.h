@@ -1,4 +1,5 @@
-/** The file of an exported table and its .cfg, as somebody finds them after a crash and carries them elsewhere. */
+/** The file of an exported table and its .cfg, as somebody finds them after a crash and carries
+them elsewhere. */
 #ifndef EXPLORER_CARRIED_H
 #define EXPLORER_CARRIED_H
 
@@ -11,8 +12,8 @@ typedef struct carried {
     uint32_t cfg;
 } carried_t;
 
-/** Copies both as they are now. False: there is no file, or no whole .cfg, which vouches for it. The copies go with the
-image's newest mark. */
+/** Copies both as they are now. False: there is no file, or no whole .cfg, which vouches for it.
+The copies go with the image's newest mark. */
 bool carried_take(image_t *image, const char *table, carried_t *out);
 /** Gives the copies the names of an exported table CARRIED_NAME, or takes these away. */
 void carried_lay_down(image_t *image, const carried_t *carried, bool there);

@@ -33,8 +33,8 @@ What is damaged then no log brings back. */
 static bool settle(judge_t *judge)
 {
     engine_options_t options = judge->options;
-    engine_t *engine = NULL;
     options.log_format = 0; /* as it is */
+    engine_t *engine = NULL;
     return engine_open(image_os(judge->image), &judge->probe, &options, true, &engine, NULL)
                == DB_SUCCESS
            && engine_close(engine, true, NULL) == DB_SUCCESS;
@@ -49,9 +49,9 @@ static uint32_t inode_of(const image_t *image, const char *path)
 /** As the log has it, of a database that was opened. */
 static uint32_t page_size_of(const image_t *image)
 {
-    log_file_info_t info;
     uint32_t inode = inode_of(image, LOG_FILE_NAME);
     CHECK(inode != IMAGE_NONE);
+    log_file_info_t info;
     CHECK(log_info_decode(image_view(image, inode, LOG_HDR_OFFSET, LOG_BLOCK_SIZE, NULL), &info)
           == DB_SUCCESS);
     return info.page_size;
@@ -83,8 +83,8 @@ static tables_t find_tables(const image_t *image)
     return tables;
 }
 
-/** Pages of a table that are in use: page 0, and of its first tree the root, the way down to its first leaf, and the leaves
-behind that. Others may be free, and what they hold is nobody's. */
+/** Pages of a table that are in use: page 0, and of its first tree the root, the way down to its
+first leaf, and the leaves behind that. Others may be free, and what they hold is nobody's. */
 typedef struct table {
     uint32_t page_size;
     uint32_t inode;
@@ -125,8 +125,8 @@ static page_no_t next_page(const table_t *table)
 /** The root is the first page of a tree: a table begins with it. */
 static void table_walk(const image_t *image, table_t *table)
 {
-    page_no_t at = 0;
     table->pages[table->n++] = 0;
+    page_no_t at = 0;
     do {
         at++;
         if (!is_in_file(image, table, at)) {
@@ -252,9 +252,9 @@ static const damage_t DAMAGES[] = {
 static uint32_t damage_pages(image_t *image, uint32_t inode, canary_pages_t which)
 {
     table_t table = {.page_size = page_size_of(image), .inode = inode};
-    uint32_t done = 0;
     table.page = mem_alloc(table.page_size);
     table_walk(image, &table);
+    uint32_t done = 0;
     for (uint32_t i = 0; i < table.n; i++) {
         read_page(image, &table, table.pages[i]);
         if (DAMAGES[which](table.page, &table)) {
@@ -301,7 +301,8 @@ const char *canary_no_checkpoint(judge_t *judge)
     return NULL;
 }
 
-/** Two tables' files change their names; the only one loses it, since recovery gives it back from another. */
+/** Two tables' files change their names; the only one loses it, since recovery gives it back from
+another. */
 const char *canary_swapped_name(judge_t *judge)
 {
     image_t *image = judge->image;

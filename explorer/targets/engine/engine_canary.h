@@ -5,7 +5,8 @@
 #include "explorer/targets/engine/judge.h"
 #include "explorer/targets/target.h"
 
-/** What is damaged in pages of a table, in a database that was recovered and closed, and has no copies. */
+/** What is damaged in pages of a table, in a database that was recovered and closed, and has no
+copies. */
 typedef enum canary_pages {
     CANARY_FOREIGN_PAGE,
     CANARY_TORN_PAGE,

@@ -1,7 +1,7 @@
 /* The bundled engine as a target. Place: above judge.c and target.c.
 
-What is looked at besides the first recovery is drawn by the image: each draw takes what the one before it has left of
-the number. */
+What is looked at besides the first recovery is drawn by the image: each draw takes what the one
+before it has left of the number. */
 #include "explorer/targets/engine/engine_target.h"
 
 #include <stdlib.h>

@@ -6,7 +6,8 @@ Place: above image.c, rules.c, outcome.c and work.c; below engine_target.c.
       \--each finished backup in it: engine_prepare, check_run, the digest of its prefix?  (I28)
       \--open, let go, open, close, check--> the same digest?                      (I17)
       \--open in the smallest memory, close, check--> the same digest?             (I18)
-      \--the file of an exported table: open, import it in the table's place, close, check--> the same digest?  (I28)
+      \--the file of an exported table: open, import it in the table's place, close, check--> the
+      same digest?  (I28)
       \--open, purge all, close, open, close, check--> the same digest?            (I25)
 
 Rules
@@ -115,10 +116,10 @@ static bool judge_again(judge_t *judge, const engine_options_t *options, const c
 static void judge_twice(judge_t *judge, outcome_t *outcome)
 {
     verdict_t *verdict = &outcome->verdict;
+    image_mark(judge->image);
     const char *what = "recovered twice: ";
     uint64_t digest = 0;
     engine_t *engine = NULL;
-    image_mark(judge->image);
     if (judge_open(judge, &judge->options, what, &engine, verdict)) {
         dberr_t err = engine_close(engine, false, NULL);
         CHECK(err == DB_SUCCESS);
@@ -132,10 +133,10 @@ static void judge_twice(judge_t *judge, outcome_t *outcome)
 /** I18. */
 static void judge_in_batches(judge_t *judge, outcome_t *outcome)
 {
-    const char *what = "recovered in small batches: ";
     engine_options_t options = small_options(judge);
-    uint64_t digest = 0;
     image_mark(judge->image);
+    const char *what = "recovered in small batches: ";
+    uint64_t digest = 0;
     if (judge_again(judge, &options, what, &digest, &outcome->verdict)) {
         outcome_compare(outcome, 18, what, digest);
     }
@@ -146,11 +147,11 @@ static void judge_in_batches(judge_t *judge, outcome_t *outcome)
 static void judge_purged(judge_t *judge, outcome_t *outcome)
 {
     verdict_t *verdict = &outcome->verdict;
+    image_mark(judge->image);
     const char *what = "recovered and purged: ";
     uint64_t digest = 0;
     engine_t *engine = NULL;
     bool done = false;
-    image_mark(judge->image);
     if (judge_open(judge, &judge->options, what, &engine, verdict)) {
         dberr_t err = engine_purge(engine, UINT32_MAX, &done);
         bool purged = err == DB_SUCCESS && done;
@@ -199,11 +200,11 @@ static bool judge_import(judge_t *judge, const carried_t *carried, const char *t
 static void judge_exported(judge_t *judge, const char *table, bool acked, outcome_t *outcome)
 {
     verdict_t *verdict = &outcome->verdict;
-    carried_t carried;
-    check_report_t report;
     image_mark(judge->image);
+    carried_t carried;
     bool whole = carried_take(judge->image, table, &carried);
     outcome->counters[ENGINE_EXPORTS_JUDGED] = whole || acked;
+    check_report_t report;
     if (!whole) {
         if (acked) {
             verdict_add(verdict, SOURCE_RECOVERY, 28,
@@ -257,11 +258,11 @@ static bool judge_first(judge_t *judge, const judge_case_t *c, check_report_t *r
 {
     verdict_t *verdict = &outcome->verdict;
     engine_t *engine = NULL;
-    engine_status_t status;
     engine_options_t options = first_options(judge, c);
     if (!judge_open(judge, &options, "", &engine, verdict)) {
         return false;
     }
+    engine_status_t status;
     engine_get_status(engine, &status);
     *stats = status.stats;
     if (!judge_close(engine, "", verdict)) {
@@ -303,10 +304,8 @@ static void judge_worked(judge_t *judge, const judge_case_t *c, const check_repo
 {
     verdict_t *verdict = &outcome->verdict;
     allowed_t *worked = &outcome->worked;
-    uint32_t last;
     const char *what = "after new work: ";
     engine_t *engine = NULL;
-    check_report_t report;
     engine_options_t options = first_options(judge, c);
     bool clean = c->seed >> 63 != 0;
     if (!judge_open(judge, &options, what, &engine, verdict)) {
@@ -319,12 +318,14 @@ static void judge_worked(judge_t *judge, const judge_case_t *c, const check_repo
         return;
     }
     judge_listen_no_more(judge);
+    check_report_t report;
     if ((!clean
          && (!judge_open(judge, &options, what, &engine, verdict)
              || !judge_close(engine, what, verdict)))
         || !judge_scan(judge, what, &report, verdict)) {
         return;
     }
+    uint32_t last;
     (void)allowed_judge(worked, &report, worked->n - 1, worked->n - 1, what, verdict, &last);
     check_report_free(&report);
 }
@@ -371,13 +372,13 @@ static void count_paths(const stats_t *stats, outcome_t *outcome)
 
 void judge_state(judge_t *judge, const judge_case_t *c, outcome_t *outcome)
 {
-    check_report_t report;
     image_t *image = judge->image;
-    stats_t stats = {.data_reads = 0};
     image_set_hashing(image, false);
     judge->verdict = &outcome->verdict;
     judge->scan.in_full = judge->backup_scan.in_full = c->in_full;
     judge_listen(judge, c);
+    check_report_t report;
+    stats_t stats = {.data_reads = 0};
     bool ok = judge_first(judge, c, &report, outcome, &stats);
     judge_listen_no_more(judge);
     image_undo(image);

@@ -8,7 +8,8 @@
 #include "explorer/judge/rules.h"
 #include "explorer/judge/scan.h"
 
-/** What is counted of recoveries, and how many states were looked at in other ways: numbers of outcome_t.counters. */
+/** What is counted of recoveries, and how many states were looked at in other ways: numbers of
+outcome_t.counters. */
 typedef enum engine_counter {
     ENGINE_DBLWR_RESTORED,
     ENGINE_REDO_RECORDS,
@@ -24,7 +25,8 @@ typedef enum engine_counter {
     ENGINE_IN_BATCHES,
     ENGINE_PURGED,
     ENGINE_WORKED,
-    ENGINE_EXPORTS_JUDGED, /**< an exported table was carried away, or should have been there to be */
+    /** an exported table was carried away, or should have been there to be */
+    ENGINE_EXPORTS_JUDGED,
     ENGINE_COUNTERS
 } engine_counter_t;
 
@@ -47,8 +49,8 @@ typedef struct judge_case {
     const expected_t *expected;
     fs_list_t
         *record; /**< gets what recovery, new work and the close do to the files; may be NULL */
-    const char *
-        exported; /**< this table's file can be carried elsewhere as it is, if its .cfg is whole (I28); or NULL */
+    /** this table's file can be carried elsewhere as it is, if its .cfg is whole (I28); or NULL */
+    const char *exported;
     bool export_acked; /**< and its .cfg must be there, and whole */
     uint64_t seed;     /**< of the work */
     bool killed;       /**< what recovery finds may lie in the page cache only */
@@ -65,12 +67,13 @@ void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
                 const rules_t *history);
 void judge_free(judge_t *judge);
 
-/** Recovers, closes, scans, compares; all the ways of the case. The image is left as it was. outcome: as after
-outcome_init(). */
+/** Recovers, closes, scans, compares; all the ways of the case. The image is left as it was.
+outcome: as after outcome_init(). */
 void judge_state(judge_t *judge, const judge_case_t *c, outcome_t *outcome);
 
-/** Of a case only what it says of the exported table (I28), and what makes that impossible: an image that cannot be
-recovered. acked: as judge_case_t.export_acked. The image is left as it was. outcome: as after outcome_init(). */
+/** Of a case only what it says of the exported table (I28), and what makes that impossible: an
+image that cannot be recovered. acked: as judge_case_t.export_acked. The image is left as it was.
+outcome: as after outcome_init(). */
 void judge_export(judge_t *judge, const char *table, bool acked, outcome_t *outcome);
 
 #endif

@@ -9,8 +9,8 @@
 static os_t *backup_folder(judge_t *judge, const allowed_prefix_t *prefix)
 {
     char folder[NAME_LEN_MAX + sizeof(BACKUP_FOLDER_SUFFIX)];
-    os_t *os = NULL;
     (void)snprintf(folder, sizeof(folder), "%s" BACKUP_FOLDER_SUFFIX, prefix->backup);
+    os_t *os = NULL;
     dberr_t err = os_folder_create(image_os(judge->image), folder, &os);
     CHECK(err == DB_SUCCESS);
     return os;

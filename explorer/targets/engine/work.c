@@ -2,10 +2,10 @@
 
 Place: above work_stmt.c; judge.c calls it between opening and closing.
 
-    A: delete, insert, update ------------------------------------------ commits, rolls back, or stays open
+    A: delete, insert, update ----------------------------- commits, rolls back, or stays open
          B: insert two, delete, update some, commit
               C: is refused what A has changed and what B has inserted
-                   page cleaner or checkpoint        new index; inserts; purge; drop; a new table with rows */
+                   page cleaner or checkpoint   index; inserts; purge; drop; a new table */
 #include "explorer/targets/engine/work_int.h"
 
 #define XXH_INLINE_ALL
@@ -33,7 +33,8 @@ static void draw_victims(work_t *work, work_row_t *victims[VICTIMS])
     }
 }
 
-/** A transaction that may not touch what another, still open, has changed, nor insert what is there. */
+/** A transaction that may not touch what another, still open, has changed, nor insert what is
+there. */
 static void conflicts(work_t *work, const work_row_t *locked, const work_row_t *inserted)
 {
     work_trx_t trx;
@@ -133,17 +134,18 @@ static void create_table(work_t *work)
     }
 }
 
-/** Three transactions at once; the first may stay open. @return the table has no open transaction */
+/** Three transactions at once; the first may stay open. @return the table has no open
+transaction */
 static bool transactions(work_t *work)
 {
     work_row_t *victims[VICTIMS];
-    work_trx_t a;
-    work_trx_t b;
     draw_victims(work, victims);
+    work_trx_t a;
     work_begin(work, &a);
     work_delete(work, &a, victims[0]);
     (void)work_insert(work, &a);
     bool locked = work_update(work, &a, victims[1]);
+    work_trx_t b;
     work_begin(work, &b);
     work_row_t *inserted = work_insert(work, &b);
     (void)work_insert(work, &b);
@@ -185,13 +187,13 @@ static void insert_some(work_t *work)
 
 static void work_on_table(work_t *work)
 {
-    char index[NAME_LEN_MAX + 1] = "";
     work->table = &work->tables[stream_below(&work->stream, work->n_tables)];
     if (!work_read_rows(work)) {
         return;
     }
     insert_some(work);
     bool unused = transactions(work);
+    char index[NAME_LEN_MAX + 1] = "";
     if (unused && stream_below(&work->stream, 2) == 0) {
         add_index(work, index);
     }

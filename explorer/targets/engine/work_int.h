@@ -1,4 +1,5 @@
-/** Private to the new work: its state, and statements that keep what must be there (work_stmt.c). */
+/** Private to the new work: its state, and statements that keep what must be there
+(work_stmt.c). */
 #ifndef EXPLORER_WORK_INT_H
 #define EXPLORER_WORK_INT_H
 

@@ -1,6 +1,7 @@
 /* Rows of new work.
 
-Place: below work.c. The digest is computed by its definition in check/check.h, from values alone. */
+Place: below work.c. The digest is computed by its definition in check/check.h, from values
+alone. */
 #include "explorer/targets/engine/work_row.h"
 
 #define XXH_INLINE_ALL
@@ -15,7 +16,6 @@ Place: below work.c. The digest is computed by its definition in check/check.h, 
 
 void work_draw_value(stream_t *stream, const dict_col_t *col, byte *row)
 {
-    byte value[VARCHAR_LEN_MAX];
     uint32_t len = col->len;
     if (col->nullable && stream_below(stream, NULL_IN) == 0) {
         dict_col_set(col, row, NULL);
@@ -24,6 +24,7 @@ void work_draw_value(stream_t *stream, const dict_col_t *col, byte *row)
     if (col->type == DICT_VARCHAR) {
         len = (uint32_t)stream_below(stream, (uint64_t)col->len + 1);
     }
+    byte value[VARCHAR_LEN_MAX];
     for (uint32_t i = 0; i < len; i++) {
         uint64_t drawn = stream_next(stream);
         value[i] = col->type == DICT_BIGINT ? (byte)drawn : (byte)('a' + drawn % 26);
@@ -34,7 +35,6 @@ void work_draw_value(stream_t *stream, const dict_col_t *col, byte *row)
 /** The bytes of a column that the digest is over; @return their end */
 static byte *put_value(const dict_col_t *col, const byte *row, byte *to)
 {
-    uint32_t len = 0;
     bool null = dict_col_is_null(col, row);
     if (col->nullable) {
         *to++ = null ? 0 : 1;
@@ -42,6 +42,7 @@ static byte *put_value(const dict_col_t *col, const byte *row, byte *to)
     if (null) {
         return to;
     }
+    uint32_t len = 0;
     const byte *value = dict_col_value(col, row, &len);
     if (col->type == DICT_VARCHAR) {
         mach_write_2(to, len);

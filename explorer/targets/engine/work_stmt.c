@@ -3,9 +3,11 @@
 Place: below work.c, above work_row.c.
 
 Rules
-1. What must be there is computed from the rows as they were read at the start and from what was changed, by the
-   definition of the digest (check/check.h); that the rows are those of a commit prefix is judged before.
-2. Values are new: of no row that was ever in the table, in no unique index. So nothing may be refused. */
+1. What must be there is computed from the rows as they were read at the start and from what was
+   changed, by the definition of the digest (check/check.h); that the rows are those of a commit
+   prefix is judged before.
+2. Values are new: of no row that was ever in the table, in no unique index. So nothing may be
+   refused. */
 #include "explorer/targets/engine/work_int.h"
 
 #include <stdio.h>

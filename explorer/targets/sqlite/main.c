@@ -1,5 +1,6 @@
-/* verify_sqlite: the recover program of the target sqlite (docs/TARGETS.md). A directory per line of standard input, whose
-files the recovery changes; one JSON object per line for each: what the verifier says, and which logs the crash had left. */
+/* verify_sqlite: the recover program of the target sqlite (docs/TARGETS.md). A directory per line
+of standard input, whose files the recovery changes; one JSON object per line for each: what the
+verifier says, and which logs the crash had left. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <malloc.h>

@@ -1,9 +1,11 @@
-/* Logical digests of a SQLite database: rows in the engine's row format, summed as check/check.h says.
+/* Logical digests of a SQLite database: rows in the engine's row format, summed as check/check.h
+says.
 
 Above sqlite_schema.c. Rules:
- 1. A table is read from its own tree (NOT INDEXED), an index in its own order: each digest is of the tree
-    that it is named after, as far as SQLite lets one ask. The keys of an expression index are computed again
-    from the row that its entry leads to; that they equal the entry is integrity_check's business.
+ 1. A table is read from its own tree (NOT INDEXED), an index in its own order: each digest is of
+    the tree that it is named after, as far as SQLite lets one ask. The keys of an expression index
+    are computed again from the row that its entry leads to; that they equal the entry is
+    integrity_check's business.
  2. A value that its column may not hold is damage, not something to be converted. */
 #include <stdio.h>
 #include <string.h>
@@ -113,13 +115,13 @@ static void keys_add(sql_text_t *sql, const sq_table_t *table, const sq_index_t 
 static dberr_t index_digest(sq_t *sq, const sq_table_t *table, const sq_index_t *index,
                             check_index_t *out)
 {
-    sql_text_t sql = {.len = 0};
     row_format_t format = {.n = 0};
     for (uint32_t i = 0; i < index->n_keys; i++) {
         const sq_key_t *key = &index->keys[i];
         uint32_t width = key->prefix > 0 ? key->prefix : table->columns[key->column].width;
         format.widths[format.n++] = width;
     }
+    sql_text_t sql = {.len = 0};
     sql_add(&sql, "SELECT ");
     keys_add(&sql, table, index);
     for (uint32_t i = 0; i < table->n_primary; i++) {
@@ -137,12 +139,12 @@ static dberr_t index_digest(sq_t *sq, const sq_table_t *table, const sq_index_t 
 
 dberr_t sq_table_digest(sq_t *sq, const sq_table_t *table, check_table_t *out)
 {
+    memcpy(out->name, table->name, sizeof(out->name));
     sql_text_t sql = {.len = 0};
+    sql_add(&sql, "SELECT ");
     row_format_t format = {.n = 0};
     char names[COLUMNS_MAX * (NAME_LEN_MAX + 1) + 1];
     size_t names_len = 0;
-    memcpy(out->name, table->name, sizeof(out->name));
-    sql_add(&sql, "SELECT ");
     for (uint32_t i = 0; i < table->n_columns; i++) {
         names_len += (size_t)snprintf(names + names_len, sizeof(names) - names_len, "%s,",
                                       table->columns[i].name);
@@ -152,9 +154,11 @@ dberr_t sq_table_digest(sq_t *sq, const sq_table_t *table, check_table_t *out)
     sql_add(&sql, " FROM \"%s\" NOT INDEXED", table->name);
     dberr_t err = rows_digest(sq, &sql, &format, &out->rows, &out->hash);
     out->hash += XXH64(names, names_len, 0);
-    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+    TRY(err);
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
         err = index_digest(sq, table, &table->indexes[i], &out->indexes[i]);
         out->n_indexes = i + 1;
+        TRY(err);
     }
     return err;
 }

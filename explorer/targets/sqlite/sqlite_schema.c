@@ -1,7 +1,9 @@
-/* Reads the schema of a database that the driver made, as harness/tornpage/targets/sqlite/schema.py tells.
+/* Reads the schema of a database that the driver made, as harness/tornpage/targets/sqlite/schema.py
+tells.
 
 Above SQLite's API only. Rules:
- 1. A name goes into a query only after it was seen to consist of letters, digits and _ (an index's: @ too).
+ 1. A name goes into a query only after it was seen to consist of letters, digits and _ (an index's:
+    @ too).
  2. What does not look as the driver writes it is refused: the bytes come from a crash. */
 #include <ctype.h>
 #include <stdio.h>
@@ -80,10 +82,11 @@ static dberr_t columns_read(sq_t *sq, sq_table_t *table)
         err = column_read(sq, stmt, table);
     }
     sqlite3_finalize(stmt);
-    if (err == DB_SUCCESS && table->n_primary == 0) {
-        err = foreign(sq, table->name, "table without a primary key");
+    TRY(err);
+    if (table->n_primary == 0) {
+        TRY(foreign(sq, table->name, "table without a primary key"));
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static bool column_find(const sq_table_t *table, const char *name, uint32_t *column)
@@ -100,9 +103,9 @@ static bool column_find(const sq_table_t *table, const char *name, uint32_t *col
 /** Parses `"COLUMN"` or `substr("COLUMN",1,N)` and returns what follows, or NULL. */
 static const char *key_parse(const sq_table_t *table, const char *at, sq_key_t *key)
 {
+    *key = (sq_key_t){.prefix = 0};
     char name[NAME_LEN_MAX + 1];
     int end = 0;
-    *key = (sq_key_t){.prefix = 0};
     if (sscanf(at, "substr(\"%63[A-Za-z0-9_]\",1,%3u)%n", name, &key->prefix, &end) == 2
         && end > 0) {
         return key->prefix > 0 && key->prefix <= CHAR_LEN_MAX
@@ -203,12 +206,10 @@ dberr_t sq_schema_read(sq_t *sq, sq_table_t **tables, uint32_t *n_tables)
 {
     *tables = NULL;
     *n_tables = 0;
-    dberr_t err = names_read(sq, tables, n_tables);
-    for (uint32_t i = 0; err == DB_SUCCESS && i < *n_tables; i++) {
-        err = columns_read(sq, &(*tables)[i]);
-        if (err == DB_SUCCESS) {
-            err = indexes_read(sq, &(*tables)[i]);
-        }
+    TRY(names_read(sq, tables, n_tables));
+    for (uint32_t i = 0; i < *n_tables; i++) {
+        TRY(columns_read(sq, &(*tables)[i]));
+        TRY(indexes_read(sq, &(*tables)[i]));
     }
-    return err;
+    return DB_SUCCESS;
 }

@@ -1,12 +1,15 @@
 /* Recovers, checks and digests one crashed SQLite database, thousands of times per second.
 
 On top of sqlite_schema.c and sqlite_digest.c. Rules:
- 1. Opening is recovery: SQLite rolls a hot journal back, or reads the log. Nothing is done to help it.
+ 1. Opening is recovery: SQLite rolls a hot journal back, or reads the log. Nothing is done to help
+    it.
  2. A missing or empty main.db is an empty database, as for every program that opens one.
- 3. What SQLite reports as damage is a refusal in its own words; lines of integrity_check are findings.
- 4. The connection locks exclusively, so that the log's index is in private memory and not in a -shm file, and
-    leaves the log where it is when it closes: neither changes what recovery reads. Where what recovery writes is
-    recorded (TORNPAGE_TRACE, faults/README.md), it does none of this: that is what a user's program would write.
+ 3. What SQLite reports as damage is a refusal in its own words; lines of integrity_check are
+    findings.
+ 4. The connection locks exclusively, so that the log's index is in private memory and not in a -shm
+    file, and leaves the log where it is when it closes: neither changes what recovery reads. Where
+    what recovery writes is recorded (TORNPAGE_TRACE, faults/README.md), it does none of this: that
+    is what a user's program would write.
  5. The work on one image is bounded, whatever its bytes say. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,7 +57,8 @@ static int progress(void *calls)
     return ++*(uint32_t *)calls > CALLS_MAX;
 }
 
-/** Which invariant a line of integrity_check is about, by what it contains; otherwise page shape. */
+/** Which invariant a line of integrity_check is about, by what it contains; otherwise page
+shape. */
 static uint32_t invariant_of(const char *line)
 {
     static const struct {
@@ -127,10 +131,7 @@ static dberr_t counts_check(sq_t *sq, check_report_t *report)
             char what[WHAT_LEN_MAX];
             snprintf(what, sizeof(what), "%s.%s has %" PRIu64 " entries for %" PRIu64 " rows",
                      table->name, index->name, index->entries, table->rows);
-            dberr_t err = finding_add(sq, report, 10, what);
-            if (err != DB_SUCCESS) {
-                return err;
-            }
+            TRY(finding_add(sq, report, 10, what));
         }
     }
     return DB_SUCCESS;
@@ -152,7 +153,8 @@ static dberr_t digest(sq_t *sq, check_report_t *report)
         report->n_tables = i + 1;
     }
     free(tables);
-    return err == DB_SUCCESS ? counts_check(sq, report) : err;
+    TRY(err);
+    return counts_check(sq, report);
 }
 
 static dberr_t verify_open(sq_t *sq, const char *dir, uint32_t *calls)
@@ -163,7 +165,8 @@ static dberr_t verify_open(sq_t *sq, const char *dir, uint32_t *calls)
         return err_set(sq->err, DB_IO_ERROR, "the path of the image is too long");
     }
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    /* The library of this process, before its first use: one thread, nobody asks how much memory it has. */
+    /* The library of this process, before its first use: one thread, nobody asks how much memory it
+       has. */
     (void)sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     if (sqlite3_open_v2(path, &sq->db, flags, NULL) != SQLITE_OK) {
@@ -186,18 +189,14 @@ static dberr_t verify_open(sq_t *sq, const char *dir, uint32_t *calls)
 
 static dberr_t verify_run(void *self, const char *dir, check_report_t *report, err_sink_t *err)
 {
-    uint32_t calls = 0;
     (void)self;
     err_sink_t sink = {.msg = ""};
     sq_t sq = {.db = NULL, .err = &sink};
     *report = (check_report_t){.needs_recovery = false};
+    uint32_t calls = 0;
     dberr_t status = verify_open(&sq, dir, &calls);
-    if (status == DB_SUCCESS) {
-        status = integrity_check(&sq, report);
-    }
-    if (status == DB_SUCCESS) {
-        status = digest(&sq, report);
-    }
+    AND_THEN(status, integrity_check(&sq, report));
+    AND_THEN(status, digest(&sq, report));
     sqlite3_close(sq.db);
     if (status != DB_SUCCESS) {
         check_report_free(report);

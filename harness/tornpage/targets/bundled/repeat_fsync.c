@@ -1,6 +1,7 @@
-/** An fsync that is repeated as long as a write to its descriptor was under way at the same time: what a program
-writes while it syncs is covered, whatever the program makes of it. With FOLDERS a rename ends when the folders of both
-names are fsynced. Loaded before the recorder, which sees each. */
+/** An fsync that is repeated as long as a write to its descriptor was under way at the same
+time: what a program writes while it syncs is covered, whatever the program makes of it. With
+FOLDERS a rename ends when the folders of both names are fsynced. Loaded before the recorder,
+which sees each. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
