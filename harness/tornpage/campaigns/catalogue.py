@@ -12,11 +12,9 @@ from tornpage.plans.campaign import load_campaign
 from tornpage.powerloss.explorer import loss_models
 from tornpage.targets.filesystems import file_systems
 from tornpage.targets.registry import (
-    DEFAULT_TARGET,
-    TARGET_FILE,
     TARGETS,
+    campaign_parts,
     explorer_path,
-    family_of,
     make_target,
     target_names,
 )
@@ -53,10 +51,7 @@ def _campaigns(paths: Paths) -> list[Item]:
 
 
 def _campaign(path: Path, folder: Path) -> Item:
-    """A file NAME-TARGET.toml is the campaign NAME of that target, where it has campaigns of its own."""
-    name, _, target = path.stem.rpartition("-")
-    if target != TARGET_FILE and (target not in target_names() or family_of(target) != target):
-        name, target = path.stem, DEFAULT_TARGET
+    name, target = campaign_parts(path.stem)
     campaign = load_campaign(name, folder, target)
     facts = {"target": target, "crash model": campaign.crash_model}
     return Item(name, campaign.description, facts)

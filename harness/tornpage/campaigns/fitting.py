@@ -16,12 +16,15 @@ from tornpage.store.origin import Origin
 from tornpage.store.rows import Run
 from tornpage.targets.registry import (
     DEFAULT_TARGET,
+    TARGET_FILE,
+    campaign_parts,
     identity_of,
     is_target_file,
     make_target,
     target_name,
 )
 from tornpage.targets.target import Capability, Target
+from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 
 __all__ = ["Opened", "open_campaign", "open_with"]
@@ -72,6 +75,12 @@ def _own_target(campaign: str | Campaign, folder: Path) -> str:
     """What a campaign tortures; seen from its file, if it has one."""
     if isinstance(campaign, Campaign):
         return campaign.target or DEFAULT_TARGET
+    if not is_target_file(campaign):
+        name, family = campaign_parts(campaign)
+        if family == TARGET_FILE:
+            raise ConfigError(f"{campaign} is for target files: tornpage run {name} --target FILE")
+        if family != DEFAULT_TARGET:
+            return family
     own = load_campaign(campaign, folder).target or DEFAULT_TARGET
     return str(Path(campaign).parent / own) if is_target_file(own) else own
 

@@ -122,7 +122,7 @@ def _run_once(
     child = command.run({**preload, **WHOLE})
     answer = target.parse_run(child)
     observed = Capability.OBSERVED in target.capabilities
-    what = f"{'audited' if audit else 'fault_free'} run of {spec.config or spec.workload}"
+    what = f"{'audited' if audit else 'fault-free'} run of {spec.config or spec.workload}"
     if not answer.ok:
         _check_machine(work, what)
         refused = refusal(work / "trace")

@@ -21,6 +21,7 @@ __all__ = [
     "DEFAULT_TARGET",
     "TARGETS",
     "TARGET_FILE",
+    "campaign_parts",
     "explorer_path",
     "family_of",
     "full_name",
@@ -89,6 +90,15 @@ def family_of(name: str) -> str:
         return name
     found = load_target_file(file)
     return TARGET_FILE if found.oracle == "observed" else found.name
+
+
+def campaign_parts(name: str) -> tuple[str, str]:
+    """Of the name of a campaign of ours, campaign and target: NAME-TARGET is the campaign NAME of that
+    target, where it has campaigns of its own."""
+    campaign, _, target = name.rpartition("-")
+    if target == TARGET_FILE or (target in target_names() and family_of(target) == target):
+        return campaign, target
+    return name, DEFAULT_TARGET
 
 
 def target_names() -> list[str]:

@@ -15,6 +15,7 @@ from tornpage.plans.limits import Limits
 from tornpage.store.rows import Run
 from tornpage.targets.command.file import load_target_file
 from tornpage.targets.command.skeleton import Language, write_skeleton
+from tornpage.targets.registry import campaign_parts
 from tornpage.vocabulary.paths import find_paths
 
 PATHS = find_paths()
@@ -143,3 +144,17 @@ def test_of_two_limits_the_first_one_reached_counts(
     assert loss.campaign.explore is not None
     assert (loss.campaign.explore.states, loss.campaign.explore.budget_s) == (states, budget_s)
     assert (loss.campaign.seed, kills.campaign.seed, kills.campaign.trials) == (3, 3, 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("powerloss", ("powerloss", "engine")),
+        ("powerloss-sqlite", ("powerloss", "sqlite")),
+        ("smoke-command", ("smoke", "command")),
+        ("smoke-postgresql", ("smoke-postgresql", "engine")),
+    ],
+)
+def test_the_name_of_a_campaign_file_says_whose_it_is(name: str, parts: tuple[str, str]) -> None:
+    """As nights and `runs` print it: also without --target it is run on that target."""
+    assert campaign_parts(name) == parts
