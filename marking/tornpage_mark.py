@@ -1,11 +1,9 @@
-"""Marks and answers of a target of Tornpage: all that a store in Python needs. Python's own library is
-enough.
+"""Marks and answers of a target of Tornpage: all that a store in Python needs. Python's own library is enough.
 
-A run: ready(state) when what is acknowledged must survive from now on, then for each commit issue(n), the
-commit, ack(n, state). A recovery: serve(recover), where recover(folder) returns the state,
+A run: ready(state) when what is acknowledged must survive from now on, then for each commit issue(n), the commit,
+ack(n, state). A recovery: serve(recover), where recover(folder) returns the state,
 or (state, findings of its own checker), or raises Refused. A state is a
-dict of texts by name; what is no text is written as JSON. Without Tornpage's preload marks do nothing. In a
-shell that is the client of a server: python3 -m tornpage_mark ack n=3
+dict of texts by name; what is no text is written as JSON. Without Tornpage's preload marks do nothing. In a shell that is the client of a server: python3 -m tornpage_mark ack n=3
 """
 
 import ctypes
@@ -23,8 +21,8 @@ class Refused(Exception):
 
 
 def mark(text):
-    """Puts a mark into the stream of this process's file operations; of a client (`server = true` in the
-    target file) into that of its server, which must have opened its store."""
+    """Puts a mark into the stream of this process's file operations; of a client (`server = true` in the target
+    file) into that of its server, which must have opened its store."""
     name = os.environ.get("TORNPAGE_CONTROL")
     if name:
         with socket.socket(socket.AF_UNIX) as server:

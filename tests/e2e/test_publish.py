@@ -58,8 +58,8 @@ def test_a_log_has_lines_and_nothing_else(build: Path, tmp_path: Path) -> None:
         timeout=300,
         check=False,
     )
-    phases = [line.split()[1] for line in done.stderr.splitlines()]
-    assert phases == ["golden_run:", "fault_free:", "trials:"], done.stderr
+    phases = [line.split(" ", 1)[1].split(":")[0] for line in done.stderr.splitlines()]
+    assert phases == ["golden runs", "fault-free runs", "trials"], done.stderr
     assert "trials: 60 of 60, " in done.stderr
     (paths,) = [line for line in done.stdout.splitlines() if line.startswith("recovery paths:")]
     assert len(paths) > 100 and "trx_rolled_back" in paths

@@ -226,7 +226,7 @@ def test_pytest(
     monkeypatch.setattr(torture_items, "run_campaign", run)
     pytester.makefile(".torture.toml", x=FILES[kind])
     value = ",".join(VALUES[name]) if name == "models" else VALUES[name]
-    option = f"--torture-{name.removesuffix('_s')}"
+    option = BOUNDS[name].of_pytest
     done = pytester.runpytest_inprocess(f"{option}={value}", "-p", "no:cacheprovider")
     if name == "budget_s":
         shares = [one.explore.budget_s for one in seen if one.explore]
@@ -235,7 +235,7 @@ def test_pytest(
         assert arrived(seen[0], name, VALUES["seed"])
     else:
         assert not seen and done.ret == pytest.ExitCode.USAGE_ERROR
-        done.stderr.fnmatch_lines([f"*--torture-{name}: no campaign that was collected has it"])
+        done.stderr.fnmatch_lines([f"*{option}: no campaign that was collected has it"])
 
 
 def _expect(
