@@ -224,7 +224,7 @@ def print_trial(
     options = " ".join(f"{name}={value}" for name, value in sorted(spec.options.items()))
     plain = plain_printer(console)
     plain(f"trial {trial}: {result.outcome} {result.reason}".rstrip())
-    plain(f"  target {spec.target}, {options}")
+    plain(f"  target {spec.target}" + (f", {options}" if options else ""))
     if spec.plan.loss:
         others = f", {result.alike} states like it" if result.alike > 1 else ""
         plain(f"  power loss, state {spec.plan.loss}{others}")
