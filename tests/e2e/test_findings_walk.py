@@ -20,7 +20,7 @@ CODE = re.compile(r"# exit code (\d)")
 SAID = (
     "bug 3, new, always with bug 1: page torn: torn page # of #: no doublewrite copy",
     "torn page 1 of ibdata1",
-    "replay 1.3",
+    "replay 1.8",
     "reproduced",
     "255 -> 1",
     "torn    write ibdata1, page 1, system page 10000000",
