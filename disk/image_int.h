@@ -13,9 +13,9 @@ typedef struct chunk {
     uint64_t version;  /**< of the content: no other has it; 0 for zeros that take no room */
     bool stale;        /**< its hash is that of earlier bytes: changed under the newest mark */
     uint32_t stamp;    /**< mark under which the old description was saved */
-    uint32_t
-        owner; /**< 1 + the mark under which the image made these bytes, which may be written until
-                          the next mark; 0: they are somebody else's, or there are none */
+    /** 1 + the mark under which the image made these bytes, which may be written until the next
+    mark; 0: they are somebody else's, or there are none */
+    uint32_t owner;
 } chunk_t;
 
 typedef struct inode {

@@ -5,8 +5,8 @@
 /** What the program was asked to become: its arguments and environment. */
 typedef struct serve_start {
     int argc;
-    char *
-        *argv; /**< argc of them and NULL; behind it, as behind a program's own, the environment */
+    /** argc of them and NULL; behind it, as behind a program's own, the environment */
+    char **argv;
     char **env;
 } serve_start_t;
 

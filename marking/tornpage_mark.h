@@ -1,7 +1,8 @@
-/** Marks of a target of Tornpage, for C and C++. Copy this file; nothing is linked (before glibc 2.34: -ldl).
+/** Marks of a target of Tornpage, for C and C++. Copy this file; nothing is linked (before glibc
+2.34: -ldl).
 
-A run marks `ready` when what is acknowledged must survive from now on, then for each commit `issue n`, the commit,
-`ack n`. Without Tornpage's preload marks do nothing. */
+A run marks `ready` when what is acknowledged must survive from now on, then for each commit
+`issue n`, the commit, `ack n`. Without Tornpage's preload marks do nothing. */
 #ifndef TORNPAGE_MARK_H
 #define TORNPAGE_MARK_H
 

@@ -130,9 +130,9 @@ struct engine_status {
     uint32_t active_trx;
     uint64_t onlineddl_rowlog_rows;     /**< changes in the logs of running builds with LOCK=NONE */
     uint32_t onlineddl_rowlog_pct_used; /**< of the fullest of them; 10000 = 100 % */
-    uint32_t
-        onlineddl_pct_progress; /**< of the running build that is least far; 10000 = 100 %: but for
-                                          its last step. 0 without any */
+    /** of the running build that is least far; 10000 = 100 %: but for its last step. 0 without any
+    */
+    uint32_t onlineddl_pct_progress;
     bool recovered; /**< this open had to apply redo, restore pages, roll back or drop something */
     bool poisoned;
     stats_t stats;

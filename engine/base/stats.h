@@ -74,37 +74,37 @@ typedef struct stats {
     uint64_t tables_exported;
     uint64_t tables_imported;
     uint64_t optimize_ddl_sets; /**< SET log_optimize_ddl, done */
-    uint64_t
-        alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
+    /** ALTER statements that changed nothing but a row of the catalogue */
+    uint64_t alters_instant;
     uint64_t varchars_extended; /**< of these, MODIFY COLUMN */
     uint64_t backup_pages;      /**< pages copied by hot backups */
     /** of them, those that were torn, because they were being written, and read again */
     uint64_t backup_rereads;
     /** files that were copied again: an index was loaded into them without redo */
     uint64_t backup_files_again;
-    uint64_t
-        backup_files_moved; /**< files whose name was another one, or that were gone, at the end */
-    uint64_t
-        backup_log_wraps; /**< backups that hold more log than the file of the log has room for */
+    /** files whose name was another one, or that were gone, at the end */
+    uint64_t backup_files_moved;
+    /** backups that hold more log than the file of the log has room for */
+    uint64_t backup_log_wraps;
     uint64_t backups_finished;
     uint64_t backups_aborted;
     uint64_t backups_prepared; /**< of a prepare: it has made a database of a backup */
     uint64_t trx_commits;
     uint64_t trx_rollbacks;
     uint64_t unique_duplicates; /**< changes of rows refused for a duplicate in a unique index */
-    uint64_t
-        unique_conflicts; /**< the same for a key that another open transaction may free or take */
+    /** the same for a key that another open transaction may free or take */
+    uint64_t unique_conflicts;
     uint64_t unique_marked; /**< delete-marked entries of a key that was free all the same */
     uint64_t purged_records;
     uint64_t purged_amid_commit;   /**< of them, while a commit waited for its log */
     uint64_t undo_truncations;     /**< undo tablespaces cut to their initial size */
     uint64_t undo_pages_truncated; /**< pages that this took from their files */
-    uint64_t
-        recv_dblwr_restored;  /**< torn or zero home pages overwritten from the doublewrite area */
-    uint64_t recv_pages_read; /**< pages that recovery read to apply records */
+    /** torn or zero home pages overwritten from the doublewrite area */
+    uint64_t recv_dblwr_restored;
+    uint64_t recv_pages_read;    /**< pages that recovery read to apply records */
     uint64_t recv_pages_created; /**< pages initialised in memory, never read (MDEV-12699) */
-    uint64_t
-        recv_index_load_reads;    /**< reads that only an INDEX_LOAD in the space made necessary */
+    /** reads that only an INDEX_LOAD in the space made necessary */
+    uint64_t recv_index_load_reads;
     uint64_t recv_records;        /**< redo records applied */
     uint64_t recv_pages_compared; /**< page checksums in the log that the page had after redo */
     uint64_t recv_batches;        /**< apply batches */

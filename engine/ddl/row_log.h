@@ -21,8 +21,8 @@ typedef struct row_log_def {
     uint64_t id;         /**< makes the file's name unique */
     uint32_t put_len;    /**< bytes of payload */
     uint32_t delete_len; /**< at most put_len */
-    uint64_t
-        block_bytes;    /**< held from the first record on; twice that once a block is read back */
+    /** held from the first record on; twice that once a block is read back */
+    uint64_t block_bytes;
     uint64_t max_bytes; /**< as many whole blocks as this has room for, one at least */
 } row_log_def_t;
 

@@ -62,8 +62,8 @@ typedef struct dict_col {
     uint32_t row_offset; /**< in row bytes */
     uint32_t null_bit;   /**< nullable: which bit at the start of the row */
     bool primary;        /**< of the primary key */
-    uint32_t
-        rec_offset; /**< in the clustered record, info byte included; 0: it depends on the record */
+    /** in the clustered record, info byte included; 0: it depends on the record */
+    uint32_t rec_offset;
 } dict_col_t;
 
 typedef struct dict_field {
@@ -109,9 +109,8 @@ struct dict_table {
     uint32_t n_trx;    /**< open transactions that have changed it (kept by trx/) */
     bool building;     /**< a build reads it (kept by ddl/) */
     bool exclusive;    /**< and nobody else may */
-    const dict_row_watch_t
-        *watch;         /**< whom the build has look at changes; NULL: while it runs, rows
-                                        may be read, not changed */
+    /** whom the build has look at changes; NULL: while it runs, rows may be read, not changed */
+    const dict_row_watch_t *watch;
     dict_table_t *next; /**< in order of id */
 };
 
@@ -203,8 +202,8 @@ WARN_UNUSED dberr_t dict_row_convert(const dict_table_t *from, const byte *row,
 typedef struct dict_ext {
     bool is[COLUMNS_MAX];
     blob_ref_t refs[COLUMNS_MAX];
-    uint32_t
-        offsets[COLUMNS_MAX]; /**< of the references in the record that dict_rec_ext() has read */
+    /** of the references in the record that dict_rec_ext() has read */
+    uint32_t offsets[COLUMNS_MAX];
 } dict_ext_t;
 
 /** Which columns of the row go to pages of their own: those that `kept` (NULL: none) has there,

@@ -7,16 +7,15 @@ I10). */
 #include "explorer/judge/verdict.h"
 
 typedef struct allowed_prefix {
-    uint32_t
-        line; /**< of the script; its acknowledgement makes the prefix durable; 0 for the first */
-    char backup
-        /** what the line makes is a backup of this name, of the state of this prefix; or "" */
-        [NAME_LEN_MAX + 1];
+    /** of the script; its acknowledgement makes the prefix durable; 0 for the first */
+    uint32_t line;
+    /** what the line makes is a backup of this name, of the state of this prefix; or "" */
+    char backup[NAME_LEN_MAX + 1];
     char exported[NAME_LEN_MAX + 1]; /**< table that is exported from that line on; or "" */
     bool backup_is_sure;             /**< it cannot have been given up instead */
     bool is_end;                     /**< made by the clean end, which may follow its line */
-    uint64_t
-        client; /**< whose tables these are alone, a hash of the name; 0: all tables there are */
+    /** whose tables these are alone, a hash of the name; 0: all tables there are */
+    uint64_t client;
     uint32_t n_tables;
     uint64_t *table_names;   /**< hashes */
     uint64_t *table_digests; /**< of each table with its indexes */

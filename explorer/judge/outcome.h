@@ -29,9 +29,9 @@ typedef struct outcome {
     bool found;      /**< recovery came to a state that may be there; the next two say which */
     uint32_t prefix; /**< the newest allowed one that equals it */
     uint64_t digest; /**< of all tables */
-    allowed_t
-        worked; /**< new work was done on what was found: what was expected, up to `high`, and the
-                           prefixes of the work; n = 0: none was done */
+    /** new work was done on what was found: what was expected, up to `high`, and the prefixes of
+    the work; n = 0: none was done */
+    allowed_t worked;
     uint64_t counters[OUTCOME_COUNTERS_MAX]; /**< what the target counts: target_kind_t.counters */
 } outcome_t;
 

@@ -23,8 +23,8 @@ typedef struct verdict_finding {
     uint32_t invariant;
     finding_source_t source;
     const char *rule; /**< name of the rule, static; NULL for other sources */
-    uint32_t
-        at; /**< of a rule: operations that the recovery had done before the one it complains of */
+    /** of a rule: operations that the recovery had done before the one it complains of */
+    uint32_t at;
     char what[VERDICT_WHAT_MAX];
 } verdict_finding_t;
 

@@ -61,10 +61,22 @@ static bool client_differs(const allowed_t *allowed, uint64_t client, const expe
     return true;
 }
 
+/** Has no earlier prefix this client? */
+static bool is_first_of_client(const allowed_t *allowed, uint32_t k)
+{
+    for (uint32_t i = 0; i < k; i++) {
+        if (allowed->prefixes[i].client == allowed->prefixes[k].client) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool ranges_differ(const allowed_t *allowed, const expected_t *a, const expected_t *b)
 {
     for (uint32_t i = 0; i < allowed->n; i++) {
-        if (client_differs(allowed, allowed->prefixes[i].client, a, b)) {
+        if (is_first_of_client(allowed, i)
+            && client_differs(allowed, allowed->prefixes[i].client, a, b)) {
             return true;
         }
     }
@@ -122,35 +134,45 @@ static void judge(explorer_t *explorer, const expected_t *expected, bool twice, 
 
 /* ---- the oracle ---- */
 
-/** The state at the first crash point, where all commits up to the end are acknowledged. */
+/** The state at the first crash point, where one commit more is acknowledged than it can have: the
+next one from which on no state is it. */
 static void lost_commit(explorer_t *explorer, uint32_t from_point, canary_t *canary)
 {
     expected_t here = expected_at(explorer, from_point);
     expected_t end = expected_at(explorer, explorer->trace->list.n);
-    end.high = end.low;
     if (explorer->campaign->relaxed) {
         untried(canary, "commits need not be durable");
-    } else if (!ranges_differ(explorer->allowed, &here, &end)) {
-        untried(canary, "the run ends in the state in which it began");
-    } else {
-        judge(explorer, &end, false, canary, bit(1));
+        return;
     }
+    for (uint32_t k = here.low + 1; k <= end.low; k++) {
+        expected_t more = {.allowed = explorer->allowed, .low = k, .high = end.high};
+        if (ranges_differ(explorer->allowed, &here, &more)) {
+            more.high = k;
+            judge(explorer, &more, false, canary, bit(1));
+            return;
+        }
+    }
+    untried(canary, "no commit of the run changes the state in which it began");
 }
 
-/** The state at the end, where nothing was issued yet. */
+/** The state at the end, where one commit less is issued than it must have: the last one behind
+whose issue no state is it. */
 static void never_issued(explorer_t *explorer, uint32_t from_point, canary_t *canary)
 {
-    expected_t begin = {.allowed = explorer->allowed};
     expected_t end = expected_at(explorer, explorer->trace->list.n);
+    const uint32_t acked = end.low;
     (void)from_point;
     if (explorer->campaign->relaxed) {
         end.low = 0;
     }
-    if (ranges_differ(explorer->allowed, &begin, &end)) {
-        judge(explorer, &begin, false, canary, bit(3));
-    } else {
-        untried(canary, "the run may end in the state in which it began");
+    for (uint32_t k = acked; k-- > 0;) {
+        const expected_t less = {.allowed = explorer->allowed, .high = k};
+        if (ranges_differ(explorer->allowed, &less, &end)) {
+            judge(explorer, &less, false, canary, bit(3));
+            return;
+        }
     }
+    untried(canary, "the run may end in the state in which it began");
 }
 
 static uint64_t *other_digests(const uint64_t *digests, uint32_t n)

@@ -33,8 +33,8 @@ typedef struct explorer {
     const allowed_t *allowed;      /**< of the script */
     fs_list_t records[DEPTH_MAX];  /**< what the recovery at each level did */
     outcome_t outcomes[DEPTH_MAX]; /**< and what came of it */
-    uint64_t
-        counted_for; /**< the image that is expanded, for shared_count(); TALLY_STATE: the trace */
+    /** the image that is expanded, for shared_count(); TALLY_STATE: the trace */
+    uint64_t counted_for;
     bool only_found;
 } explorer_t;
 

@@ -30,8 +30,8 @@ typedef struct external {
 /** A state to judge. */
 typedef struct external_case {
     const expected_t *expected;
-    bool
-        twice; /**< open what the first recovery left once more: the state must be the same (I17) */
+    /** open what the first recovery left once more: the state must be the same (I17) */
+    bool twice;
     fs_list_t *record; /**< gets what the recovery does to the files; may be NULL */
 } external_case_t;
 

@@ -84,6 +84,63 @@ static void test_a_range_of_equal_states_is_no_canary(void **state)
     f->explorer.allowed = &f->allowed;
 }
 
+static const target_kind_t *honest;
+static uint32_t low_is_less;
+static uint32_t high_is_more;
+
+/** Lets one acknowledged commit be missing, or one be there that was never issued. */
+static dberr_t judge_leniently(void *self, const target_case_t *c, outcome_t *outcome,
+                               err_sink_t *err)
+{
+    expected_t expected = *c->expected;
+    target_case_t lenient = *c;
+    expected.low -= expected.low >= low_is_less ? low_is_less : 0;
+    expected.high += high_is_more;
+    lenient.expected = &expected;
+    return honest->judge(self, &lenient, outcome, err);
+}
+
+/** The recorded run, as one of two commits that ends in the state of prefix `found`. */
+static canaries_t run_of_commits(fixture_t *f, uint32_t found)
+{
+    allowed_prefix_t prefixes[3] = {f->prefix, f->prefix, f->prefix};
+    const allowed_t allowed = {.prefixes = prefixes, .n = 3};
+    for (uint32_t k = 0; k < 3; k++) {
+        prefixes[k].line = k;
+        prefixes[k].digest += k - found;
+    }
+    fs_event_t *last = &f->trace.list.events[f->trace.list.n - 1];
+    last->acked_line = last->issued_line = 2;
+    f->explorer.allowed = &allowed;
+    canaries_t canaries = run(f);
+    last->acked_line = last->issued_line = 0;
+    f->explorer.allowed = &f->allowed;
+    return canaries;
+}
+
+/** A judge that is one commit too lenient is as deaf as one that hears nothing. */
+static void test_one_commit_too_lenient_is_deaf(void **state)
+{
+    fixture_t *f = *state;
+    honest = f->explorer.target.kind;
+    target_kind_t kind = *honest;
+    kind.judge = judge_leniently;
+    f->explorer.target.kind = &kind;
+    for (low_is_less = 0; low_is_less < 2; low_is_less++) {
+        canaries_t canaries = run_of_commits(f, 0);
+        assert_int_equal(find(&canaries, "lost_commit")->fate,
+                         low_is_less == 0 ? CANARY_CONDEMNED : CANARY_DEAF);
+    }
+    low_is_less = 0;
+    for (high_is_more = 0; high_is_more < 2; high_is_more++) {
+        canaries_t canaries = run_of_commits(f, 2);
+        assert_int_equal(find(&canaries, "never_issued")->fate,
+                         high_is_more == 0 ? CANARY_CONDEMNED : CANARY_DEAF);
+    }
+    high_is_more = 0;
+    f->explorer.target.kind = honest;
+}
+
 /** What is told can be read back. */
 static void test_canaries_are_told(void **state)
 {
@@ -114,6 +171,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_an_honest_judge_hears, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_deaf_judge_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_range_of_equal_states_is_no_canary, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_commit_too_lenient_is_deaf, setup, teardown),
         cmocka_unit_test(test_canaries_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

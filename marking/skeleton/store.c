@@ -24,7 +24,7 @@ static void recover(const char *folder)
     int last = 0, a, b;
     if (chdir(folder) != 0) { exit(1); }
     FILE *log = fopen("store.log", "r");
-    while (log != NULL && fscanf(log, "%700d %700d", &a, &b) == 2 && a == b && a == last + 1) { last = a; }
+    while (log && fscanf(log, "%700d %700d", &a, &b) == 2 && a == b && a == last + 1) { last = a; }
     printf("{\"ok\": true, \"state\": {\"counter\": \"%d\"}}\n", last);
 }
 

@@ -47,8 +47,8 @@ typedef struct judge {
 /** A state to judge. */
 typedef struct judge_case {
     const expected_t *expected;
-    fs_list_t
-        *record; /**< gets what recovery, new work and the close do to the files; may be NULL */
+    /** gets what recovery, new work and the close do to the files; may be NULL */
+    fs_list_t *record;
     /** this table's file can be carried elsewhere as it is, if its .cfg is whole (I28); or NULL */
     const char *exported;
     bool export_acked; /**< and its .cfg must be there, and whole */

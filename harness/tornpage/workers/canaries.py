@@ -4,14 +4,13 @@ to the judge, or its files are damaged before; a judge that lets one pass is dea
 says nothing.
 
     canary          breaks   made of
-    never_issued    I3       the state at the end, where nothing is issued yet
-    lost_commit     I1       the first state, where all is acknowledged
+    never_issued    I3       the state at the end, where one commit less was issued
+    lost_commit     I1       the newest state that lacks an acknowledged commit
     second_answer   I17      the second recovery tells the first state
     refusal         I30      the recovery refuses
     damaged_pages   I5       the files, where we know them: pages of a table damaged, and no copy left
-    write_ahead,    I4 ...   the golden run: copies of its stream, each damaged in one thing, of which the
-    rule of
-    dblwr_skip, ...          that name must speak (explorer/judge/trace_canary.h)
+    write_ahead,    I4 ...   the golden run: copies of its stream, each damaged in one thing, of which
+    dblwr_skip, ...          the rule of that name must speak (explorer/judge/trace_canary.h)
 
 Not tried here: the explorer (its own canaries: explorer/run/canary.h), crash masks.
 """
@@ -117,12 +116,15 @@ def value_canaries(allowed: Allowed, found: Recovered) -> Iterator[Canary]:
     """Of what recoveries of fault-free files have said, which is right: those that the promise condemns."""
     last, again = found.last, found.again
     assert last is not None and again is not None, "both came to an end"
-    first, promise = allowed.oracle.states[0], allowed.promise
-    others = allowed.oracle.states[allowed.low :]
+    states, promise = allowed.oracle.states, allowed.promise
+    first, others = states[0], states[allowed.low :]
+    earlier = [k for k in range(allowed.low) if states[k] not in others]
     if promise.consistent and first not in others:
-        yield _judged("never_issued", 3, replace(allowed, low=0, high=0), found)
+        known = [k for k, state in enumerate(states) if state == last.answer.state]
+        without = known[0] - 1 if known else 0  # of several clients the state is made of parts
+        yield _judged("never_issued", 3, replace(allowed, low=0, high=without), found)
         if promise.durable:
-            lost = replace(last, answer=replace(last.answer, state=first))
+            lost = replace(last, answer=replace(last.answer, state=states[earlier[-1]]))
             yield _judged("lost_commit", 1, allowed, replace(found, last=lost, again=lost))
     if first != last.answer.state:
         second = replace(again, answer=replace(again.answer, state=first))

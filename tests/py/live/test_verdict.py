@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -264,6 +265,23 @@ def test_a_run_that_changes_nothing_has_few_canaries() -> None:
     same = ObservedOracle({0: state(2), 1: state(2)}, [1])
     allowed = allowed_after(same, 1, 1, Promise())
     assert [canary.name for canary in value_canaries(allowed, recovered())] == ["refusal"]
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("lost_commit", -1, 0), ("never_issued", 0, 1)])
+def test_a_judge_that_is_one_commit_too_lenient_is_deaf(
+    name: str, low: int, high: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One acknowledged commit may be missing, or one may be there that was never issued."""
+    honest = Allowed.judge
+
+    def lenient(allowed: Allowed, *found: Any) -> StateVerdict:
+        return honest(
+            replace(allowed, low=max(allowed.low + low, 0), high=allowed.high + high), *found
+        )
+
+    monkeypatch.setattr(Allowed, "judge", lenient)
+    found = {c.name: c.condemned for c in value_canaries(run().allowed, recovered())}
+    assert [one for one, condemned in found.items() if not condemned] == [name]
 
 
 @pytest.mark.parametrize("name", ["lost_commit", "second_answer"])

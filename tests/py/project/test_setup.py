@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 # What the script calls, as programs that write down how they were called.
-STUBS = {
+CALLED = {
     "id": "echo 0",
     "dpkg-query": 'grep -qx "${@: -1}" "$HERE/installed" 2>/dev/null && echo "install ok installed"',
     "apt-get": """case "$*" in
@@ -29,15 +29,15 @@ STUBS = {
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A folder with the script, what it reads, and stubs of what it calls."""
+    """A folder with the script, what it reads, and stand-ins for what it calls."""
     (tmp_path / "tools").mkdir()
     shutil.copy(ROOT / "tools" / "setup.sh", tmp_path / "tools")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "bin").mkdir()
-    for name, text in STUBS.items():
-        stub = tmp_path / "bin" / name
-        stub.write_text(f"#!/usr/bin/env bash\n{text}\n")
-        stub.chmod(0o755)
+    for name, text in CALLED.items():
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/usr/bin/env bash\n{text}\n")
+        program.chmod(0o755)
     return tmp_path
 
 
