@@ -532,7 +532,7 @@ def test_a_second_recovery_that_changes_the_state_breaks_i17(
     assert invariants(result) == [17]
 
 
-def test_a_run_that_is_not_the_golden_run_run_is_a_finding(
+def test_a_run_that_is_not_the_golden_run_is_a_finding(
     golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """Another sequence of events before the fault: reported under 0, and judged in full."""

@@ -289,7 +289,7 @@ class TrialResult:
 @_JSON
 @dataclass(frozen=True, slots=True)
 class WriteEvent:
-    """One write of the golden run run.
+    """One write of the golden run.
 
     nth: 1-based among the writes to `file` (its path at that time); seq: event number in the trace.
     next_fsync: the same number of the first fsync of the file after it, 0 if there is none.
