@@ -205,7 +205,7 @@ def test_a_power_loss_is_shown_and_its_line_replays_it(
 def test_a_trial_without_an_image_is_told_by_its_replay(
     made: tuple[Path, Printed, Printed],
 ) -> None:
-    """One line says so, right above the line that plays it; that tells the way of the crash."""
+    """One line says so, right above the line that plays it; that tells how it crashed."""
     (database,) = made[0].glob("*/tornpage.db")
     for run in (1, 2):
         with Store(database, write=False) as store:

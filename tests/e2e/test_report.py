@@ -108,7 +108,7 @@ def test_the_report_tells_new_and_open(out: Path) -> None:
     assert '<span class="badge new">new</span> Bug 1' in kills
     assert "bug 1" not in clean and "<h3>Gone</h3>" not in clean
     assert '<span class="badge open">open</span> Bug 1' in losses
-    assert "The way of the crash" in kills and "The way of the crash" in losses
+    assert "How it crashed" in kills and "How it crashed" in losses
 
 
 def test_each_replay_line_works(out: Path, build: Path) -> None:

@@ -101,9 +101,9 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         matrix = summary.torn_pages
         console.print(f"torn pages: {matrix.covered} of {matrix.total} kinds covered")
     for name in summary.claims_missed:
-        console.print(f"[yellow]claimed but never taken: {told(name)}[/]")
+        console.print(f"[yellow]required recovery counter stayed at zero: {told(name)}[/]")
     for name in summary.run_claims_missed:
-        console.print(f"[yellow]claimed of the runs but never taken: {told(name)}[/]")
+        console.print(f"[yellow]required run counter stayed at zero: {told(name)}[/]")
     for site in summary.uncovered_sites:
         console.print(f"[yellow]no trial hit site {site}[/]")
     if summary.missing:

@@ -111,7 +111,7 @@ COMMANDS: dict[str, _Command | _Group] = {
         "Writes a file to begin with.", {"campaign": _Command("tornpage.cli.new", "campaign")}
     ),
     "target": _Group(
-        "Target files: stores that nobody here wrote.",
+        "Target files: third-party stores.",
         {
             "new": _Command("tornpage.cli.target", "new", "NEW_EPILOG"),
             "check": _Command("tornpage.cli.target", "check", "CHECK_EPILOG"),
@@ -167,8 +167,8 @@ def _options(
 ) -> None:
     """Tortures the crash recovery of page-based storage engines.
 
-    Exit codes: 0 clean, 1 violations, 2 usage or harness failure, 3 nothing (or not what was claimed)
-    exercised, 128 + N ended by signal N (130: Ctrl-C).
+    Exit codes: 0 clean, 1 violations, 2 usage or harness failure, 3 no crash was exercised, or a
+    required path never ran, 128 + N ended by signal N (130: Ctrl-C).
     """
     context.obj["debug"] = debug
 

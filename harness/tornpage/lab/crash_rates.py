@@ -40,7 +40,7 @@ DEADLINE_S = 3600
 CLEAN = (0, 3)
 """Exit codes of a campaign without a violation; 3: so short that it misses what the whole one claims."""
 STRANGE = (0, 1, 3)
-"""Of an engine that nobody here wrote, and that may have bugs."""
+"""Of a third-party engine, which may have bugs."""
 ROWS = 48
 """Of the smoke table in the shipped campaign."""
 STATES = 20_000

@@ -143,7 +143,7 @@ def badge_of(seen: BugSeen) -> str:
 
 
 def phase_views(evidence: Evidence) -> list[PhaseView]:
-    """The way of the crash: a line per statement and per operation."""
+    """How it crashed: a line per statement and per operation."""
     return [_phase(phase, evidence) for phase in evidence.phases]
 
 

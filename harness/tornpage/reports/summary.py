@@ -172,7 +172,8 @@ class Summary:
     @property
     def missing(self) -> str:
         """Says so if verdicts are missing, else ""."""
-        return "" if self.complete else f"the run is {self.run.state}: not all verdicts are there"
+        state = "unfinished" if self.run.state == "running" else self.run.state
+        return "" if self.complete else f"run {state}: some verdicts are missing"
 
     @property
     def trials_per_s(self) -> float:
@@ -196,7 +197,7 @@ class Summary:
 
     def exit_code(self, *, only_news: bool = False) -> int:
         """0 clean, 1 bugs that are not ignored (only_news: that are new or came back), 2 harness failure,
-        verdicts that are missing or unstable, 3 nothing (or not what was claimed) exercised."""
+        verdicts that are missing or unstable, 3 no crash was exercised, or a required path never ran."""
         return 1 if any(seen.fails(only_news) for seen in self.bugs) else self._code_without_bugs()
 
     def _code_without_bugs(self) -> int:

@@ -293,7 +293,7 @@ def verdict_of_night(night: NightSummary, *, only_news: bool = False) -> Verdict
         unsure = [one for one in night.runs if one.unsure or one.state in ("failed", "running")]
         text = night.errors[0] if night.errors else ""
         if unsure and not text:
-            text = f"run {unsure[0].id}, {unsure[0].campaign}: {unsure[0].state}, not all verdicts are there"
+            text = f"run {unsure[0].id}, {unsure[0].campaign}: {unsure[0].state}, some verdicts are missing"
         return Verdict(Word.NONE, code, text or f"the night is {night.night.state}")
     if code == 3:
         unknown = [one for one in night.bugs if one.is_unknown]

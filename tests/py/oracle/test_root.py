@@ -18,7 +18,7 @@ TORN = Violation(5, "recovery refused: torn page 5 of ibdata1: no doublewrite co
 
 
 def test_a_torn_page_is_one_root_whatever_is_torn_and_whoever_tells() -> None:
-    """Page, file, site, the way of the crash and the judge are no part of it."""
+    """Page, file, site, how it crashed and the judge are no part of it."""
     same = [
         Violation(5, "recovery refused: torn page 0 of t1.ibd: no doublewrite copy", Site.PAGE0),
         Violation(5, "recovery refused: page 43 of t1.ibd: bad checksum"),

@@ -111,7 +111,7 @@ def test_what_has_no_verdict_is_an_error() -> None:
     told = {
         f"tornpage.smoke.{ON} page0 none": "1 harness_error, first trial 1.0: no preload",
         f"tornpage.smoke.{ON} page0 all": "1 unstable, first trial 1.1: came once",
-        "tornpage.smoke all verdicts": "the run is running: not all verdicts are there",
+        "tornpage.smoke all verdicts": "run unfinished: some verdicts are missing",
     }
     for name, message in told.items():
         (error,) = cases[name].result

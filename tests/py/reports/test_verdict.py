@@ -302,7 +302,7 @@ CLEAN = facts("finished", "clean", 24)
         ),
         (
             night(CLEAN, facts("failed", "", 2, unsure=1)),
-            "NO VERDICT (exit 2): run 4, churn: failed, not all verdicts are there",
+            "NO VERDICT (exit 2): run 4, churn: failed, some verdicts are missing",
         ),
         (night(CLEAN, state="running"), "NO VERDICT (exit 2): the night is running"),
         (
