@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tornpage.plans.limits import BOUNDS
+from tornpage.plans.limits import OF_PYTEST
 
 if TYPE_CHECKING:
     from tornpage.api import Finding, Summary
@@ -23,14 +23,13 @@ SHRINK_S = 20.0
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options, which all begin with --torture."""
     group = parser.getgroup("torture", "crash-recovery torture (Tornpage)")
-    for name, bound in BOUNDS.items():
-        if name != "budget_s":
-            group.addoption(
-                bound.of_pytest,
-                type=str if bound.form else int,
-                metavar=bound.form or "N",
-                help=f"{bound.what}; else as the file says.",
-            )
+    for bound in OF_PYTEST.values():
+        group.addoption(
+            bound.of_pytest,
+            type=str if bound.form else int,
+            metavar=bound.form or "N",
+            help=f"{bound.what}; else as the file says.",
+        )
     group.addoption(
         "--torture-budget",
         type=float,
@@ -79,9 +78,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --torture-replay only the item that the trial belongs to is left."""
     trial = config.getoption("--torture-replay")
-    limited = [
-        config.getoption(bound.of_pytest) for name, bound in BOUNDS.items() if name != "budget_s"
-    ]
+    limited = [config.getoption(bound.of_pytest) for bound in OF_PYTEST.values()]
     if trial is None and limited == [None] * len(limited):
         return
     from tornpage.torture_items import owner_of, require_heard

@@ -23,7 +23,7 @@ from tornpage.campaigns.recheck import recheck_bugs, replay_line
 from tornpage.campaigns.runner import run_campaign
 from tornpage.plans.campaign import Campaign
 from tornpage.plans.changes import change, has, own
-from tornpage.plans.limits import BOUNDS, Limits
+from tornpage.plans.limits import BOUNDS, OF_PYTEST, Limits
 from tornpage.plans.origin import command_line
 from tornpage.plans.portions import portions_of
 from tornpage.powerloss.explorer import loss_models
@@ -73,11 +73,7 @@ def store_name(config: pytest.Config) -> str | None:
 
 def session_limits(config: pytest.Config) -> Limits:
     """What the options of the session say. The budget is of a whole item, and its own. ConfigError."""
-    given = {
-        name: config.getoption(bound.of_pytest)
-        for name, bound in BOUNDS.items()
-        if name != "budget_s"
-    }
+    given = {name: config.getoption(bound.of_pytest) for name, bound in OF_PYTEST.items()}
     models = given["models"]
     return Limits.of({**given, "models": models.split(",") if models else ()})
 

@@ -98,6 +98,17 @@ def test_run_takes_a_target_file(tmp_path: Path, tornpage: Tornpage) -> None:
     assert loss.code == 0 and loss.data["states"] >= 100, loss.text
 
 
+def test_a_shell_may_run_the_store(tmp_path: Path, tornpage: Tornpage) -> None:
+    """Words of a command are paths of ours that a shell takes as they are, in kills and in power losses."""
+    file = make(tmp_path)
+    text = file.read_text("utf-8")
+    file.write_text(re.sub(r'(?m)^run = "(.*?)"', r"""run = 'sh -c "exec \1"'""", text), "utf-8")
+    kills = tornpage("run", "smoke", "--target", str(file), "--trials", "6", "--fault-free", "1")
+    assert kills.code == 0 and kills.data["exercised"] == 6, kills.text
+    loss = tornpage("run", "powerloss", "--target", str(file), "--states", "40", "--jobs", "1")
+    assert loss.code == 0, loss.text
+
+
 def test_a_sparse_file_costs_its_data(tmp_path: Path, tornpage: Tornpage) -> None:
     """16 GB with a block here and there: recorded, compared, crashed and recovered."""
     file = changed(

@@ -75,13 +75,14 @@ def _own_target(campaign: str | Campaign, folder: Path) -> str:
     """What a campaign tortures; seen from its file, if it has one."""
     if isinstance(campaign, Campaign):
         return campaign.target or DEFAULT_TARGET
+    found = load_campaign(campaign, folder)
     if not is_target_file(campaign):
         name, family = campaign_parts(campaign)
         if family == TARGET_FILE:
             raise ConfigError(f"{campaign} is for target files: tornpage run {name} --target FILE")
         if family != DEFAULT_TARGET:
             return family
-    own = load_campaign(campaign, folder).target or DEFAULT_TARGET
+    own = found.target or DEFAULT_TARGET
     return str(Path(campaign).parent / own) if is_target_file(own) else own
 
 

@@ -75,7 +75,7 @@ def _ask_image(
     spec: TrialSpec, result: TrialResult, crash: KeptCrash, target: Target, scratch: Path
 ) -> KeptAnswer:
     of = "the kept image, recovered again"
-    if spec.plan.recover:
+    if any(spec.plan.recover):
         return KeptAnswer(of, unasked="not asked: the crash was in its recovery")
     assert result.image is not None, "the caller has looked"
     data = crash.at or scratch / "kept-image"

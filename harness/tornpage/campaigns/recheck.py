@@ -54,7 +54,7 @@ def recheck_bugs(
     only: Collection[int] | None = None,
 ) -> Run | None:
     """Plays all of them, or of those with the numbers `only`, or until the time is up; goes on with `run` if
-    there is one. target: where that of the context's origin is found here, wherever it was found then.
+    there is one. target: the name or path, on this machine, of the target of the context's origin.
     Returns the run, None if there are none."""
     asked = _asked(store, {context.origin.target, target}, only)
     if not asked:

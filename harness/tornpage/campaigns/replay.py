@@ -97,7 +97,8 @@ def _why_clean(kept: Sequence[KeptAnswer], target: Target, note: str) -> str:
     all_asked = bool(kept) and not any(one.unasked for one in kept)
     if Capability.DETERMINISTIC in target.capabilities or all_asked:
         return f"fixed? {note}".strip()
-    return "no run of this target need equal another, and what was kept could not be asked"
+    missing = "not all that was kept could be asked" if kept else "nothing was kept"
+    return f"no run of this target need equal another, and {missing}"
 
 
 def play_trial(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:

@@ -31,7 +31,7 @@ class RecoveryAim:
     seed: int
 
     def draw(self, writes: Iterable[WriteEvent]) -> tuple[Fault, ...]:
-        """The faults, from the writes of the same recovery fault-free; none if it has no such write."""
+        """The faults, from the writes of the same recovery without a fault; none if it has no such write."""
         possible = [item for item in writes if item.site is self.site and fits(self.mask, item)]
         if not possible:
             return ()

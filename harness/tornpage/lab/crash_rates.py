@@ -26,7 +26,7 @@ from tornpage.lab.randomkill import KillLoop
 from tornpage.plans.campaign import fault_free_spec, load_campaign
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.engine.target import EngineTarget
-from tornpage.targets.registry import TARGETS, make_target, target_names
+from tornpage.targets.registry import DEFAULT_TARGET, TARGETS, make_target, target_names
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
@@ -157,7 +157,7 @@ def _row(
 def _smoke_spec(paths: Paths, seed: int) -> TrialSpec:
     """A script of the campaign `smoke`."""
     campaign = load_campaign("smoke", paths.workloads).model_copy(update={"seed": seed})
-    return fault_free_spec(campaign, "engine", campaign.configs()[0])
+    return fault_free_spec(campaign, DEFAULT_TARGET, campaign.configs()[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class _Loop:
     def rate(self, seed: int) -> _Rate:
         """The clock is stopped while the run without a kill is measured."""
         strikes = self.effort.of(STRIKES)
-        target = make_target("engine", self.paths.build)
+        target = make_target(DEFAULT_TARGET, self.paths.build)
         with scratch_folder() as scratch:
             loop = KillLoop(_smoke_spec(self.paths, seed), target, scratch / "loop")
             with spent() as taken:
@@ -191,7 +191,7 @@ class _Recovery:
     def rate(self, seed: int) -> _Rate:
         """Copies of the image are not on the clock."""
         times = self.effort.of(STRIKES)
-        target = make_target("engine", self.paths.build)
+        target = make_target(DEFAULT_TARGET, self.paths.build)
         assert isinstance(target, EngineTarget), "it is the bundled one"
         spec = _smoke_spec(self.paths, seed)
         wall = cpu = 0.0

@@ -13,6 +13,7 @@ from tornpage.lab.measured import spent
 from tornpage.plans.campaign import load_campaign
 from tornpage.store.file import FILE
 from tornpage.store.store import Store
+from tornpage.targets.registry import DEFAULT_TARGET
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.paths import Paths
 
@@ -40,7 +41,7 @@ def fill_store(paths: Paths, folder: Path, trials: int) -> Filled:
         rows = list(store.trials(1))
     settings = load_campaign("smoke", paths.workloads).model_dump(mode="json")
     with Store(large / FILE) as store, spent() as taken:
-        run = store.begin_run("smoke", "engine", 1, trials, settings).id
+        run = store.begin_run("smoke", DEFAULT_TARGET, 1, trials, settings).id
         for number in range(trials):
             row = rows[number % len(rows)]
             assert row.result is not None, "the run came to its end"

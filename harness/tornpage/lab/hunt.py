@@ -19,13 +19,13 @@ from pathlib import Path
 from tornpage.campaigns.replay import play_trial
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.randomkill import KillLoop
-from tornpage.lab.tryout import TARGET, Catch, Catches, Tried, lose_power, try_live
+from tornpage.lab.tryout import Catch, Catches, Tried, lose_power, try_live
 from tornpage.plans.campaign import Campaign, fault_free_spec, load_campaign
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import EVERYWHERE
 from tornpage.store.file import FILE
 from tornpage.store.store import Store
-from tornpage.targets.registry import make_target
+from tornpage.targets.registry import DEFAULT_TARGET, make_target
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.model import Outcome, Violation
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
@@ -116,7 +116,7 @@ class _Hunt:
 
     def __init__(self, job: HuntJob) -> None:
         self.job = job
-        self.target = make_target(TARGET, job.paths.build)
+        self.target = make_target(DEFAULT_TARGET, job.paths.build)
         self.catches = Catches(self._keep, job.mutant.invariants)
         shutil.rmtree(job.out / job.mutant.name, ignore_errors=True)
 
@@ -163,7 +163,7 @@ class _Hunt:
         slices = [Limits(models=("log-cut",), states=wanted // 2 or 1, depth=depth)]
         slices.append(Limits(states=wanted - wanted // 2, depth=depth))
         parts = (
-            (fault_free_spec(campaign, TARGET, config), limits, EVERYWHERE)
+            (fault_free_spec(campaign, DEFAULT_TARGET, config), limits, EVERYWHERE)
             for config, limits in itertools.product(configs, slices)
         )
         return lose_power(parts, self.target, self.job.scratch, model)
@@ -190,7 +190,7 @@ class _Hunt:
         with Store(out / FILE) as store:
             campaign = load_campaign(spec.campaign, job.paths.workloads)
             settings = campaign.model_dump(mode="json")
-            run = store.begin_run(spec.campaign, TARGET, spec.seed, 1, settings)
+            run = store.begin_run(spec.campaign, DEFAULT_TARGET, spec.seed, 1, settings)
             site = violation.site
             store.start_trial(run.id, spec, site.value if site else "", spec.plan.loss)
             result = tried.result
@@ -209,7 +209,7 @@ class _Hunt:
         configs = self._campaign("smoke", 0).configs()
         loops = []
         for position, config in enumerate(configs):
-            spec = fault_free_spec(self._campaign("smoke", 0), TARGET, config)
+            spec = fault_free_spec(self._campaign("smoke", 0), DEFAULT_TARGET, config)
             loops.append(KillLoop(spec, self.target, self.job.scratch / f"loop-{position}"))
         for number in range(self.job.strikes):
             found = loops[number % len(loops)].strike(number)

@@ -73,7 +73,10 @@ def living_seconds() -> float:
     dearer to ask for."""
     ticks = 0
     for children in Path("/proc/self/task").glob("*/children"):
-        for pid in children.read_text("ascii").split():
+        pids: list[str] = []
+        with suppress(OSError):  # a thread that has ended meanwhile
+            pids = children.read_text("ascii").split()
+        for pid in pids:
             with suppress(OSError):
                 stat = Path(f"/proc/{pid}/stat").read_bytes()  # proc(5): utime is the 14th
                 ticks += sum(map(int, stat.rpartition(b")")[2].split()[11:15]))

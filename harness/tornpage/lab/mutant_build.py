@@ -19,7 +19,7 @@ from tornpage.faults.audit import AUDITOR
 from tornpage.faults.process import LAUNCHER
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.source_copy import BuildFailed, SourceCopy, sources_digest
-from tornpage.targets.registry import TARGETS
+from tornpage.targets.registry import DEFAULT_TARGET, TARGETS
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import ROOT
 
@@ -30,7 +30,7 @@ _SUBDIRECTORY = re.compile(r"^add_subdirectory\((\S+)\)", re.MULTILINE)
 
 def wanted_programs() -> tuple[Path, ...]:
     """All that a campaign starts, below a build folder."""
-    return (*TARGETS["engine"](Path()).programs().values(), LAUNCHER, AUDITOR)
+    return (*TARGETS[DEFAULT_TARGET](Path()).programs().values(), LAUNCHER, AUDITOR)
 
 
 class MutantBuilder:

@@ -14,7 +14,7 @@ from tornpage.plans.campaign import fault_free_spec, load_campaign
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope, explore_slice, merge_slices
 from tornpage.powerloss.slices import SLICE_STATES
-from tornpage.targets.registry import make_target
+from tornpage.targets.registry import DEFAULT_TARGET, make_target
 from tornpage.vocabulary.paths import Paths
 
 __all__ = ["owner_rates"]
@@ -42,8 +42,8 @@ def owner_rates(paths: Paths, effort: Effort) -> Measured:
 def _slices(paths: Paths, scratch: Path, states: int) -> tuple[float, float]:
     """States per second: of the merge of an exploration, and of its slices, one after the other."""
     campaign = load_campaign("powerloss", paths.workloads)
-    spec = fault_free_spec(campaign, "engine", campaign.configs()[0])
-    target = make_target("engine", paths.build)
+    spec = fault_free_spec(campaign, DEFAULT_TARGET, campaign.configs()[0])
+    target = make_target(DEFAULT_TARGET, paths.build)
     of = max(2, states // SLICE_STATES)
     all_slices = scratch / "slices"
     with recorded_run(spec, target, scratch) as recording:

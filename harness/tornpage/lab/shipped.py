@@ -23,7 +23,6 @@ from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_pool import KeptRows, each_done, maker_of
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.tryout import (
-    TARGET,
     Catch,
     Catches,
     Tried,
@@ -35,7 +34,7 @@ from tornpage.plans.campaign import Campaign, default_campaigns, fault_free_spec
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope
 from tornpage.powerloss.runner import loss_limits, loss_parts, loss_scope
-from tornpage.targets.registry import make_target
+from tornpage.targets.registry import DEFAULT_TARGET, make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import TornpageError
@@ -201,7 +200,7 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
 
     catches = Catches(line)
     try:
-        target = make_target(TARGET, paths.build)
+        target = make_target(DEFAULT_TARGET, paths.build)
         for tried in _all(task, target, paths, scratch):
             if catches.add(tried) or catches.is_over(task.limit):
                 break
@@ -243,7 +242,7 @@ def _all(task: _Task, target: Target, paths: Paths, scratch: Path) -> Iterator[T
 
 def _explorations(campaign: Campaign) -> Iterator[tuple[TrialSpec, Limits, Scope]]:
     for config, depth in loss_parts(campaign):
-        spec = fault_free_spec(campaign, TARGET, config)
+        spec = fault_free_spec(campaign, DEFAULT_TARGET, config)
         yield spec, loss_limits(campaign, depth), loss_scope(campaign)
 
 

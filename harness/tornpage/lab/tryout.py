@@ -18,13 +18,12 @@ from tornpage.plans.campaign import Campaign, fault_free_spec
 from tornpage.plans.drawing import cells_of, draw_trial
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope, explore, loss_plan
+from tornpage.targets.registry import DEFAULT_TARGET
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
 from tornpage.vocabulary.model import Source, TrialResult, TrialSpec, Violation
 
-__all__ = ["TARGET", "Catch", "Catches", "Tried", "lose_power", "try_fault_free", "try_live"]
-
-TARGET = "engine"
+__all__ = ["Catch", "Catches", "Tried", "lose_power", "try_fault_free", "try_live"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ def try_live(
     """A golden run of each script, then trials under the preload."""
     golden_runs = {}
     for config in campaign.scripted():
-        spec = fault_free_spec(campaign, TARGET, config)
+        spec = fault_free_spec(campaign, DEFAULT_TARGET, config)
         try:
             golden_run = golden_runs[config.label] = take_golden_run(spec, target, scratch)
             violations = golden_run.violations
@@ -132,7 +131,7 @@ def try_live(
     cells = cells_of(campaign, golden_runs)
     images = scratch / "images"
     for number in range(trials):
-        draw = draw_trial(campaign, TARGET, cells, number)
+        draw = draw_trial(campaign, DEFAULT_TARGET, cells, number)
         spec, result = run_aimed(draw.spec, draw.aim, target, scratch, images)
         yield Tried(model, 1, spec, result.violations, replace(result, image=None))
         shutil.rmtree(images, ignore_errors=True)
@@ -141,7 +140,7 @@ def try_live(
 def try_fault_free(campaign: Campaign, target: Target, scratch: Path) -> Iterator[Tried]:
     """The scripts that nothing happens to."""
     for config in campaign.only_fault_free():
-        spec = fault_free_spec(campaign, TARGET, config)
+        spec = fault_free_spec(campaign, DEFAULT_TARGET, config)
         run = judge_fault_free(spec, target, scratch / "alone")
         yield Tried("golden_run", 1, spec, run.violations)
 

@@ -114,7 +114,7 @@ def take_baseline(
 
 def _folder(spec: TrialSpec, scratch: Path) -> Path:
     """Where a golden run and its record are kept."""
-    return scratch / f"golden run-{golden_run_key(spec)}"
+    return scratch / f"golden-run-{golden_run_key(spec)}"
 
 
 def _put_in_place(work: Path, folder: Path) -> None:

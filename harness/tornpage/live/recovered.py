@@ -1,9 +1,9 @@
 """The recoveries after the crash of a trial: those that are disturbed, the one that is not, and the one after
 it. What they came to, as values; verdict.py judges them.
 
-A trial that disturbs a recovery first plays the same one fault-free, on the same image: the later ones must
-come to what it came to, and a fault that is yet to be drawn is drawn from its writes. If it fails, that is
-what the crash came to, and none is disturbed.
+A trial that disturbs a recovery first plays the same one without a fault, on the same image: the later ones
+must come to what it came to, and a fault that is yet to be drawn is drawn from its writes. If it fails, that
+is what the crash came to, and none is disturbed.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def run_aimed(
 ) -> tuple[TrialSpec, TrialResult]:
     """The same with a fault of the first recovery that is yet to be drawn. Also returns the trial with that
     fault in its plan: run_trial() with it gives the same result. If that recovery has no such write the
-    plan says that, and the trial is not exercised; if it fails fault-free, that is the verdict, and the
+    plan says that, and the trial is not exercised; if it fails without a fault, that is the verdict, and the
     plan stays as it was."""
     return _play(spec, aim, target, scratch, images, None)
 

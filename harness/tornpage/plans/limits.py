@@ -1,6 +1,6 @@
 """How far something goes: one value for commands, programs, pytest, nights, shrinking and the explorer.
 
-    a door ──> Limits ──> changes.change() ──> Campaign ──> lossrunner.loss_limits() ──> Limits ──> explorer
+    a door ──> Limits ──> changes.change() ──> Campaign ──> runner.loss_limits() ──> Limits ──> explorer
 
 A deadline is no limit: how long a state or a command may take is the target's to say.
 """
@@ -70,6 +70,10 @@ BOUNDS: Mapping[str, Bound] = {
     ),
 }
 """Of each limit. Beyond them nobody would see the end, or a store could not hold the number."""
+OF_PYTEST: Mapping[str, Bound] = {
+    name: bound for name, bound in BOUNDS.items() if name != "budget_s"
+}
+"""Those that are options of a pytest session as they stand: its budget is one of a whole item."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What an exploration came to. golden run: of its recorded run; summary: what the explorer said, None if
+    """What an exploration came to. golden_run: of its recorded run; summary: what the explorer said, None if
     the target fails that run; broken: those that are not known yet, by their numbers."""
 
     golden_run: GoldenRunRow

@@ -83,8 +83,8 @@ def run_losses(
     scratch: Path,
 ) -> int:
     """Makes every exploration that the store has no result of yet, until the time is up. Returns how many
-    there must be: the others are of scripts that the target fails fault-free. UnexploredError: some could
-    not be made, and may be tried again.
+    there must be: the others are of scripts that the target fails without a fault. UnexploredError: some
+    could not be made, and may be tried again.
 
     Here each worker process makes one at a time, or, where they are few or may not be made side by side, all
     together one after the other; the workers of a cluster share the states of each, and have those of the
@@ -150,7 +150,7 @@ class _Losses:
         self._clock = time.monotonic()
 
     def begin(self, part: Part) -> None:
-        """Executor it out, and stores those before it that have ended, or while there is enough to do without
+        """Hands it out, and stores those before it that have ended, or while there is enough to do without
         the first."""
         self._waiting.append(self._begun(part))
         while self._waiting and (self._waiting[0].done() or self._enough()):

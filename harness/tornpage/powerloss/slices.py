@@ -316,4 +316,5 @@ def _recording(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
         stack = ExitStack()
         return stack, stack.enter_context(recorded_run(spec, target, scratch))
 
+    _RECORDINGS.keep(lambda key: key[0] == scratch)  # the others went with their run's folder
     return _RECORDINGS.get((scratch, golden_run_key(spec)), record)[1]

@@ -29,15 +29,21 @@ class ProcessCache(Generic[K, V]):
     def get(self, key: K, make: Callable[[], V]) -> V:
         """The value of this key, which is made if there is none. Raises what `make` raises."""
         if key not in self._kept:
+            made = make()  # if that fails, nothing has gone
             while len(self._kept) >= self._most:
                 self._drop(next(iter(self._kept)))
-            self._kept[key] = make()
+            self._kept[key] = made
         value = self._kept[key] = self._kept.pop(key)
         return value
 
     def take(self, key: K) -> V | None:
         """Takes it out, to be ended by the caller; None: there is none."""
         return self._kept.pop(key, None)
+
+    def keep(self, wanted: Callable[[K], bool]) -> None:
+        """Ends those whose key is not wanted."""
+        for key in [key for key in self._kept if not wanted(key)]:
+            self._drop(key)
 
     def clear(self) -> None:
         """Ends all."""

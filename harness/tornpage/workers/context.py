@@ -56,7 +56,7 @@ class Executor(Protocol):
     def submit(
         self, work: Callable[[Any], T], task: Any, failed: Callable[[Exception], F] | None = None
     ) -> Pending[T | F]:
-        """Executor over a function of the harness and its task: a data class with `paths`, `scratch` and
+        """Hands over a function of the harness and its task: a data class with `paths`, `scratch` and
         `images`, which are those of the place where the work is done. failed: makes the answer of one that
         fails wherever it is tried, from what it raised there, a MachineError if it is the machine's or if the
         worker was lost; without it that is raised."""

@@ -133,7 +133,7 @@ def _kill_workers(pool: ProcessPoolExecutor) -> None:
 def submit(
     pool: ProcessPoolExecutor, work: Callable[P, T], *arguments: P.args, **named: P.kwargs
 ) -> Future[T]:
-    """Executor it to a worker, which may have to be started first: one that is cut off in that complains."""
+    """Hands it to a worker, which may have to be started first: one that is cut off in that complains."""
     with undivided():
         return pool.submit(work, *arguments, **named)
 

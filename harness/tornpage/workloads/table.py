@@ -16,7 +16,7 @@ __all__ = ["Table"]
 HOT_MAX = 12
 """Keys of a table that count as hot."""
 FREED_MAX = 12
-"""Such values of a table that are remembered."""
+"""Values of the serial column that rows had before, of which a table remembers so many."""
 
 
 @dataclass(slots=True)

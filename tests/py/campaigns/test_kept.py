@@ -13,6 +13,7 @@ from tornpage.campaigns import kept_verdict
 from tornpage.campaigns.kept_verdict import KeptAnswer, ask_kept
 from tornpage.campaigns.replay import _why_clean
 from tornpage.live.kept import keep_crash, keep_found, load_crash
+from tornpage.live.recovered import NOTHING_TO_HIT
 from tornpage.oracle.allowed import allowed_after
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.promise import Promise
@@ -127,6 +128,10 @@ def test_a_crash_in_a_recovery_is_not_asked_and_said_so(server: Target, tmp_path
     result = replace(make_result(3, broken=1), image=tmp_path)
     (answer,) = ask_kept(spec, result, server, tmp_path)
     assert answer.unasked.startswith("not asked") and not answer.violations
+    (tmp_path / "data").mkdir()
+    unhit = replace(spec, plan=replace(spec.plan, recover=NOTHING_TO_HIT))
+    (answer,) = ask_kept(unhit, result, server, tmp_path)
+    assert "recovery" not in answer.unasked
 
 
 @pytest.mark.parametrize(
@@ -141,4 +146,6 @@ def test_fixed_is_said_only_if_all_that_was_kept_is_clean(
     kept: tuple[KeptAnswer, ...], fixed: bool, server: Target
 ) -> None:
     """Of a target whose runs differ, a new run has only had luck."""
-    assert _why_clean(kept, server, "").startswith("fixed?") == fixed
+    said = _why_clean(kept, server, "")
+    assert said.startswith("fixed?") == fixed
+    assert ("nothing was kept" in said) == (not kept)

@@ -70,6 +70,10 @@ def test_the_package_keeps_its_contracts(copy: Path) -> None:
         ("targets/sqlite/schema", "import tornpage.targets.sqlite.driver", "schema -> "),
         ("targets/engine/target", "import tornpage.targets.sqlite.driver", "engine.target -> "),
         ("live/trial", "import tornpage.targets.engine.target", "live.trial -> "),
+        ("reports/summary", "import tornpage.targets.engine.target", "reports.summary -> "),
+        ("store/bugs", "import tornpage.targets.innodb.judge", "store.bugs -> "),
+        ("targets/engine/damage", "import tornpage.targets.target", "engine.damage -> "),
+        ("targets/sqlite/schema", "import tornpage.targets.target", "sqlite.schema -> "),
         ("lab/placeless", "", "placeless"),
         ("placeless", "", "placeless"),
     ],
@@ -94,6 +98,22 @@ def test_packages_import_nothing() -> None:
     for path in PACKAGE.rglob("__init__.py"):
         parts = ast.walk(ast.parse(path.read_text("utf-8")))
         assert not [part for part in parts if isinstance(part, ast.Import | ast.ImportFrom)], path
+
+
+def test_modules_are_named_in_texts_by_the_command_line_alone() -> None:
+    """What is imported by its name in a text, no contract sees: the commands, which are loaded when
+    called."""
+    modules = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        for path in PACKAGE.rglob("*.py")
+    }
+    naming = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for part in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(part, ast.Constant) and part.value in modules
+    }
+    assert naming <= {"cli/main.py"}
 
 
 def test_every_folder_has_its_contract() -> None:

@@ -64,3 +64,19 @@ def test_options_tell_the_size_of_pages(name: str, options: dict[str, str], size
     """The one that is asked for, or the first of the file; in words of its own it is not known."""
     target = CommandTarget(FILE.with_stem(name), Path("/b/preload.so"), Path("/b/explore"))
     assert target.judge_setting(options) == Setting(size, options.get("doublewrite") != "off")
+
+
+def test_the_first_value_of_an_option_counts_where_none_is_chosen(tmp_path: Path) -> None:
+    """Of both: no doublewrite unless it is asked for, and a page size that is no number of bytes is the usual
+    one."""
+    text = FILE.with_stem("leveldb").read_text("utf-8").partition("[options")[0]
+    path = tmp_path / "own.toml"
+    path.write_text(
+        text.replace("{dir}", "{dir} {page_size} {doublewrite}", 1)
+        + '[options.page_size]\nvalues = ["0", "8k"]\nwhat = "0: its own choice"\n'
+        + '[options.doublewrite]\nvalues = ["off", "on"]\nwhat = "copies"\n',
+        "utf-8",
+    )
+    target = CommandTarget(path, Path("/b/preload.so"), Path("/b/explore"))
+    assert target.judge_setting({}) == Setting(4096, doublewrite=False)
+    assert target.judge_setting({"page_size": "8k", "doublewrite": "on"}) == Setting(8192, True)

@@ -29,11 +29,26 @@ def test_what_was_not_used_for_longest_goes() -> None:
 
 
 def test_what_cannot_be_made_is_not_kept() -> None:
-    """The next one tries again."""
-    cache: ProcessCache[int, str] = ProcessCache(2)
+    """The next one tries again; and nothing has made room for it."""
+    ended: list[str] = []
+    cache: ProcessCache[int, str] = ProcessCache(1, ended.append)
+    cache.get(2, lambda: "two")
     with pytest.raises(AssertionError):
         cache.get(1, no_value)
+    assert ended == []
     assert cache.get(1, lambda: "one") == "one"
+    assert ended == ["two"]
+
+
+def test_what_is_not_wanted_any_more_goes() -> None:
+    """All at once, each ended."""
+    ended: list[str] = []
+    cache: ProcessCache[int, str] = ProcessCache(3, ended.append)
+    for key, value in {1: "one", 2: "two", 3: "three"}.items():
+        cache.get(key, lambda value=value: value)
+    cache.keep(lambda key: key == 2)
+    assert ended == ["one", "three"]
+    assert cache.get(2, no_value) == "two"
 
 
 def test_who_takes_one_ends_it() -> None:

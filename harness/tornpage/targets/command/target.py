@@ -15,6 +15,7 @@ from typing import Any
 
 import xxhash
 
+from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import fill_image, odd_files
 from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult, why_not_run
@@ -300,12 +301,14 @@ class CommandTarget:
 
     def judge_setting(self, options: Mapping[str, str]) -> Setting:
         """The options `page_size`, where it says how many bytes a page has, and `doublewrite`."""
-        own = {name: choice.values[0] for name, choice in self.file.options.items()}
+        chosen = {**self.file.values({}), **options}
         try:
-            page_size = page_size_of({**own, **options})
+            page_size = page_size_of(chosen)
         except WorkloadError:
+            page_size = 0
+        if page_size < SECTOR:
             page_size = page_size_of({})
-        return Setting(page_size, options.get("doublewrite", "on") != "off")
+        return Setting(page_size, chosen.get("doublewrite", "on") != "off")
 
     def promise(self, options: Mapping[str, str]) -> Promise:  # noqa: ARG002
         """As the file says."""
