@@ -1,7 +1,8 @@
 """Holds the C sources against what clang-format does not see: columns, and the one form of error propagation.
 
 No line has more than 100 columns, comments included. A failure is passed on by TRY and AND_THEN (ADR 11), not
-by an `if` of three lines that says the same.
+by an `if` of three lines that says the same. TRY is around the call itself, unless something stands between,
+and around none that always fails.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ BY_HAND = [
         "say AND_THEN(...), or TRY(...)",
     ),
     (re.compile(r"\breturn (\w+) == DB_SUCCESS \? [^;]* : \1;"), "say TRY(...)"),
+    (
+        re.compile(r"\bTRY\((err_set|err_refuse|parse_error|\w*corrupt)\("),
+        "it always fails: say return",
+    ),
+    (re.compile(r"\b(\w+) = [^;{}]*;\s*TRY\(\1\);"), "say TRY(call)"),
 ]
 
 

@@ -183,12 +183,12 @@ static dberr_t engine_open_layers(engine_t *engine)
     AND_THEN(err, dict_open(engine->pool, &engine->dict));
     AND_THEN(err, trx_sys_open(engine->pool, engine->dict, engine->options.flush_log_at_trx_commit,
                                &engine->sys));
-    /* Loads the user tables, after the catalogue's own transactions were rolled back. */
     TRY(err);
+    /* Loads the user tables, after the catalogue's own transactions were rolled back. */
     TRY(recv_finish(engine->sys));
     uint32_t wanted = engine->options.undo_tablespaces;
     if (wanted != 0 && wanted != trx_sys_n_undo_spaces(engine->sys)) {
-        TRY(err_set(&env->err, DB_ERROR, "there are no undo tablespaces in this directory"));
+        return err_set(&env->err, DB_ERROR, "there are no undo tablespaces in this directory");
     }
     trx_sys_set_purge(engine->sys, engine->options.purge_interval,
                       engine->options.max_undo_log_size);

@@ -52,7 +52,7 @@ static dberr_t engine_enter_backup(engine_t *engine, const char *name)
 {
     TRY(engine_enter(engine));
     if (engine->backup == NULL || strcmp(engine->backup_name, name) != 0) {
-        TRY(err_set(&engine->env.err, DB_NOT_FOUND, "no backup '%s' is running", name));
+        return err_set(&engine->env.err, DB_NOT_FOUND, "no backup '%s' is running", name);
     }
     return DB_SUCCESS;
 }
@@ -123,8 +123,8 @@ dberr_t engine_backup(engine_t *engine, os_t *target)
 {
     TRY(engine_enter(engine));
     if (engine->backup != NULL) {
-        TRY(err_set(&engine->env.err, DB_ALREADY_EXISTS, "the backup '%s' is running",
-                    engine->backup_name));
+        return err_set(&engine->env.err, DB_ALREADY_EXISTS, "the backup '%s' is running",
+                       engine->backup_name);
     }
     TRY(engine_begin_backup(engine, target, true));
     return engine_complete_backup(engine);
@@ -162,14 +162,12 @@ static dberr_t prepare_log(env_t *env, const backup_info_t *info)
     lsn_t end_lsn = 0;
     TRY(prepare_log_end(env, copied ? BACKUP_LOG_NAME : LOG_FILE_NAME, &end_lsn));
     if (end_lsn < info->end_lsn) {
-        TRY(err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
-                       "the log of the backup ends at LSN %" PRIu64 ", not at %" PRIu64, end_lsn,
-                       info->end_lsn));
+        return err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "the log of the backup ends at LSN %" PRIu64 ", not at %" PRIu64, end_lsn,
+                          info->end_lsn);
     }
     if (copied) {
         TRY(env_rename(env, BACKUP_LOG_NAME, LOG_FILE_NAME));
-    }
-    if (copied) {
         TRY(env_sync_dir(env));
     }
     return DB_SUCCESS;

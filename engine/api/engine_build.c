@@ -99,9 +99,9 @@ dberr_t engine_start_alter(engine_t *engine, const ddl_alter_t *alter)
 dberr_t engine_step_alter(engine_t *engine, const char *table, uint32_t n_steps, uint32_t step_rows)
 {
     engine_build_t **link = NULL;
-    dberr_t err = engine_find_build(engine, table, &link);
-    TRY(err);
+    TRY(engine_find_build(engine, table, &link));
     ddl_build_t *ddl = (*link)->ddl;
+    dberr_t err = DB_SUCCESS;
     bool done = false;
     for (uint32_t i = 0; err == DB_SUCCESS && i < n_steps && !ddl_build_is_loaded(ddl); i++) {
         err = ddl_build_step(ddl, step_rows, &done);
@@ -112,8 +112,8 @@ dberr_t engine_step_alter(engine_t *engine, const char *table, uint32_t n_steps,
 dberr_t engine_finish_alter(engine_t *engine, const char *table)
 {
     engine_build_t **link = NULL;
-    dberr_t err = engine_find_build(engine, table, &link);
-    TRY(err);
+    TRY(engine_find_build(engine, table, &link));
+    dberr_t err = DB_SUCCESS;
     bool done = false;
     while (err == DB_SUCCESS && !done) {
         err = ddl_build_step((*link)->ddl, BUILD_STEP_ROWS, &done);
@@ -157,7 +157,7 @@ dberr_t engine_abort_builds(engine_t *engine)
 
 void engine_builds_progress(const engine_t *engine, ddl_progress_t *out)
 {
-    *out = (ddl_progress_t){.pct_progress = engine->builds != NULL ? 10000 : 0};
+    *out = (ddl_progress_t){.pct_progress = engine->builds != NULL ? PROGRESS_MAX : 0};
     for (const engine_build_t *build = engine->builds; build != NULL; build = build->next) {
         ddl_progress_t one = ddl_build_progress(build->ddl);
         out->rowlog_records += one.rowlog_records;

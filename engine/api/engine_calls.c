@@ -58,8 +58,8 @@ static dberr_t engine_enter_read(engine_t *engine, const char *name, dict_table_
 {
     TRY(engine_enter_table(engine, name, out));
     if ((*out)->exclusive) {
-        TRY(err_set(&engine->env.err, DB_TABLE_LOCKED,
-                    "table '%s': a build with LOCK=EXCLUSIVE is running", name));
+        return err_set(&engine->env.err, DB_TABLE_LOCKED,
+                       "table '%s': a build with LOCK=EXCLUSIVE is running", name);
     }
     return DB_SUCCESS;
 }

@@ -142,13 +142,11 @@ static dberr_t file_copy(backup_t *backup, backup_file_t *file, uint32_t *n_page
     if (space != NULL && backup->open == NULL) {
         TRY(file_begin(backup, file));
     }
-    dberr_t err = DB_SUCCESS;
     while (!*torn && *n_pages > 0 && space != NULL && file->next_page < space->size_pages) {
-        err = page_copy(backup, file, space, torn);
+        dberr_t err = page_copy(backup, file, space, torn);
         --*n_pages;
         TRY(err);
     }
-    TRY(err);
     if (space == NULL || file->next_page >= space->size_pages) {
         TRY(file_end(backup, file));
     }
@@ -167,16 +165,13 @@ static backup_file_t *file_to_copy(const backup_t *backup)
 
 dberr_t backup_files_copy(backup_t *backup, uint32_t *n_pages)
 {
-    dberr_t err = DB_SUCCESS;
     bool torn = false;
     backup_file_t *file = file_to_copy(backup);
-
     while (file != NULL && *n_pages > 0 && !torn) {
-        err = file_copy(backup, file, n_pages, &torn);
+        TRY(file_copy(backup, file, n_pages, &torn));
         file = file_to_copy(backup);
-        TRY(err);
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** Until the page that is to be copied next is not being written any more. */

@@ -46,9 +46,8 @@ DB_NOT_FOUND. */
 WARN_UNUSED dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec,
                             uint32_t *len);
 
-/** How much of the tree lies before the key, in 10000ths: as if all pages of a level had equally
-many records.
- */
+/** How much of the tree lies before the key, in 10000ths, 9999 at most: as if all pages of a level
+had equally many records. */
 WARN_UNUSED dberr_t btr_key_position(buf_pool_t *pool, const btr_t *btr, const byte *key,
                                      uint32_t *out);
 

@@ -204,8 +204,7 @@ static dberr_t bulk_top_free(btr_bulk_t *bulk, uint32_t level)
     buf_block_t *root = NULL;
     dberr_t err = bulk_root_get(bulk, &mtr, &root);
     AND_THEN(err, fseg_page_free(&mtr, bulk_segment(root, level), id.page_no, FSP_FREE_SILENT));
-    buf_block_t *top = NULL;
-    top = buf_page_peek(bulk->pool, id);
+    buf_block_t *top = buf_page_peek(bulk->pool, id);
     if (err == DB_SUCCESS && top != NULL) {
         top->observer = 0; /* written with or without the load, or never */
     }
@@ -296,22 +295,20 @@ dberr_t btr_bulk_blob(btr_bulk_t *bulk, const byte *value, uint32_t len, blob_re
 {
     uint32_t part_max = blob_part_max(buf_page_size(bulk->pool));
     page_no_t page_no = FIL_NULL;
-    dberr_t err = bulk_reserve(bulk, 0, bulk->btr.root + 1, &page_no);
-    TRY(err);
+    TRY(bulk_reserve(bulk, 0, bulk->btr.root + 1, &page_no));
     blob_ref_t first = {.space = bulk->btr.space, .page_no = page_no, .len = len, .owner = true};
     for (uint32_t done = 0; done < len;) {
         uint32_t part = len - done < part_max ? len - done : part_max;
         page_no_t next = FIL_NULL;
-
+        dberr_t err = DB_SUCCESS;
         if (done + part < len) {
             err = bulk_reserve(bulk, 0, page_no + 1, &next);
         }
         AND_THEN(err, bulk_blob_page(bulk, page_no, value + done, part, next));
+        TRY(err);
         done += part;
         page_no = next;
-        TRY(err);
     }
-    TRY(err);
     *ref = first;
     buf_env(bulk->pool)->stats.blobs_written++;
     return DB_SUCCESS;

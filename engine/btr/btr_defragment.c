@@ -1,9 +1,8 @@
 /* Defragmentation in place (MariaDB 10.1, btr_defragment_n_pages): neighbouring leaves are packed,
 and those that become empty are freed.
 
-    group: up to n_pages leaves of one parent              after
-        [ A 40% ] [ B 30% ] [ C 60% ] [ D 90% ]            [ A 70% ] [ C 90% ] [ D 60% ], or what
-                                                           fits
+    group: up to n_pages leaves of one parent      after, or as far as it fits
+        [ A 40% ] [ B 30% ] [ C 60% ] [ D 90% ]        [ A 70% ] [ C 90% ] [ D 60% ]
 
 1. A group is worth it if fewer pages, filled as asked for, hold its records. A page keeps room for
    inserts: the part that fill_percent leaves, or n_recs records of the average size, whichever is

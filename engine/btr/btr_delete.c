@@ -65,8 +65,8 @@ dberr_t btr_brother_get(btr_op_t *op, uint32_t level, uint32_t parent_slot, bool
     const byte *rec = page_rec(parent->frame, op->page_size, parent_slot);
     TRY(btr_sibling_get(op->pool, op->mtr, op->btr, block, next, out));
     if (*out == NULL || (*out)->id.page_no != btr_node_child(op->btr, rec)) {
-        TRY(btr_corrupt(op->pool, op->btr, block->id.page_no,
-                        "its sibling is not the next child of the parent"));
+        return btr_corrupt(op->pool, op->btr, block->id.page_no,
+                           "its sibling is not the next child of the parent");
     }
     return DB_SUCCESS;
 }
@@ -257,7 +257,7 @@ static dberr_t btr_lift_plan(btr_op_t *op, buf_block_t *root, buf_block_t **chai
                          page_level(block->frame) - 1, &child));
         if (fil_page_get_prev(child->frame) != FIL_NULL
             || fil_page_get_next(child->frame) != FIL_NULL) {
-            TRY(btr_corrupt(op->pool, op->btr, child->id.page_no, "an only child has a sibling"));
+            return btr_corrupt(op->pool, op->btr, child->id.page_no, "an only child has a sibling");
         }
         TRY(btr_check_segment(op, child));
         chain[(*n)++] = child;

@@ -189,7 +189,6 @@ static dberr_t btr_insert_apply(btr_op_t *op, const btr_split_plan_t *plan, cons
         rec = node_rec;
         slot = op->path[level + 1].slot + 1;
     }
-    return DB_SUCCESS;
 }
 
 dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t len)

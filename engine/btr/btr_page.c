@@ -123,8 +123,7 @@ dberr_t btr_page_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr, page_no_t p
     uint32_t page_size = buf_page_size(pool);
     buf_block_t *block = NULL;
     TRY(mtr_page_get(mtr, (page_id_t){btr->space, page_no}, &block));
-    const char *fault = NULL;
-    fault = btr_header_fault(btr, block->frame, page_no, level);
+    const char *fault = btr_header_fault(btr, block->frame, page_no, level);
     if (fault == NULL && block->validated != btr->id) {
         fault = btr_page_fault(btr, block->frame, page_size);
         if (fault == NULL) {

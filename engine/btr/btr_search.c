@@ -81,9 +81,8 @@ static dberr_t btr_find(btr_op_t *op, buf_pool_t *pool, const btr_t *btr, const 
 dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec, uint32_t *len)
 {
     btr_op_t op;
-    dberr_t err = btr_find(&op, pool, btr, key, MTR_READ_ONLY);
-
-    TRY(err);
+    TRY(btr_find(&op, pool, btr, key, MTR_READ_ONLY));
+    dberr_t err = DB_SUCCESS;
     const btr_step_t *leaf = &op.path[0];
     *len = page_rec_len(leaf->block->frame, op.page_size, leaf->slot);
     if (*len > btr->leaf_rec_size) {
@@ -112,7 +111,7 @@ dberr_t btr_key_position(buf_pool_t *pool, const btr_t *btr, const byte *key, ui
         before += width * op.path[level].slot;
     }
     mtr_commit(op.mtr);
-    *out = (uint32_t)(before >> 32);
+    *out = before < 10000ULL << 32 ? (uint32_t)(before >> 32) : 9999;
     return DB_SUCCESS;
 }
 
@@ -134,7 +133,7 @@ dberr_t btr_rec_find(mtr_t *mtr, const btr_t *btr, const byte *key, buf_block_t 
         .pool = mtr->pool, .btr = btr, .page_size = buf_page_size(mtr->pool), .mtr = mtr};
     TRY(btr_descend(&op, key, btr->key_len));
     if (!op.exact) {
-        TRY(DB_NOT_FOUND);
+        return DB_NOT_FOUND;
     }
     *block = op.path[0].block;
     *slot = op.path[0].slot;
@@ -167,7 +166,7 @@ static dberr_t btr_root_get(mtr_t *mtr, const btr_t *btr, buf_block_t **out)
     buf_block_t *root = NULL;
     TRY(mtr_page_get(mtr, (page_id_t){btr->space, btr->root}, &root));
     if (fil_page_get_type(root->frame) != FIL_PAGE_INDEX || page_index_id(root->frame) != btr->id) {
-        TRY(btr_corrupt(mtr->pool, btr, btr->root, "not the root of this index"));
+        return btr_corrupt(mtr->pool, btr, btr->root, "not the root of this index");
     }
     *out = root;
     return DB_SUCCESS;

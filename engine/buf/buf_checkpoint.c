@@ -206,9 +206,9 @@ static dberr_t buf_log_ask(buf_pool_t *pool)
             TRY(buf_checkpoint_full(pool));
         }
         if (buf_log_age(pool) + reserve > capacity) {
-            TRY(err_set(&pool->env->err, DB_OUT_OF_SPACE,
-                        "the log's %" PRIu64 " bytes are too few for this number of tables",
-                        capacity));
+            return err_set(&pool->env->err, DB_OUT_OF_SPACE,
+                           "the log's %" PRIu64 " bytes are too few for this number of tables",
+                           capacity);
         }
         return DB_SUCCESS;
     }
@@ -307,8 +307,9 @@ dberr_t buf_log_wait(buf_pool_t *pool, lsn_t lsn, bool sync)
 {
     TRY(buf_yield(pool));
     TRY(log_write_up_to(pool->log, lsn, false));
-    if (sync) {
-        TRY(buf_log_sync_turns(pool, lsn));
+    if (!sync) {
+        return DB_SUCCESS;
     }
-    return sync ? log_write_up_to(pool->log, lsn, true) : DB_SUCCESS;
+    TRY(buf_log_sync_turns(pool, lsn));
+    return log_write_up_to(pool->log, lsn, true);
 }

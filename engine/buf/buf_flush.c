@@ -40,8 +40,7 @@ dberr_t buf_flush_space(buf_pool_t *pool, space_id_t space_id)
     }
     TRY(buf_batch_write(pool, pool->collected, n));
     TRY(fil_sync(pool->fil, space));
-    dberr_t err = buf_scrub_pages(pool, UINT32_MAX); /* nothing comes after it */
-    TRY(err);
+    TRY(buf_scrub_pages(pool, UINT32_MAX)); /* nothing comes after it */
     return fil_sync(pool->fil, space);
 }
 

@@ -142,7 +142,7 @@ dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on)
     }
     TRY(buf_flush_all(pool));
     /* The slot says how the log behind it is written: until it is durable, recovery starts from
-        the old one, in the old mode. */
+    the old one, in the old mode. */
     pool->log_optimize_ddl = on;
     return buf_checkpoint(pool);
 }

@@ -58,20 +58,17 @@ static dberr_t chk_all(chk_t *chk)
 {
     TRY(chk_files_scan(chk));
     TRY(chk_undo(chk));
-    dberr_t err = chk_dict(chk);
-    TRY(err);
+    TRY(chk_dict(chk));
     for (uint32_t i = 0; i < chk->n_tables; i++) {
         chk_table_t *table = chk->tables[i];
         chk_file_t *file = chk_file_of_space(chk, table->space);
         if (table->status == CHK_READY) {
-            err = chk_table_rows(chk, table);
+            TRY(chk_table_rows(chk, table));
         }
         if (file != NULL && (table->status != CHK_READY || !table->sound)) {
             file->claimed = false; /* reported with the catalogue; its trees are not known */
         }
-        TRY(err);
     }
-    TRY(err);
     TRY(chk_undo_refs_walk(chk));
     chk_unreached(chk);
     return DB_SUCCESS;

@@ -10,8 +10,6 @@ right; descriptors behind the free limit, and those of pages behind FSP_SIZE, sa
 Memory: a few bytes per page and per extent of a file, which must be as long as that. What is
 damaged is reported by the scan of the pages; what it would have told is UNKNOWN. */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -82,11 +82,6 @@ WARN_UNUSED dberr_t chk_file_use(chk_t *chk, chk_file_t *file);
 WARN_UNUSED dberr_t chk_page_read(chk_t *chk, chk_file_t *file, page_no_t page_no, byte *page);
 /** The page as it is stored. False: it can only be read. */
 WARN_UNUSED bool chk_page_view(chk_t *chk, chk_file_t *file, page_no_t page_no, os_view_t *view);
-/** Something of `owner` leads to this page. *ok = it may be read on; otherwise why not was
-reported, here or by the scan of the file. `twice` is the invariant that a second way to the page
-breaks. */
-void chk_reach(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t owner, uint32_t twice,
-               bool *ok);
 /** Pages that one descriptor page describes. */
 uint32_t chk_xdes_covers(const chk_t *chk);
 static inline bool chk_bit(const byte *bits, uint32_t i)
@@ -95,6 +90,14 @@ static inline bool chk_bit(const byte *bits, uint32_t i)
 }
 void chk_bit_set(byte *bits, uint32_t i);
 bool chk_is_bad(const chk_file_t *file, page_no_t page_no);
+
+/* ---- check_reach.c ---- */
+
+/** Something of `owner` leads to this page. *ok = it may be read on; otherwise why not was
+reported, here or by the scan of the file. `twice` is the invariant that a second way to the page
+breaks. */
+void chk_reach(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t owner, uint32_t twice,
+               bool *ok);
 /** Not all pages of owner (UNKNOWN: of some) could be walked: do not report those that nothing led
 to. */
 void chk_broken(chk_file_t *file, uint32_t owner);

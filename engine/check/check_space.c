@@ -1,7 +1,7 @@
 /** Files: page 0, and every used page by itself.
 
 Place: check/; check_fsp.c tells who uses which page; the trees and chains of check_tree.c and
-check_undo.c mark what they reach (check_file.c).
+check_undo.c mark what they reach (check_reach.c).
 
 Checked: I4 page LSN against the end of the log; I5 envelope; I29 compressed pages decompress; I6
 header fields and shape of index pages, type against owner; I11 sizes; I12 page 0's space ids.

@@ -79,9 +79,9 @@ static dberr_t log_walk(log_t *log, lsn_t from, log_facts_t *facts, log_group_fn
     log_reader_free(reader);
     TRY(err);
     if (from == 0 && !facts->marker_found) {
-        TRY(err_refuse(&log_env(log)->err, DB_UNRECOVERABLE, REFUSAL_MARKER_MISSING,
-                       "the log has no marker of checkpoint %" PRIu64 " at LSN %" PRIu64,
-                       facts->slots[0].no, facts->slots[0].marker_lsn));
+        return err_refuse(&log_env(log)->err, DB_UNRECOVERABLE, REFUSAL_MARKER_MISSING,
+                          "the log has no marker of checkpoint %" PRIu64 " at LSN %" PRIu64,
+                          facts->slots[0].no, facts->slots[0].marker_lsn);
     }
     return DB_SUCCESS;
 }

@@ -102,8 +102,7 @@ static dberr_t run_end_start(run_t *run, bool clean)
     }
     engine_status_t status;
     engine_get_status(run->engine, &status);
-    dberr_t err = DB_SUCCESS;
-    err = run_close(run, clean);
+    dberr_t err = run_close(run, clean);
     stats_add(&run->earlier, &status.stats);
     return err;
 }

@@ -230,8 +230,8 @@ static dberr_t run_set_values(run_t *run, const dict_table_t *table, const stmt_
 static dberr_t run_update(run_t *run, const stmt_t *stmt, trx_t *trx)
 {
     const dict_table_t *table = NULL;
-    dberr_t err = run_table(run, stmt, &table);
-    TRY(err);
+    TRY(run_table(run, stmt, &table));
+    dberr_t err = DB_SUCCESS;
     byte *pk = malloc(table->pk_len);
     row_upd_t *upd = calloc(stmt->n_sets, sizeof(*upd));
     if (pk == NULL || upd == NULL) {
@@ -357,8 +357,8 @@ static json_t *row_json(const dict_table_t *table, const byte *row)
 static dberr_t run_select(run_t *run, const stmt_t *stmt)
 {
     const dict_table_t *table = NULL;
-    dberr_t err = run_table(run, stmt, &table);
-    TRY(err);
+    TRY(run_table(run, stmt, &table));
+    dberr_t err = DB_SUCCESS;
     byte *pk = malloc(table->pk_len);
     byte *row = malloc(table->row_size);
     if (pk == NULL || row == NULL) {

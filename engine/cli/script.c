@@ -78,7 +78,7 @@ static dberr_t parse_create_table(parser_t *p, stmt_t *stmt)
         TRY(parse_column(p, table));
         for (uint32_t i = 0; i + 1 < table->n_cols; i++) {
             if (strcmp(table->cols[i].name, table->cols[table->n_cols - 1].name) == 0) {
-                TRY(parse_error(p, "column '%s' twice", table->cols[i].name));
+                return parse_error(p, "column '%s' twice", table->cols[i].name);
             }
         }
     }

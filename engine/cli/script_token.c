@@ -161,8 +161,8 @@ dberr_t parse_number(parser_t *p, const char *what, int64_t min, int64_t max, in
     char *token = NULL;
     TRY(parse_next(p, what, &token));
     if (!parse_integer(token, min, max, out)) {
-        TRY(parse_error(p, "%s must be an integer from %" PRId64 " to %" PRId64 ", not '%s'", what,
-                        min, max, token));
+        return parse_error(p, "%s must be an integer from %" PRId64 " to %" PRId64 ", not '%s'",
+                           what, min, max, token);
     }
     return DB_SUCCESS;
 }

@@ -92,11 +92,12 @@ typedef enum ddl_lock {
 typedef struct ddl_alter {
     alter_kind_t kind;
     const char *table;
-    const char *name;     /**< DROP, RENAME, MODIFY: the column or index; DEFRAGMENT: NULL for all;
-                                    IMPORT: the exported table */
-    const char *new_name; /**< RENAME */
-    dict_type_t type;     /**< MODIFY: what the column becomes */
-    uint32_t len;         /**< MODIFY: bytes of it, 1 ... of its type */
+    /** DROP, RENAME, MODIFY: the column or index; DEFRAGMENT: NULL for all; IMPORT: the exported
+    table */
+    const char *name;
+    const char *new_name;        /**< RENAME */
+    dict_type_t type;            /**< MODIFY: what the column becomes */
+    uint32_t len;                /**< MODIFY: bytes of it, 1 ... of its type */
     const ddl_index_def_t *defs; /**< ADD INDEX */
     uint32_t n_defs;
     ddl_algorithm_t algorithm;
@@ -124,7 +125,7 @@ leaves are packed. The statement has passed ddl_alter_check() and ddl_alter_choo
 ddl_build_free(). */
 WARN_UNUSED dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter,
                                     const engine_options_t *options, ddl_build_t **out);
-/** One step: about max_rows rows scanned, merged or loaded, or the rest of a step. *done =
+/** One call: a part of the step at hand, about max_rows rows of it. *done =
 committed. After an error the build is over: call ddl_build_abort(). */
 WARN_UNUSED dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done);
 /** Is nothing left to do but the last step: the commit, or to say that two rows have the same key
@@ -133,6 +134,7 @@ was changed (DB_ONLINE_LOG_TOO_BIG), and is refused while an open transaction ha
 (DB_TABLE_LOCKED): then nothing has happened, and it can be taken later. Rows that change meanwhile
 may leave more to do before it. */
 bool ddl_build_is_loaded(const ddl_build_t *build);
+#define PROGRESS_MAX 10000U /**< all of it, where progress is told */
 /** What users see of a build. */
 typedef struct ddl_progress {
     uint64_t rowlog_records;  /**< in its logs of row changes */

@@ -135,7 +135,7 @@ static dberr_t ddl_change_of(const ddl_alter_t *alter, dict_table_t *table, err_
     const char *name = alter->new_name != NULL ? alter->new_name : alter->name;
     *out = (ddl_change_t){ddl_rows_update_column, .table = table};
     if (alter->kind != ALTER_RENAME_INDEX) {
-        return ddl_find_col(table, name, sink, &out->n);
+        return ddl_find_col(table, name, sink, &out->col);
     }
     *out = (ddl_change_t){ddl_rows_update_indexes, .indexes = dict_index_get(table, name), .n = 1};
     return DB_SUCCESS;

@@ -141,6 +141,7 @@ static dberr_t ddl_build_note_progress(ddl_build_t *build)
             total += (uint64_t)step->share * times;
         }
         progress = work / total;
+        CHECK(progress < PROGRESS_MAX);
     }
     if (build->progress < progress) {
         build->progress = (uint32_t)progress;
@@ -172,7 +173,7 @@ static dberr_t ddl_build_finish(ddl_build_t *build)
     if (build->duplicate != NULL) {
         return ddl_table_refuse_duplicate(build->sys, build->source, build->duplicate);
     }
-    TRY(build->online != NULL ? ddl_online_finish(build) : DB_SUCCESS);
+    TRY(build_is_online(build) ? ddl_online_finish(build) : DB_SUCCESS);
     TRY(build->statement->commit(build));
     build->committed = true;
     ddl_build_unlock(build);

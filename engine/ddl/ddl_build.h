@@ -8,9 +8,8 @@ a commit, and what takes them back. */
 #include "ddl/ddl_int.h"
 #include "ddl/merge_sort.h"
 
-#define BATCH_ROWS 16U      /**< rows that a scan copies at a time */
-#define PROGRESS_MAX 10000U /**< all of it, where progress is told */
-#define STEPS_MAX 7U        /**< of a statement, with the end of its table */
+#define BATCH_ROWS 16U /**< rows that a scan copies at a time */
+#define STEPS_MAX 7U   /**< of a statement, with the end of its table */
 
 /** How often a step is taken. */
 typedef enum ddl_times {
@@ -26,7 +25,8 @@ typedef struct ddl_step {
     ddl_times_t times;
     /** A part of it, of about max_rows rows; *over, false before: nothing of it is left. */
     dberr_t (*run)(ddl_build_t *build, uint32_t max_rows, bool *over);
-    bool (*wanted)(const ddl_build_t *build); /**< is it passed over if not; NULL: never */
+    /** NULL: always taken; else passed over while false. UNTIL_COMMIT must have one. */
+    bool (*wanted)(const ddl_build_t *build);
     /** Takes back what it has begun and not ended, before `discard`. Can be called again. NULL:
        nothing. */
     dberr_t (*undo)(ddl_build_t *build);
@@ -92,6 +92,12 @@ static inline buf_pool_t *build_pool(const ddl_build_t *build)
 static inline bool build_redo(const ddl_build_t *build)
 {
     return !buf_log_optimize_ddl(build_pool(build));
+}
+
+/** May the rows change meanwhile (LOCK=NONE)? */
+static inline bool build_is_online(const ddl_build_t *build)
+{
+    return build->online != NULL;
 }
 
 /** Are there pages that the log says nothing of (WL#7277)? */

@@ -136,8 +136,8 @@ static dberr_t ddl_define_column_name(const ddl_alter_t *alter, dict_table_t *ta
     TRY(ddl_find_col(table, alter->name, sink, &col));
     for (uint32_t i = 0; i < table->n_cols; i++) {
         if (strcmp(table->cols[i].name, alter->new_name) == 0) {
-            TRY(err_set(sink, DB_ALREADY_EXISTS, "column '%s' exists in table '%s'",
-                        alter->new_name, table->name));
+            return err_set(sink, DB_ALREADY_EXISTS, "column '%s' exists in table '%s'",
+                           alter->new_name, table->name);
         }
     }
     memcpy(table->cols[col].name, alter->new_name, strlen(alter->new_name) + 1);
@@ -160,9 +160,9 @@ dberr_t ddl_modify_find(const ddl_alter_t *alter, const dict_table_t *table, err
 {
     TRY(ddl_find_col(table, alter->name, err, col));
     if (table->cols[*col].type != DICT_VARCHAR || alter->type != DICT_VARCHAR) {
-        TRY(err_set(err, DB_UNSUPPORTED,
-                    "column '%s' of table '%s': nothing but the length of a VARCHAR can change",
-                    alter->name, table->name));
+        return err_set(err, DB_UNSUPPORTED,
+                       "column '%s' of table '%s': nothing but the length of a VARCHAR can change",
+                       alter->name, table->name);
     }
     return DB_SUCCESS;
 }

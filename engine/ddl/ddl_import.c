@@ -96,7 +96,7 @@ static dberr_t import_prepare(ddl_build_t *build, const char *from)
     import->page = malloc(import->cfg.page_size);
     TRY(dict_table_copy(trx_sys_dict(build->sys), build->source, &import->old));
     if (import->page == NULL) {
-        TRY(err_set(sink, DB_OUT_OF_MEMORY, "no memory for the import of a table"));
+        return err_set(sink, DB_OUT_OF_MEMORY, "no memory for the import of a table");
     }
     import->old->space = theirs->space;
     for (uint32_t i = 0; i < import->old->n_indexes; i++) {
@@ -302,8 +302,8 @@ static void ddl_import_free(ddl_build_t *build)
 
 const ddl_statement_t DDL_IMPORT = {
     .begin = ddl_import_begin,
-    .steps = {{ONCE, ddl_step_import, .share = 1, .position = ddl_import_position},
-              {ONCE, ddl_step_flush, .wanted = build_is_unlogged}},
+    .steps = {{ONCE, ddl_step_import, .share = 9, .position = ddl_import_position},
+              {ONCE, ddl_step_flush, .wanted = build_is_unlogged, .share = 1}},
     .commit = ddl_import_commit,
     .discard = ddl_rebuild_discard,
     .free = ddl_import_free,

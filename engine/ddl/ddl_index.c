@@ -28,14 +28,12 @@ static dberr_t ddl_add_index_define(ddl_build_t *build, const ddl_alter_t *alter
     build->indexes = &table->indexes[table->n_indexes];
     TRY(ddl_alter_define(alter, table, sink));
     build->n = alter->n_defs;
-    dberr_t err = dict_table_layout(table, buf_page_size(build_pool(build)), sink);
-    TRY(err);
+    TRY(dict_table_layout(table, buf_page_size(build_pool(build)), sink));
     for (uint32_t i = 0; i < build->n; i++) {
-        err = dict_new_index_id(dict, &build->indexes[i].id);
+        TRY(dict_new_index_id(dict, &build->indexes[i].id));
         build->indexes[i].tree.id = build->indexes[i].id;
-        TRY(err);
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 static dberr_t ddl_add_index_commit(ddl_build_t *build)
@@ -51,13 +49,18 @@ static dberr_t ddl_add_index_commit(ddl_build_t *build)
 
 static dberr_t ddl_add_index_discard(ddl_build_t *build)
 {
-    dberr_t err = ddl_indexes_remove(build->sys, build->indexes, build->n);
+    TRY(ddl_indexes_remove(build->sys, build->indexes, build->n));
     /* Only now: while the tree is there, its pages hold the checkpoint back (invariant 2). */
-    TRY(err);
     for (uint32_t i = 0; i < build->n; i++) {
         TRY(buf_observer_drop(build_pool(build), build->table->space, build->indexes[i].id));
     }
     return DB_SUCCESS;
+}
+
+static dberr_t ddl_undo_trees(trx_sys_t *sys, void *ctx)
+{
+    const ddl_build_t *build = ctx;
+    return ddl_indexes_remove(sys, build->indexes, build->n);
 }
 
 static dberr_t ddl_add_index_begin(ddl_build_t *build, const ddl_alter_t *alter)
@@ -67,7 +70,8 @@ static dberr_t ddl_add_index_begin(ddl_build_t *build, const ddl_alter_t *alter)
     const ddl_change_t rows = {ddl_rows_insert_indexes, .indexes = build->indexes, .n = build->n};
     TRY(ddl_build_commit(build, &rows));
     PROBE_POINT(build_env(build)->probe, "ddl.create_logged");
-    return ddl_trees_create(build->sys, build->indexes, build->n);
+    dberr_t err = ddl_trees_create(build->sys, build->indexes, build->n);
+    return err == DB_SUCCESS ? err : ddl_undo(build->sys, err, ddl_undo_trees, build);
 }
 
 const ddl_statement_t DDL_ADD_INDEX = {
@@ -79,8 +83,8 @@ const ddl_statement_t DDL_ADD_INDEX = {
             {EACH_INDEX, ddl_step_load, .share = 4, .position = ddl_load_position,
              .undo = ddl_load_undo},
             {EACH_INDEX, ddl_step_flush, .wanted = build_is_unlogged, .undo = ddl_load_undo},
-            {EACH_INDEX, ddl_step_apply, .wanted = ddl_online_is, .share = 2},
-            {UNTIL_COMMIT, ddl_step_catch_up, .wanted = ddl_online_is_behind,
+            {EACH_INDEX, ddl_step_apply, .wanted = build_is_online, .share = 2},
+            {UNTIL_COMMIT, ddl_step_catch_up, .wanted = ddl_online_is_behind, .share = 2,
              .position = ddl_online_position},
         },
     .commit = ddl_add_index_commit,

@@ -52,12 +52,13 @@ WARN_UNUSED dberr_t ddl_index_name_free(const dict_table_t *table, const char *n
 
 /** A change of catalogue rows: of which kind, and of what. */
 typedef struct ddl_change ddl_change_t;
-typedef dberr_t ddl_rows_fn(trx_t *trx, dict_t *dict, const ddl_change_t *change);
+typedef WARN_UNUSED dberr_t ddl_rows_fn(trx_t *trx, dict_t *dict, const ddl_change_t *change);
 struct ddl_change {
     ddl_rows_fn *rows; /**< a function of ddl_rows.c */
     const dict_table_t *table;
     const dict_index_t *indexes;
-    uint32_t n; /**< of indexes; of a column: its position in table */
+    uint32_t n;   /**< of indexes */
+    uint32_t col; /**< its position in table */
 };
 
 /** Makes n changes in a transaction of its own: durable when it returns DB_SUCCESS, rolled back
@@ -107,7 +108,7 @@ removed. Failing, it can be called again. They may be the catalogue's (gone afte
 WARN_UNUSED dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n);
 
 /** Gives indexes whose rows are INCOMPLETE their empty trees, before any page is loaded: the
-segments tell recovery what to free. Removes the indexes if that fails. */
+segments tell recovery what to free. */
 WARN_UNUSED dberr_t ddl_trees_create(trx_sys_t *sys, dict_index_t *indexes, uint32_t n);
 
 #endif

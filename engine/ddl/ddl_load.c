@@ -169,7 +169,7 @@ static dberr_t ddl_load_record(ddl_build_t *build, const byte *rec)
     const dict_index_t *index = &build->indexes[build->current];
     if (index->unique && build->loaded > 0 && !dict_key_has_null(index, rec_payload(rec))
         && memcmp(rec_payload(rec), rec_payload(build->rec), index->unique_len) == 0) {
-        if (build->online == NULL) {
+        if (!build_is_online(build)) {
             build->duplicate = index->name;
             return DB_SUCCESS;
         }

@@ -117,10 +117,9 @@ static dberr_t ddl_online_alloc(ddl_build_t *build)
 
 dberr_t ddl_online_create(ddl_build_t *build)
 {
-    dberr_t err = ddl_online_alloc(build);
+    TRY(ddl_online_alloc(build));
     bool of_rows = build->clustered != NULL;
     uint32_t n = of_rows ? 1 : build->n;
-    TRY(err);
     for (uint32_t i = 0; i < n; i++) {
         const btr_t *tree = of_rows ? &build->clustered->tree : &build->indexes[i].tree;
         row_log_def_t def = {.table = build->source->name,
@@ -129,11 +128,10 @@ dberr_t ddl_online_create(ddl_build_t *build)
                              .delete_len = of_rows ? build->table->pk_len : tree->key_len,
                              .block_bytes = build->options->sort_buffer_size / n,
                              .max_bytes = build->options->online_alter_log_max_size};
-        err = row_log_create(build_env(build), &def, &build->online->logs[i]);
-        build->online->n += err == DB_SUCCESS;
-        TRY(err);
+        TRY(row_log_create(build_env(build), &def, &build->online->logs[i]));
+        build->online->n++;
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /* ---- applying ---- */
@@ -245,14 +243,9 @@ static uint32_t ddl_online_find_behind(const ddl_build_t *build)
     return i;
 }
 
-bool ddl_online_is(const ddl_build_t *build)
-{
-    return build->online != NULL;
-}
-
 bool ddl_online_is_behind(const ddl_build_t *build)
 {
-    return build->online != NULL && ddl_online_find_behind(build) < build->online->n;
+    return build_is_online(build) && ddl_online_find_behind(build) < build->online->n;
 }
 
 dberr_t ddl_step_catch_up(ddl_build_t *build, uint32_t max_rows, bool *over)
@@ -319,15 +312,14 @@ static dberr_t ddl_online_check(const ddl_build_t *build)
 /** All that the logs have left. */
 static dberr_t ddl_online_apply_rest(ddl_build_t *build)
 {
-    dberr_t err = DB_SUCCESS;
     for (uint32_t i = 0; i < build->online->n; i++) {
+        dberr_t err = DB_SUCCESS;
         while (err == DB_SUCCESS) {
             err = ddl_online_apply_one(build, i);
         }
-        err = err == DB_NOT_FOUND ? DB_SUCCESS : err;
-        TRY(err);
+        TRY(err == DB_NOT_FOUND ? DB_SUCCESS : err);
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t ddl_online_finish(ddl_build_t *build)

@@ -10,8 +10,6 @@ it. */
 set on they see every change. */
 WARN_UNUSED dberr_t ddl_online_create(ddl_build_t *build);
 
-/** Is there a log? */
-bool ddl_online_is(const ddl_build_t *build);
 /** Has a log a full block that was not applied? */
 bool ddl_online_is_behind(const ddl_build_t *build);
 /** Applies what is in full blocks of the log of the current index. */

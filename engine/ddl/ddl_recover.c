@@ -108,9 +108,9 @@ static dberr_t ddl_recover_name(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks
     bool exists = false;
     TRY(env_exists(env, path, &exists));
     if (exists) {
-        TRY(err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
-                       "table '%s': its file is %s, and another file has the name %s", table->name,
-                       space->path, path));
+        return err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                          "table '%s': its file is %s, and another file has the name %s",
+                          table->name, space->path, path);
     }
     bool swap = strncmp(space->path, COPY_PREFIX, sizeof(COPY_PREFIX) - 1) == 0;
     if (swap && hooks != NULL && hooks->finish_swap != NULL) {

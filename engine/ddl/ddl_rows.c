@@ -23,8 +23,8 @@ env_t *ddl_env(const trx_sys_t *sys)
 dberr_t ddl_commit(trx_sys_t *sys, const ddl_change_t *changes, uint32_t n)
 {
     trx_t *trx = NULL;
-    dberr_t err = trx_begin(sys, &trx);
-    TRY(err);
+    TRY(trx_begin(sys, &trx));
+    dberr_t err = DB_SUCCESS;
     for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
         err = changes[i].rows(trx, trx_sys_dict(sys), &changes[i]);
     }
@@ -139,7 +139,7 @@ dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const ddl_change_t *cha
 {
     static const uint32_t COLS[] = {SYS_COLUMNS_COL_NAME, SYS_COLUMNS_COL_LEN};
     byte row[SYS_ROW_MAX];
-    dict_sys_columns_row(change->table, change->n, row);
+    dict_sys_columns_row(change->table, change->col, row);
     return ddl_row_update(trx, dict, SYS_COLUMNS, row, COLS, 2);
 }
 

@@ -38,9 +38,9 @@ static dberr_t ddl_scan_fetch(ddl_build_t *build, uint32_t max_rows)
     uint32_t pk_len = build->source->pk_len;
     build->n_rows = 0;
     btr_cursor_t cursor;
-    dberr_t err = btr_cursor_open(&cursor, build_pool(build), tree,
-                                  build->scan_started ? build->last_pk : NULL, pk_len);
-    TRY(err);
+    TRY(btr_cursor_open(&cursor, build_pool(build), tree,
+                        build->scan_started ? build->last_pk : NULL, pk_len));
+    dberr_t err = DB_SUCCESS;
     const byte *rec = NULL;
     for (uint32_t n = 0; n < max_rows; n++) {
         err = btr_cursor_next(&cursor, &rec);

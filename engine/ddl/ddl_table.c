@@ -77,11 +77,7 @@ dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
     const ddl_change_t rows = {ddl_rows_delete_table, .table = table};
     if (space != NULL) {
         TRY(buf_log_free_check(pool)); /* while the pages can still be written */
-    }
-    if (space != NULL) {
         TRY(buf_discard_space(pool, table->space));
-    }
-    if (space != NULL) {
         TRY(fil_space_delete(buf_fil(pool), space));
     }
     TRY(ddl_commit(sys, &rows, 1));
@@ -127,8 +123,8 @@ dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
     const ddl_change_t rows = {ddl_rows_delete_indexes, .indexes = indexes, .n = n};
     dict_t *dict = trx_sys_dict(sys);
     dict_table_t *rest = NULL;
-    dberr_t err = ddl_copy_without(dict, indexes, n, &rest);
-    TRY(err);
+    TRY(ddl_copy_without(dict, indexes, n, &rest));
+    dberr_t err = DB_SUCCESS;
     for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
         /* Through the segments: an interrupted load has pages that no node pointer leads to. */
         err = dict_index_tree_free(dict, &indexes[i]);
@@ -142,26 +138,12 @@ dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
     return DB_SUCCESS;
 }
 
-/** Indexes whose trees could not all be made. */
-typedef struct ddl_made {
-    dict_index_t *indexes;
-    uint32_t n;
-} ddl_made_t;
-
-static dberr_t ddl_undo_indexes(trx_sys_t *sys, void *ctx)
-{
-    const ddl_made_t *made = ctx;
-    return ddl_indexes_remove(sys, made->indexes, made->n);
-}
-
 dberr_t ddl_trees_create(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
 {
-    ddl_made_t made = {.indexes = indexes, .n = n};
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
-        err = dict_index_tree_create(trx_sys_dict(sys), &indexes[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        TRY(dict_index_tree_create(trx_sys_dict(sys), &indexes[i]));
     }
-    return err == DB_SUCCESS ? err : ddl_undo(sys, err, ddl_undo_indexes, &made);
+    return DB_SUCCESS;
 }
 
 /* ---- CREATE TABLE ---- */
@@ -171,18 +153,16 @@ dberr_t ddl_table_identify(trx_sys_t *sys, dict_table_t *table)
     dict_t *dict = trx_sys_dict(sys);
     table->status = DICT_INCOMPLETE;
     TRY(dict_new_table_id(dict, &table->id));
-    dberr_t err = dict_new_space_id(dict, &table->space);
-    TRY(err);
+    TRY(dict_new_space_id(dict, &table->space));
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         dict_index_t *index = &table->indexes[i];
         index->status = DICT_INCOMPLETE;
-        err = dict_new_index_id(dict, &index->id);
+        TRY(dict_new_index_id(dict, &index->id));
         index->tree.id = index->id;
         index->tree.space = table->space;
         index->tree.root = FIL_NULL;
-        TRY(err);
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 /** Checks a definition and completes a copy of it: layout, ids, status. */
@@ -211,28 +191,22 @@ dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table, uint32_t size
     char path[PATH_LEN_MAX + 1];
     fil_path_of_table(table->name, path);
     fil_space_t *space = NULL;
-    dberr_t err = buf_log_free_check(pool);
-    AND_THEN(err, fil_space_create(buf_fil(pool), table->space, path,
-                                   size_pages > 0 ? size_pages : FSP_INITIAL_PAGES, &space));
-    if (err == DB_SUCCESS && size_pages == 0) {
-        err = buf_log_free_check(pool);
+    TRY(buf_log_free_check(pool));
+    TRY(fil_space_create(buf_fil(pool), table->space, path,
+                         size_pages > 0 ? size_pages : FSP_INITIAL_PAGES, &space));
+    if (size_pages > 0) {
+        return DB_SUCCESS;
     }
-    if (err != DB_SUCCESS || size_pages > 0) {
-        return err;
-    }
+    TRY(buf_log_free_check(pool));
     mtr_t mtr;
     mtr_start(&mtr, pool, MTR_LOG_ALL);
-    err = fsp_header_init(&mtr, table->space, FSP_INITIAL_PAGES);
+    dberr_t err = fsp_header_init(&mtr, table->space, FSP_INITIAL_PAGES);
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
         return err;
     }
     mtr_commit(&mtr);
-    TRY(err);
-    for (uint32_t i = 0; i < table->n_indexes; i++) {
-        TRY(dict_index_tree_create(trx_sys_dict(sys), &table->indexes[i]));
-    }
-    return DB_SUCCESS;
+    return ddl_trees_create(sys, table->indexes, table->n_indexes);
 }
 
 static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)

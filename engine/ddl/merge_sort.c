@@ -25,6 +25,7 @@ Rules
 
 #include "base/check.h"
 #include "base/mach.h"
+#include "ddl/ddl.h"
 
 static void merge_path(const merge_sort_t *sort, uint32_t which, char path[PATH_LEN_MAX + 1])
 {
@@ -262,7 +263,7 @@ uint64_t merge_sort_n_records(const merge_sort_t *sort)
 uint32_t merge_sort_progress(const merge_sort_t *sort)
 {
     if (sort->phase != PHASE_MERGE) {
-        return sort->phase == PHASE_COLLECT ? 0 : 10000;
+        return sort->phase == PHASE_COLLECT ? 0 : PROGRESS_MAX;
     }
     /* Every generation moves all records once; the last merge is read by the load. */
     uint64_t group_len = sort->run_len * sort->fan_in;
@@ -271,7 +272,8 @@ uint32_t merge_sort_progress(const merge_sort_t *sort)
     for (uint64_t len = group_len; len < sort->n_spilled; len *= sort->fan_in) {
         generations++;
     }
-    return generations == 0 ? 10000 : (uint32_t)(moved * 10000 / (generations * sort->n_spilled));
+    return generations == 0 ? PROGRESS_MAX
+                            : (uint32_t)(moved * PROGRESS_MAX / (generations * sort->n_spilled));
 }
 
 dberr_t merge_sort_next(merge_sort_t *sort, const byte **rec)

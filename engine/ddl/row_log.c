@@ -219,7 +219,7 @@ dberr_t row_log_next(row_log_t *log, row_log_op_t *op, const byte **payload)
     byte first = 0;
     TRY(row_log_take(log, &first, 1));
     if (first != ROW_LOG_PUT && first != ROW_LOG_DELETE) {
-        TRY(err_set(&log->env->err, DB_TEMP_FILE_FAILED, "row log: %u is no operation", first));
+        return err_set(&log->env->err, DB_TEMP_FILE_FAILED, "row log: %u is no operation", first);
     }
     TRY(row_log_take(log, log->payload, row_log_len(log, (row_log_op_t)first)));
     *op = (row_log_op_t)first;

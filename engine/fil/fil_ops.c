@@ -59,7 +59,7 @@ static dberr_t fil_check_absent(fil_t *fil, const char *path)
     bool exists = false;
     TRY(env_exists(fil->env, path, &exists));
     if (exists) {
-        TRY(err_set(&fil->env->err, DB_ALREADY_EXISTS, "a file %s exists already", path));
+        return err_set(&fil->env->err, DB_ALREADY_EXISTS, "a file %s exists already", path);
     }
     return DB_SUCCESS;
 }
@@ -120,8 +120,8 @@ dberr_t fil_space_open(fil_t *fil, space_id_t id, const char *path, uint32_t siz
     TRY(fil_check_new(fil, id, path));
     TRY(fil_make_room(fil));
     os_file_t *file = NULL;
-    dberr_t err = env_open(fil->env, path, OS_OPEN, &file);
-    TRY(err);
+    TRY(env_open(fil->env, path, OS_OPEN, &file));
+    dberr_t err = DB_SUCCESS;
     if (size_pages == 0) {
         uint64_t size_bytes = 0;
         err = env_size(fil->env, file, &size_bytes);

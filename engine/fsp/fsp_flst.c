@@ -114,7 +114,7 @@ dberr_t flst_add_last(const fsp_space_t *space, flst_t list, buf_block_t *block,
     if (old_last.block != NULL
         && (flst_addr_is(last, node)
             || mach_read_4(old_last.block->frame + old_last.offset + FLST_NEXT) != FIL_NULL)) {
-        TRY(fsp_corrupt(space, last.page_no, "list: its last node has a successor"));
+        return fsp_corrupt(space, last.page_no, "list: its last node has a successor");
     }
     flst_write_addr(space, block, offset + FLST_PREV, old_last);
     flst_write_addr(space, block, offset + FLST_NEXT, (flst_node_t){NULL, 0});
@@ -150,7 +150,7 @@ dberr_t flst_remove(const fsp_space_t *space, flst_t list, buf_block_t *block, u
     flst_node_t node = {block, offset};
     TRY(flst_ends(space, list, &first, &last));
     if (flst_len(list) == 0) {
-        TRY(fsp_corrupt(space, block->id.page_no, "list: a node of an empty list"));
+        return fsp_corrupt(space, block->id.page_no, "list: a node of an empty list");
     }
     flst_node_t prev;
     TRY(flst_neighbour(space, list, node, FLST_PREV, first, &prev));

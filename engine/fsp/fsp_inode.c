@@ -43,7 +43,7 @@ dberr_t fseg_inode_page_get(const fsp_space_t *space, page_no_t page_no, buf_blo
     TRY(page_no < space->size ? mtr_page_get(space->mtr, (page_id_t){space->id, page_no}, &block)
                               : fsp_corrupt(space, page_no, "inode page beyond the space"));
     if (fil_page_get_type(block->frame) != FIL_PAGE_INODE) {
-        TRY(fsp_corrupt(space, page_no, "not an inode page"));
+        return fsp_corrupt(space, page_no, "not an inode page");
     }
     *out = block;
     return DB_SUCCESS;
@@ -162,7 +162,7 @@ dberr_t fseg_inode_alloc(fseg_t *seg)
     TRY(fseg_inode_page_get(space, page_no, &seg->inode));
     seg->at = fseg_find_inode(space, seg->inode, false, 0);
     if (seg->at == 0) {
-        TRY(fsp_corrupt(space, page_no, "no free inode in a page of the list"));
+        return fsp_corrupt(space, page_no, "no free inode in a page of the list");
     }
     if (fseg_find_inode(space, seg->inode, false, seg->at) == 0) {
         TRY(flst_move(space, fsp_list(space, FSP_SEG_INODES_FREE),

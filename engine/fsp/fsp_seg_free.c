@@ -86,7 +86,7 @@ dberr_t fseg_page_free(mtr_t *mtr, fseg_header_t header, page_no_t page_no, fsp_
     uint32_t frag_slot = 0;
     TRY(fseg_find_page(&seg, page_no, &xdes, &frag_slot));
     if (mtr_page_is_changed(mtr, (page_id_t){seg.space.id, page_no})) {
-        TRY(fsp_corrupt(&seg.space, page_no, "to be freed, but in use by the same change"));
+        return fsp_corrupt(&seg.space, page_no, "to be freed, but in use by the same change");
     }
     if (frag_slot < fseg_n_frag_slots(&seg.space)) {
         fseg_set_frag(&seg, frag_slot, FIL_NULL);
@@ -184,7 +184,7 @@ dberr_t fseg_free_last(mtr_t *mtr, fseg_header_t header)
     TRY(fseg_some_extent(&seg, &xdes, &found));
     if (found || frag_slot == fseg_n_frag_slots(&seg.space)
         || fseg_last_frag(&seg, page_no) < fseg_n_frag_slots(&seg.space)) {
-        TRY(fsp_corrupt(&seg.space, page_no, "not the last page of its segment"));
+        return fsp_corrupt(&seg.space, page_no, "not the last page of its segment");
     }
     TRY(fsp_frag_free(&seg.space, page_no));
     TRY(fseg_inode_free(&seg));

@@ -91,7 +91,7 @@ dberr_t xdes_get(const fsp_space_t *space, page_no_t page_no, xdes_t *out)
     TRY(page_no < space->free_limit ? xdes_locate(space, page_no, &xdes)
                                     : fsp_corrupt(space, page_no, "lies beyond the free limit"));
     if (!xdes_is_sane(space, &xdes)) {
-        TRY(fsp_corrupt(space, xdes.first, "impossible extent descriptor"));
+        return fsp_corrupt(space, xdes.first, "impossible extent descriptor");
     }
     *out = xdes;
     return DB_SUCCESS;
@@ -172,8 +172,8 @@ static dberr_t fsp_extent_choose(fsp_space_t *space, page_no_t hint, xdes_t *out
         }
         TRY(fsp_fill_free_list(space));
         if (space->free_limit == limit) {
-            TRY(err_set(&buf_env(space->mtr->pool)->err, DB_OUT_OF_SPACE,
-                        "the space has no free extent"));
+            return err_set(&buf_env(space->mtr->pool)->err, DB_OUT_OF_SPACE,
+                           "the space has no free extent");
         }
     }
 }

@@ -1,11 +1,10 @@
 /** The redo log: one circular file in 512-byte blocks (FORMAT.md, "Redo log file").
 
 File: block 0 header (0 magic "TPLG" (4)  4 format id (4)  8 page size (4)  12 file size (8)  20
-start LSN (8)  28 extent pages (4)  32 zero  508 CRC-32C of [0, 508) (4)); block 1 checkpoint slot
-                                             0; block 2 zero; block
-3 checkpoint slot 1; from byte 2048 the circular area of blocks. LSNs count every byte of the area,
-block headers and trailers included; the block of LSN L lies at 2048 + (L - start_lsn) mod area
-size, rounded down to 512.
+start LSN (8)  28 extent pages (4)  32 zero  508 CRC-32C of [0, 508) (4)); block 1 checkpoint
+slot 0; block 2 zero; block 3 checkpoint slot 1; from byte 2048 the circular area of blocks. LSNs
+count every byte of the area, block headers and trailers included; the block of LSN L lies at 2048 +
+(L - start_lsn) mod area size, rounded down to 512.
 
 Block: 0 number (lsn / 512, low 32 bits)  4 epoch (4)  8 bytes used incl. header: 512 = full, 12 ...
 507 = last block of the log (2)  10 offset of the first record group that starts in it, or 0 (2)

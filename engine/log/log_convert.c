@@ -56,9 +56,8 @@ static dberr_t log_replace(log_t *log, uint32_t format_id, lsn_t end_lsn)
 dberr_t log_convert(env_t *env, uint32_t format_id)
 {
     log_t *log = NULL;
-    dberr_t err = log_open_any(env, LOG_FILE_NAME, true, &log);
-
-    TRY(err);
+    TRY(log_open_any(env, LOG_FILE_NAME, true, &log));
+    dberr_t err = DB_SUCCESS;
     if (format_id == 0) {
         format_id = log->format->encode != NULL ? log->info.format_id : log_format_10_4.id;
     }

@@ -169,8 +169,7 @@ dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out)
                           "%s: LSN %" PRIu64 " is not a position in the log", log->file->path,
                           from);
     }
-    log_reader_t *r;
-    r = calloc(1, sizeof(*r));
+    log_reader_t *r = calloc(1, sizeof(*r));
     if (r == NULL) {
         return err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log reader");
     }
@@ -252,8 +251,7 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
             if (r->n_bytes > limit) {
                 return reader_corrupt(r, r->lsn, "record group larger than a group can be");
             }
-            err = block_add(r);
-            TRY(err);
+            TRY(block_add(r));
             if (r->bytes_size != bytes_size) {
                 at = (redo_context_t){.n_recs = 0};
                 *len = 0;

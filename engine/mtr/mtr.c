@@ -21,6 +21,8 @@ Invariants
 #include "mtr/mtr_int.h"
 #include "page/page_index.h"
 
+#define MTR_NOT_FOUND UINT32_MAX /**< no position in a memo */
+
 void mtr_start(mtr_t *mtr, buf_pool_t *pool, mtr_mode_t mode)
 {
     /* The memo is large, and an entry is set when it is taken. */
@@ -84,16 +86,15 @@ dberr_t mtr_page_get(mtr_t *mtr, page_id_t id, buf_block_t **out)
     }
     TRY(mtr_memo_check_room(mtr));
     buf_block_t *block = NULL;
-    dberr_t err = buf_page_get(mtr->pool, id, &block);
-    TRY(err);
+    TRY(buf_page_get(mtr->pool, id, &block));
     if (mtr->mode != MTR_READ_ONLY) {
         /* Pinned, it is in no later batch: from here on it can be changed at any time. */
-        err = buf_block_wait(mtr->pool, block);
+        dberr_t err = buf_block_wait(mtr->pool, block);
         if (err != DB_SUCCESS) {
             buf_block_unfix(mtr->pool, block);
+            return err;
         }
     }
-    TRY(err);
     mtr_memo_push(mtr, id, block);
     *out = block;
     return DB_SUCCESS;
@@ -117,9 +118,9 @@ dberr_t mtr_page_create(mtr_t *mtr, page_id_t id, page_type_t type, buf_block_t 
     CHECK(mtr->mode != MTR_READ_ONLY);
     TRY(mtr_memo_check_room(mtr));
     if (mtr_memo_find(mtr, id) != MTR_NOT_FOUND) {
-        TRY(err_set(&buf_env(mtr->pool)->err, DB_CORRUPTION,
-                    "page %" PRIu32 " of space %" PRIu32 " is given out although it is in use",
-                    id.page_no, id.space));
+        return err_set(&buf_env(mtr->pool)->err, DB_CORRUPTION,
+                       "page %" PRIu32 " of space %" PRIu32 " is given out although it is in use",
+                       id.page_no, id.space);
     }
     buf_block_t *block = NULL;
     TRY(buf_page_create(mtr->pool, id, &block));

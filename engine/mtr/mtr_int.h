@@ -4,8 +4,6 @@
 
 #include "mtr/mtr.h"
 
-#define MTR_NOT_FOUND UINT32_MAX
-
 /** Does what the record says to a pinned page, and logs it. DB_CORRUPTION: the page cannot take it,
 and is unchanged. */
 WARN_UNUSED dberr_t mtr_step(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec);

@@ -96,16 +96,14 @@ static dberr_t mtr_list_bytes(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec)
     if (err != DB_SUCCESS) {
         return mtr_refused(mtr, block, rec, err);
     }
-    TRY(err);
     for (uint32_t at = FIL_PAGE_DATA; at < end; at++) {
         if (block->frame[at] != after[at]) {
             uint32_t len = mtr_diff_run(block->frame, after, at, end);
-            err = mtr_diff_step(mtr, block, after, at, len, end);
+            TRY(mtr_diff_step(mtr, block, after, at, len, end));
             at += len - 1;
         }
-        TRY(err);
     }
-    return err;
+    return DB_SUCCESS;
 }
 
 dberr_t mtr_physical(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec)

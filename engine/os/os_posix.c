@@ -280,8 +280,8 @@ static dberr_t posix_unlink(os_t *os, const char *path)
     if (slash != NULL) {
         char dir[PATH_LEN_MAX + 1];
 
-        /* A directory exists as long as a file in it, as in memory: it fails while others are left.
-        */
+        /* A directory exists as long as a file in it, as on the simulated disk: it fails while
+        others are left. */
         memcpy(dir, path, (size_t)(slash - path));
         dir[slash - path] = '\0';
         (void)unlinkat(posix_os(os)->dir_fd, dir, AT_REMOVEDIR);
@@ -369,7 +369,6 @@ static dberr_t collect_names(os_t *os, DIR *dir, name_list_t *list)
             TRY(name_list_add(list, entry->d_name));
         }
     }
-    return DB_SUCCESS;
 }
 
 static dberr_t posix_list(os_t *os, const char *path, os_list_fn fn, void *ctx)
@@ -482,15 +481,13 @@ dberr_t os_posix_create(const char *dir, bool create, err_sink_t *err, os_t **ou
         return err_set(err, DB_IO_ERROR, "%s: mkdir failed: %s", dir, strerrordesc_np(errno));
     }
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    dberr_t e;
     if (fd < 0) {
-        e = errno == ENOENT || errno == ENOTDIR ? DB_NOT_FOUND : DB_IO_ERROR;
-        return err_set(err, e, "%s: cannot open the data directory: %s", dir,
-                       strerrordesc_np(errno));
+        bool absent = errno == ENOENT || errno == ENOTDIR;
+        return err_set(err, absent ? DB_NOT_FOUND : DB_IO_ERROR,
+                       "%s: cannot open the data directory: %s", dir, strerrordesc_np(errno));
     }
-    e = made ? sync_parent(fd, dir, err) : DB_SUCCESS;
-    posix_os_t *os;
-    os = e == DB_SUCCESS ? calloc(1, sizeof(*os)) : NULL;
+    dberr_t e = made ? sync_parent(fd, dir, err) : DB_SUCCESS;
+    posix_os_t *os = e == DB_SUCCESS ? calloc(1, sizeof(*os)) : NULL;
     if (os == NULL) {
         (void)close(fd);
         TRY(e);

@@ -4,10 +4,11 @@
     42  4  next page of the chain, or FIL_NULL  58  .. the part; behind it zero
     46  4  zero
 
-Reference, in place of the value: 0 space (4)  4 first page (4)  8 offset of the part's header, 38
-                                                                 (4)
-12 flags (4), highest bit = not the owner  16 length of the value (4). Length 0 and page
-                                           FIL_NULL: no chain. */
+Reference, in place of the value:
+
+    0   4  space                                12  4  flags, highest bit: not the owner
+    4   4  first page; FIL_NULL: no chain       16  4  length of the value; 0 without a chain
+    8   4  offset of the part's header, 38 */
 #ifndef PAGE_PAGE_BLOB_H
 #define PAGE_PAGE_BLOB_H
 

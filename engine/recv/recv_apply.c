@@ -187,8 +187,8 @@ static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const rec
                               fil_space_t *space, const recv_hist_t *hist, recv_fate_t fate)
 {
     buf_block_t *block = NULL;
-    dberr_t err = buf_page_create(recv->pool, page->id, &block);
-    TRY(err);
+    TRY(buf_page_create(recv->pool, page->id, &block));
+    dberr_t err = DB_SUCCESS;
     lsn_t page_lsn = 0;
     lsn_t created_lsn = fate == FATE_CREATE ? hist->event_lsn : 0;
     lsn_t init_lsn = created_lsn;

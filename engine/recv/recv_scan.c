@@ -124,9 +124,9 @@ static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     recv_space_t *space = NULL;
     TRY(recv_space_put(recv, rec->space, &space));
     if (space->deleted) {
-        TRY(err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
-                       "%s at %" PRIu64 ": space %" PRIu32 " was deleted before",
-                       log_format(recv->log)->rec_name(rec), end_lsn, rec->space));
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                          "%s at %" PRIu64 ": space %" PRIu32 " was deleted before",
+                          log_format(recv->log)->rec_name(rec), end_lsn, rec->space);
     }
     if (rename) {
         space->rename_lsn = end_lsn;

@@ -30,6 +30,8 @@ Invariants
 #include "page/page_compress.h"
 #include "recv/recv_int.h"
 
+#define RECV_ID_PAGES_MAX 64U /**< pages asked for their space id when page 0 does not tell */
+
 recv_space_t *recv_space_find(const recv_t *recv, space_id_t id)
 {
     return recv_table_find(&recv->spaces, (page_id_t){id, 0});
@@ -42,8 +44,6 @@ dberr_t recv_space_put(recv_t *recv, space_id_t id, recv_space_t **out)
     *out = found;
     return DB_SUCCESS;
 }
-
-#define RECV_ID_PAGES_MAX 64U /**< pages asked for their space id when page 0 does not tell */
 
 const char *recv_space_name(const recv_t *recv, space_id_t id, char buf[PATH_LEN_MAX + 1])
 {
@@ -270,9 +270,9 @@ static dberr_t recv_redo_rename(recv_t *recv, const recv_event_t *event, recv_sp
     bool exists = false;
     TRY(env_exists(env, event->path2, &exists));
     if (exists) {
-        TRY(err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
-                       "%s cannot be renamed to %s: another space has this file", event->path,
-                       event->path2));
+        return err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                          "%s cannot be renamed to %s: another space has this file", event->path,
+                          event->path2);
     }
     TRY(log_sync_found(recv->log));
     PROBE_MARK(env->probe, "file_op op=rename path=%s lsn=%" PRIu64 " to=%s", event->path,
@@ -332,9 +332,9 @@ static dberr_t recv_space_check_growth(recv_t *recv, const recv_space_t *space, 
     TRY(fil_space_length(recv->fil, opened, &size_bytes));
     uint64_t pages = size_bytes / recv->page_size;
     if (space->log_size_first > pages + FSP_GROW_PAGES_MAX) {
-        TRY(err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
-                       "%s: the redo log makes its %" PRIu64 " pages %" PRIu32 " in one step",
-                       space->path, pages, space->log_size_first));
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                          "%s: the redo log makes its %" PRIu64 " pages %" PRIu32 " in one step",
+                          space->path, pages, space->log_size_first);
     }
     return DB_SUCCESS;
 }
@@ -372,10 +372,11 @@ dberr_t recv_spaces_open(recv_t *recv)
             TRY(recv_space_register(recv, space));
         } else if ((space->named || space->changed) && !space->deleted) {
             char name[PATH_LEN_MAX + 1];
-            TRY(err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
-                           "the file of %s (space id %" PRIu32 ") is missing, and the log has no "
-                           "record of its deletion",
-                           recv_space_name(recv, space->id.space, name), space->id.space));
+            return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
+                              "the file of %s (space id %" PRIu32
+                              ") is missing, and the log has no "
+                              "record of its deletion",
+                              recv_space_name(recv, space->id.space, name), space->id.space);
         }
     }
     return DB_SUCCESS;
@@ -386,9 +387,9 @@ static dberr_t recv_space_check_length(recv_t *recv, fil_space_t *space)
     uint64_t size_bytes = 0;
     TRY(fil_space_length(recv->fil, space, &size_bytes));
     if (size_bytes < (uint64_t)space->size_pages * recv->page_size) {
-        TRY(err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_SHORT,
-                       "%s is cut short: %" PRIu64 " bytes instead of %" PRIu32 " pages",
-                       space->path, size_bytes, space->size_pages));
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_SHORT,
+                          "%s is cut short: %" PRIu64 " bytes instead of %" PRIu32 " pages",
+                          space->path, size_bytes, space->size_pages);
     }
     return DB_SUCCESS;
 }

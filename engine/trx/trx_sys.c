@@ -25,8 +25,7 @@ dberr_t trx_sys_bootstrap(buf_pool_t *pool, uint32_t n_undo_spaces)
     mtr_t mtr;
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     buf_block_t *trx_sys = NULL;
-    dberr_t err = DB_SUCCESS;
-    err = mtr_page_create(&mtr, TRX_SYS_ID, FIL_PAGE_TYPE_TRX_SYS, &trx_sys);
+    dberr_t err = mtr_page_create(&mtr, TRX_SYS_ID, FIL_PAGE_TYPE_TRX_SYS, &trx_sys);
     AND_THEN(err, rseg_create(&mtr, (page_id_t){SPACE_SYSTEM, RSEG_PAGE}));
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
@@ -80,7 +79,7 @@ static dberr_t trx_sys_read_pages(trx_sys_t *sys)
     mtr_commit(&mtr);
     TRY(err);
     if (n_undo_spaces != 0 && n_undo_spaces != UNDO_SPACES_MAX) {
-        TRY(trx_sys_corrupt(sys, "impossible number of undo tablespaces"));
+        return trx_sys_corrupt(sys, "impossible number of undo tablespaces");
     }
     for (uint32_t id = 0; id <= n_undo_spaces; id++) {
         rseg_init(sys, id);
@@ -88,12 +87,11 @@ static dberr_t trx_sys_read_pages(trx_sys_t *sys)
         sys->n_rsegs++;
         TRY(err);
     }
-    TRY(err);
     if (sys->max_id == 0 || sys->max_id > TRX_ID_MAX - TRX_ID_STEP) {
-        TRY(trx_sys_corrupt(sys, "impossible transaction id"));
+        return trx_sys_corrupt(sys, "impossible transaction id");
     }
     if (sys->next_no == 0) {
-        TRY(trx_sys_corrupt(sys, "impossible commit number"));
+        return trx_sys_corrupt(sys, "impossible commit number");
     }
     return DB_SUCCESS;
 }
@@ -128,10 +126,10 @@ static dberr_t trx_sys_resurrect(trx_rseg_t *rseg, uint32_t slot)
     undo_page_t page;
     TRY(undo_page_read(rseg, first, &page));
     if (page.state != UNDO_STATE_ACTIVE || page.history_next != FIL_NULL) {
-        TRY(undo_corrupt(rseg, first, "not the log of an active transaction"));
+        return undo_corrupt(rseg, first, "not the log of an active transaction");
     }
     if (trx_sys_is_active(sys, page.trx_id)) {
-        TRY(undo_corrupt(rseg, first, "two logs of one transaction"));
+        return undo_corrupt(rseg, first, "two logs of one transaction");
     }
     uint64_t n_recs = 0;
     TRY(undo_log_validate(rseg, first, &n_recs));

@@ -23,7 +23,7 @@ static dberr_t undo_drop_last_page(const trx_rseg_t *rseg, mtr_t *mtr, page_no_t
     undo_page_t prev_page;
     TRY(undo_page_get(rseg, mtr, page.prev, &prev_block, &prev_page));
     if (prev_page.next != last || page.next != FIL_NULL) {
-        TRY(undo_corrupt(rseg, last, "broken chain"));
+        return undo_corrupt(rseg, last, "broken chain");
     }
     buf_block_t *header = NULL;
     TRY(trx_page_get(mtr, rseg->page, FIL_PAGE_TYPE_SYS, &header));
@@ -70,18 +70,14 @@ static dberr_t undo_free_tail(const trx_rseg_t *rseg, page_no_t first)
 {
     buf_pool_t *pool = rseg->sys->pool;
     undo_page_t page;
-    dberr_t err = undo_page_read(rseg, first, &page);
-    TRY(err);
+    TRY(undo_page_read(rseg, first, &page));
     page_no_t last = page.last_page;
     while (last != first) {
         TRY(buf_log_free_check(pool));
         mtr_t mtr;
         mtr_start(&mtr, pool, MTR_LOG_ALL);
-        err = undo_drop_last_page(rseg, &mtr, first, last, &last);
-        err = mtr_end(&mtr, err);
-        TRY(err);
+        TRY(mtr_end(&mtr, undo_drop_last_page(rseg, &mtr, first, last, &last)));
     }
-    TRY(err);
     return buf_log_free_check(pool);
 }
 
@@ -120,7 +116,7 @@ dberr_t undo_free_oldest(trx_rseg_t *rseg)
     undo_page_t page;
     TRY(undo_page_read(rseg, first, &page));
     if ((page.history_next == FIL_NULL) != (first == rseg->history_tail)) {
-        TRY(undo_corrupt(rseg, first, "history list does not end at its tail"));
+        return undo_corrupt(rseg, first, "history list does not end at its tail");
     }
     TRY(undo_free_tail(rseg, first));
     buf_block_t *header = NULL;

@@ -37,8 +37,7 @@ Undo page: in the space of its RSEG page, type FIL_PAGE_UNDO_LOG
     72  4  last page of this log (the page itself when there is only one)
     76  20 zero
     96  ..  records, back to back up to the free offset; bytes behind it are left over from
-    truncated
-            records and mean nothing
+            truncated records and mean nothing
 
 Undo record: what rollback needs to bring back the version before the change, and purge to remove it
 

@@ -291,8 +291,8 @@ static dberr_t read_lines(merge_t *merge, FILE *file, const char *path, err_sink
     free(text);
     TRY(status);
     if (merge->n_slices == 0 || merge->n_read < merge->n_slices) {
-        TRY(err_set(err, DB_ERROR, "%s: %" PRIu32 " of %" PRIu32 " slices", path, merge->n_read,
-                    merge->n_slices));
+        return err_set(err, DB_ERROR, "%s: %" PRIu32 " of %" PRIu32 " slices", path, merge->n_read,
+                       merge->n_slices);
     }
     return DB_SUCCESS;
 }

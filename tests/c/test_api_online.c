@@ -84,6 +84,10 @@ static void check_online(fixture_t *f, bool optimize, bool rebuild)
         progress = status.onlineddl_pct_progress;
         assert_int_equal(status.onlineddl_rowlog_rows, status.stats.rowlog_records);
     }
+    uint64_t applied = status.stats.rowlog_applied;
+    OK(f, engine_step_alter(f->engine, "t", 1, 37));
+    engine_get_status(f->engine, &status);
+    assert_int_equal(status.stats.rowlog_applied, applied); /* but for the last step, all is done */
     change_rows(f, 1000);
     OK(f, engine_finish_alter(f->engine, "t"));
     engine_get_status(f->engine, &status);

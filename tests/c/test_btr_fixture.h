@@ -1,4 +1,4 @@
-/** An engine up to fsp/ on the memory back end, and an independent walk over a tree's pages. */
+/** An engine up to fsp/ on the simulated disk, and an independent walk over a tree's pages. */
 #ifndef TEST_BTR_FIXTURE_H
 #define TEST_BTR_FIXTURE_H
 

@@ -1,4 +1,4 @@
-/** A whole database up to recv/ on the memory back end, behind a tap that sees every write before
+/** A whole database up to recv/ on the simulated disk, behind a tap that sees every write before
 it happens and every marker, so that a test can keep the crashed image of any moment. */
 #ifndef TEST_RECV_FIXTURE_H
 #define TEST_RECV_FIXTURE_H
@@ -173,6 +173,7 @@ static inline byte *dbx_bytes(dbx_t *db, const char *path, uint64_t *size)
 {
     uint64_t n = 0;
     byte *bytes = image_os_bytes(dbx_os(db), path, &n);
+    assert_non_null(bytes);
     if (size != NULL) {
         *size = n;
     }

@@ -103,9 +103,9 @@ static void images_take(images_t *images, trx_fixture_t *fx)
     images->ids[0] = SPACE_SYSTEM;
     images->ids[1] = fx->table->space;
     for (uint32_t i = 0; i < N_SPACES; i++) {
-        byte *bytes = NULL;
         uint64_t size = 0;
-        bytes = image_os_bytes(fx->os, IMAGE_PATHS[i], &size);
+        byte *bytes = image_os_bytes(fx->os, IMAGE_PATHS[i], &size);
+        assert_non_null(bytes);
         assert_true(size <= (uint64_t)IMAGE_PAGES * images->page_size);
         images->bytes[i] = calloc(IMAGE_PAGES, images->page_size);
         memcpy(images->bytes[i], bytes, size);

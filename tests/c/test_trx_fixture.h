@@ -1,4 +1,4 @@
-/** A database up to trx/ on the memory back end, with one table of two secondary indexes, and a
+/** A database up to trx/ on the simulated disk, with one table of two secondary indexes, and a
 model of it.
 
 Table t1: a BIGINT primary key, b BIGINT, c CHAR(10), d CHAR(200); index ib on (b), index icb on

@@ -9,6 +9,8 @@ RIGHT = """dberr_t f(void)
 {
     TRY(g());
     dberr_t err = h();
+    release();
+    TRY(err);
     AND_THEN(err, g());
     if (err != DB_SUCCESS) {
         release();
@@ -28,6 +30,10 @@ RIGHT = """dberr_t f(void)
         ("if (err != DB_SUCCESS) {\n        return err;\n    }", "TRY"),
         ("if (err == DB_SUCCESS) {\n        err = g(1,\n                2);\n    }", "AND_THEN"),
         ("return err == DB_SUCCESS ? g() : err;", "TRY"),
+        ('TRY(err_set(sink, DB_ERROR, "%s", why));', "return"),
+        ("TRY(parse_error(p));", "return"),
+        ("TRY(btr_corrupt(pool, btr));", "return"),
+        ("err = g(1,\n            2);\n    TRY(err);", "TRY(call)"),
         ("/* " + "x" * 100 + " */", "columns"),
     ],
 )
