@@ -87,12 +87,20 @@ static void make_folder(image_os_t *os, uint32_t dir)
     }
 }
 
+/** The inode of this path, or IMAGE_NONE; *name gets its number. */
+static uint32_t io_find(os_t *os, const char *path, uint32_t *name)
+{
+    image_t *image = os_of(os)->image;
+    os->last_errno = 0;
+    *name = image_name(image, path, strlen(path));
+    return image_lookup(image, *name);
+}
+
 static dberr_t io_open(os_t *os, const char *path, os_open_mode_t mode, os_file_t **out)
 {
     image_t *image = os_of(os)->image;
-    uint32_t name = image_name(image, path, strlen(path));
-    uint32_t inode = image_lookup(image, name);
-    os->last_errno = 0;
+    uint32_t name = IMAGE_NONE;
+    uint32_t inode = io_find(os, path, &name);
     if (mode == OS_OPEN && inode == IMAGE_NONE) {
         return DB_NOT_FOUND;
     }
@@ -228,9 +236,8 @@ static void io_close(os_file_t *file)
 static dberr_t io_rename(os_t *os, const char *from, const char *to)
 {
     image_t *image = os_of(os)->image;
-    uint32_t name = image_name(image, from, strlen(from));
-    uint32_t inode = image_lookup(image, name);
-    os->last_errno = 0;
+    uint32_t name = IMAGE_NONE;
+    uint32_t inode = io_find(os, from, &name);
     if (inode == IMAGE_NONE) {
         return DB_NOT_FOUND;
     }
@@ -252,14 +259,12 @@ static dberr_t io_rename(os_t *os, const char *from, const char *to)
 
 static dberr_t io_unlink(os_t *os, const char *path)
 {
-    image_t *image = os_of(os)->image;
-    uint32_t name = image_name(image, path, strlen(path));
-    uint32_t inode = image_lookup(image, name);
-    os->last_errno = 0;
+    uint32_t name = IMAGE_NONE;
+    uint32_t inode = io_find(os, path, &name);
     if (inode == IMAGE_NONE) {
         return DB_NOT_FOUND;
     }
-    image_link(image, name, IMAGE_NONE);
+    image_link(os_of(os)->image, name, IMAGE_NONE);
     os_event(os_of(os), (fs_event_t){.kind = FS_UNLINK, .inode = inode, .name = name});
     return DB_SUCCESS;
 }

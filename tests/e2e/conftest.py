@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 from e2e_support import Answer, Tornpage, call
+from trials import make_spec
 
+from tornpage.live.golden_run import take_golden_run
+from tornpage.targets.engine.target import EngineTarget
+from tornpage.targets.registry import make_target
+from tornpage.vocabulary.model import GoldenRun
 from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -40,3 +45,23 @@ def tornpage(tmp_path: Path, build: Path) -> Tornpage:
         return Answer(done.returncode, data, done.stdout + done.stderr)
 
     return answer
+
+
+@pytest.fixture(scope="module")
+def target(build: Path) -> EngineTarget:
+    """The engine of the build under test."""
+    made = make_target("engine", build)
+    assert isinstance(made, EngineTarget)
+    return made
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One scratch folder, so that the golden run is taken once."""
+    return tmp_path_factory.mktemp("scratch")
+
+
+@pytest.fixture(scope="module")
+def golden_run(target: EngineTarget, scratch: Path) -> GoldenRun:
+    """The golden run of make_spec()."""
+    return take_golden_run(make_spec(), target, scratch)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from trials import ENGINE_SITES, OPTIONS, kill_at, make_spec, replaced
 
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.plan import load_plan, resolve_mask
 from tornpage.faults.process import ChildResult
 from tornpage.faults.trace import Trace
 from tornpage.live.contents import KnownContents
-from tornpage.live.golden_run import golden_run_key, load_baseline, take_golden_run
+from tornpage.live.golden_run import load_baseline, take_golden_run
 from tornpage.live.trial import run_aimed, run_trial
 from tornpage.targets.engine.target import EngineTarget
-from tornpage.targets.registry import make_target
-from tornpage.targets.target import Command, RecoveryAnswer
+from tornpage.targets.target import RecoveryAnswer
 from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import GoldenRunError, PlanError, TargetError, WorkloadError
+from tornpage.vocabulary.errors import PlanError
 from tornpage.vocabulary.model import (
     Action,
     Fault,
@@ -34,66 +32,6 @@ from tornpage.vocabulary.model import (
     WriteEvent,
 )
 
-ENGINE_SITES = set(Site) - {
-    Site.FILE_OP,
-    Site.FREED_PAGE,
-    Site.ROLLBACK_JOURNAL,
-    Site.METADATA,
-    Site.OTHER,
-}
-"""Sites that a write of the engine can have."""
-
-OPTIONS = {
-    "page_size": "4k",
-    "log_file_size": "512k",
-    "buffer_pool_pages": "96",
-    "dblwr_pages": "16",
-    "sort_buffer_size": "64k",
-    "log_optimize_ddl": "on",
-}
-
-
-def make_spec(number: int = 0, plan: FaultPlan | None = None, **options: str) -> TrialSpec:
-    """A trial of the smoke workload."""
-    return TrialSpec(
-        campaign="e2e",
-        target="engine",
-        config="c",
-        options={**OPTIONS, **options},
-        workload="smoke",
-        params={"rows": 40, "changes": 8},
-        workload_seed=3,
-        seed=11,
-        number=number,
-        plan=plan or FaultPlan(),
-    )
-
-
-def kill_at(write: WriteEvent, sectors: str, **plan: object) -> FaultPlan:
-    """Kills inside this write of the golden run."""
-    fault = Fault(FaultKind.WRITE, write.nth, Action.KILL, file=write.file, sectors=sectors)
-    return replace(FaultPlan(run=(fault,)), **plan)  # type: ignore[arg-type]
-
-
-@pytest.fixture(scope="module")
-def target(build: Path) -> EngineTarget:
-    """The engine of the build under test."""
-    made = make_target("engine", build)
-    assert isinstance(made, EngineTarget)
-    return made
-
-
-@pytest.fixture(scope="module")
-def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One scratch folder, so that the golden run is taken once."""
-    return tmp_path_factory.mktemp("scratch")
-
-
-@pytest.fixture(scope="module")
-def golden_run(target: EngineTarget, scratch: Path) -> GoldenRun:
-    """The golden run of make_spec()."""
-    return take_golden_run(make_spec(), target, scratch)
-
 
 def run(
     plan: FaultPlan, target: EngineTarget, scratch: Path, tmp_path: Path, **options: str
@@ -105,25 +43,6 @@ def run(
 def invariants(result: TrialResult) -> list[int]:
     """Numbers of the broken invariants, each once."""
     return sorted({violation.invariant for violation in result.violations})
-
-
-def test_golden_run_is_clean_and_finds_every_site(golden_run: GoldenRun) -> None:
-    """The fault-free run breaks nothing, ends as the oracle says, and writes to all sites."""
-    assert golden_run.violations == ()
-    assert set(golden_run.by_site()) == ENGINE_SITES
-    assert all(write.line > 0 for write in golden_run.writes)
-    assert from_json(GoldenRun, to_json(golden_run)) == golden_run
-
-
-def test_golden_run_is_the_same_twice(
-    golden_run: GoldenRun, target: EngineTarget, tmp_path: Path
-) -> None:
-    """The same seed gives the same writes and the same trace hash; another seed does not."""
-    again = take_golden_run(make_spec(), target, tmp_path)
-    assert again == golden_run
-    other = take_golden_run(replace(make_spec(), workload_seed=4), target, tmp_path)
-    assert other.trace_hash != golden_run.trace_hash
-    assert other.key != golden_run.key
 
 
 @pytest.mark.parametrize("site", sorted(ENGINE_SITES))
@@ -411,7 +330,7 @@ def test_a_crash_that_no_recovery_survives_is_the_verdict(
     golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """The recovery that was to be disturbed fails by itself: the plan is the kill alone, and is judged."""
-    broken = _replaced(target)
+    broken = replaced(target)
     broken.recover_instead = ("/bin/sh", "-c", "kill -SEGV $$")
     aim = RecoveryAim(Site.REDO, "none", 7)
     spec, result = aimed(aim, golden_run.writes[-1], broken, scratch, tmp_path)
@@ -426,28 +345,6 @@ def test_a_plan_that_the_preload_cannot_do_is_refused(
     fault = Fault(FaultKind.RENAME, 1, Action.TEAR, file="x")
     with pytest.raises(PlanError, match="the preload refused"):
         run(FaultPlan(run=(fault,)), target, scratch, tmp_path)
-
-
-class _Replaced(EngineTarget):
-    """The engine, except that one of its commands is another program."""
-
-    run_instead: tuple[str, ...] | None = None
-    recover_instead: tuple[str, ...] | None = None
-    deadline_s = 60.0
-
-    def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
-        if self.run_instead is not None:
-            return Command((*self.run_instead, str(data), str(script)), {}, self.deadline_s)
-        return super().run_command(data, script, options)
-
-    def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
-        if self.recover_instead is not None:
-            return Command((*self.recover_instead, str(data)), {}, self.deadline_s)
-        return super().recover_command(data, options)
-
-
-def _replaced(target: EngineTarget) -> _Replaced:
-    return _Replaced(target.program, target.preload, target.explorer)
 
 
 @pytest.mark.parametrize(
@@ -469,7 +366,7 @@ def test_a_recovery_that_crashes_or_hangs_is_a_verdict(
     tmp_path: Path,
 ) -> None:
     """A signal, a sanitizer's exit, silence, a hang: I30 with the cause, never an exception."""
-    broken = _replaced(target)
+    broken = replaced(target)
     broken.deadline_s = 1.5
     broken.recover_instead = ("/bin/sh", "-c", script)
     result = run(kill_at(golden_run.writes[-1], "none"), broken, scratch, tmp_path)
@@ -482,7 +379,7 @@ def test_a_refusal_blames_the_invariant_that_names_its_cause(
     golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """I5 after a torn page, I30 after anything else."""
-    broken = _replaced(target)
+    broken = replaced(target)
     answer = '{"ok":false,"error":"DB_UNRECOVERABLE","message":"no"}'
     broken.recover_instead = ("/bin/sh", "-c", f"echo '{answer}'; exit 3")
     sites = golden_run.by_site()
@@ -536,7 +433,7 @@ def test_a_run_that_is_not_the_golden_run_is_a_finding(
     golden_run: GoldenRun, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:
     """Another sequence of events before the fault: reported under 0, and judged in full."""
-    other = _replaced(target)
+    other = replaced(target)
     options = [f"--set={key}={value}" for key, value in OPTIONS.items() if key != "dblwr_pages"]
     pairs = [part for option in options for part in ("--set", option.removeprefix("--set="))]
     other.run_instead = (str(target.program), "run", "--json", *pairs, "--set", "dblwr_pages=8")
@@ -544,59 +441,3 @@ def test_a_run_that_is_not_the_golden_run_is_a_finding(
     result = run(kill_at(write, "none"), other, scratch, tmp_path)
     assert result.outcome is Outcome.VIOLATION
     assert invariants(result) == [0]
-
-
-def test_a_golden_run_that_fails_is_a_harness_error(target: EngineTarget, tmp_path: Path) -> None:
-    """No golden run, no verdicts: the cause is told."""
-    broken = _replaced(target)
-    broken.run_instead = ("/bin/sh", "-c", "echo broken >&2; exit 4")
-    with pytest.raises(GoldenRunError, match="broken"):
-        take_golden_run(make_spec(), broken, tmp_path)
-    with pytest.raises(GoldenRunError, match="page_size"):
-        take_golden_run(make_spec(page_size="5k"), target, tmp_path)
-    with pytest.raises(WorkloadError, match="unknown workload"):
-        take_golden_run(replace(make_spec(), workload="nope"), target, tmp_path)
-    blind = _replaced(target)
-    blind.capabilities = frozenset()  # type: ignore[misc]
-    with pytest.raises(TargetError, match="lacks"):
-        take_golden_run(make_spec(), blind, tmp_path)
-
-
-def test_a_golden_run_sees_errors_that_the_model_does_not_predict(
-    target: EngineTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A statement that fails or succeeds against the model's prediction is a violation (I3)."""
-    monkeypatch.setattr(
-        EngineTarget,
-        "parse_run",
-        lambda self, child, parse=EngineTarget.parse_run: replace(
-            parse(self, child), failed={1: "DB_ERROR"}
-        ),
-    )
-    golden_run = take_golden_run(make_spec(), target, tmp_path)
-    assert any(
-        v.invariant == 3 and "line 1 ended with DB_ERROR" in v.what for v in golden_run.violations
-    )
-
-
-def test_keys_tell_configurations_apart() -> None:
-    """Everything that changes the run changes the key; plan, seed and number of the trial do not."""
-    spec = make_spec()
-    assert golden_run_key(
-        replace(spec, seed=99, number=7, plan=FaultPlan(name="x"))
-    ) == golden_run_key(spec)
-    others = [
-        replace(spec, workload_seed=9),
-        replace(spec, params={"rows": 41, "changes": 8}),
-        make_spec(log_optimize_ddl="off"),
-    ]
-    assert len({golden_run_key(other) for other in [spec, *others]}) == 4
-
-
-def test_deadline_of_the_golden_run_holds(target: EngineTarget, tmp_path: Path) -> None:
-    """A target that hangs in the fault-free run ends the golden run with a clear error."""
-    hanging = _replaced(target)
-    hanging.deadline_s = 0.5
-    hanging.run_instead = (sys.executable, "-c", "import signal; signal.pause()")
-    with pytest.raises(GoldenRunError, match="hung"):
-        take_golden_run(make_spec(), hanging, tmp_path)
