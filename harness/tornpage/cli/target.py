@@ -17,7 +17,14 @@ from tornpage.lab.fetch import fetch
 from tornpage.live.admission import Admission
 from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.targets.command.target import CommandTarget
-from tornpage.targets.registry import TARGET_FILE, family_of, make_target, target_name, target_names
+from tornpage.targets.registry import (
+    TARGET_FILE,
+    family_of,
+    is_target_file,
+    make_target,
+    target_name,
+    target_names,
+)
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
@@ -109,12 +116,12 @@ def audit_text(seen: Admission) -> str:
 def target_file(text: str) -> str:
     """The full name of what must be a target file, or have one. ConfigError."""
     name = target_name(text)
-    if family_of(name) != TARGET_FILE and family_of(name) in target_names():
+    if family_of(name) == TARGET_FILE:
+        return name
+    if is_target_file(name) or name in target_names():
         raise ConfigError(
-            f"{text!r} is judged by its own model: tornpage run smoke --target {text}; this is for others"
+            f"{text!r} is judged by a model: tornpage run smoke --target {text}; this is for others"
         )
-    if family_of(name) != TARGET_FILE:
-        raise ConfigError(
-            f"{text!r}: neither a target file, NAME.toml, nor its folder, nor a target that has one"
-        )
-    return name
+    raise ConfigError(
+        f"{text!r}: neither a target file, NAME.toml, nor its folder, nor a target that has one"
+    )

@@ -13,25 +13,43 @@ from tornpage.vocabulary.errors import ConfigError
 
 __all__ = ["create_store", "has_store"]
 
+OLD_VERSIONS = frozenset({"alembic_version", "schema_version"})
+"""Tables in which stores of before 0.1.0 had their version; other programs have such tables too."""
+OLD = frozenset({"run", "trial"})
+"""Tables of each of those stores."""
+
 
 def has_store(db: Connection, name: str) -> bool:
     """Whether a store has been made here. name: of the store, for messages. ConfigError: one of another
     schema, or a database of something else, which is not added to."""
-    tables = inspect(db).get_table_names()
-    if version.name in tables:
-        found = db.execute(select(version)).scalar_one_or_none()
-        if found == VERSION:
-            return True
+    tables = {*inspect(db).get_table_names()}
+    if not tables:
+        return False
+    schema = _schema_of(db) if version.name in tables else None
+    if schema == VERSION and TABLES.tables.keys() <= tables:
+        return True
+    if schema not in (None, VERSION):
         raise ConfigError(
-            f"{name}: a store of schema {found}, this Tornpage reads and writes schema {VERSION}: use the "
+            f"{name}: a store of schema {schema}, this Tornpage reads and writes schema {VERSION}: use the "
             "Tornpage that made it, or another place (--store)"
         )
-    if tables:
+    if tables >= OLD and tables & OLD_VERSIONS:
         raise ConfigError(
-            f"{name}: a database of something else: it has a table {min(tables)}, and no version of a store "
-            "(nor had those before 0.1.0); choose another place (--store)"
+            f"{name}: a store of before 0.1.0, which no Tornpage reads any more; choose another place "
+            "(--store)"
         )
-    return False
+    raise ConfigError(
+        f"{name}: a database of something else: it has a table {min(tables)}; choose another place (--store)"
+    )
+
+
+def _schema_of(db: Connection) -> int | None:
+    """What the table of the version says, None if that is no table of ours."""
+    columns = [column["name"] for column in inspect(db).get_columns(version.name)]
+    if columns != [column.name for column in version.columns]:
+        return None
+    found = db.execute(select(version)).scalars().all()
+    return found[0] if len(found) == 1 else None
 
 
 def create_store(db: Connection, name: str) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 __all__ = ["Examined", "Origin"]
 
-OURS = frozenset({"campaign", "explorer", "harness", "judge", "launcher", "preload", "python"})
+OURS = frozenset(
+    {"campaign", "explorer", "harness", "judge", "launcher", "preload", "python", "verifier"}
+)
 """Programs of a run that are not the target's own."""
 
 

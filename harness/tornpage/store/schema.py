@@ -100,7 +100,7 @@ def _clustered(name: str, *parts: Any) -> Table:
 
 
 # One row: the VERSION that the store was made with. A store of another one is refused.
-version = Table("version", TABLES, _number("schema"))
+version = Table("tornpage_version", TABLES, _number("schema"))
 
 # A night: past findings played again, then campaigns with new seeds, for as long as its plan says.
 night = Table(

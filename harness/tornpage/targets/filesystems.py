@@ -31,12 +31,12 @@ def file_systems(explorer: Path) -> Mapping[str, Mapping[str, Any]]:
     return {item["name"]: item for item in data["file_systems"]}
 
 
-def require_fs(explorer: Path, names: Sequence[str]) -> None:
-    """Raises ConfigError for a name that none has, TargetError."""
+def require_fs(explorer: Path, names: Sequence[str], where: str = "") -> None:
+    """Raises ConfigError for a name that none has, TargetError. where: it stands, as a message begins."""
     known = file_systems(explorer)
     for name in names:
         if name not in known:
-            raise ConfigError(f"{FS}={name}: {' or '.join(known)}")
+            raise ConfigError(f"{where}unknown file system {FS}={name}: {' or '.join(known)}")
 
 
 def fs_option(explorer: Path, default: str = DEFAULT_FS) -> TargetOption:

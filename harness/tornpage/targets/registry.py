@@ -73,8 +73,11 @@ def target_name(text: str) -> str:
 
 
 def full_name(name: str) -> str:
-    """Where a target is found again: its name, or the absolute path of a target file."""
-    return str(Path(name).resolve()) if is_target_file(name) else name
+    """Where a target is found again: its name, or the absolute path of a target file that is not bundled."""
+    if not is_target_file(name):
+        return name
+    path = Path(name).resolve()
+    return path.stem if path.parent == BUNDLED and path.is_file() else str(path)
 
 
 def identity_of(target: Target) -> str:
@@ -83,13 +86,22 @@ def identity_of(target: Target) -> str:
 
 
 def family_of(name: str) -> str:
-    """Whose campaigns it has: all target files share theirs, but for one whose target runs scripts: its own
-    name. ConfigError."""
+    """Whose campaigns it has: all target files share theirs, but for one whose target runs scripts: the name
+    by which it is known. ConfigError: that of a file is another target's."""
+    name = full_name(name)
     file = Path(name) if is_target_file(name) else _file_of(name)
     if file is None:
         return name
     found = load_target_file(file)
-    return TARGET_FILE if found.oracle == "observed" else found.name
+    if found.oracle == "observed":
+        return TARGET_FILE
+    if not is_target_file(name):
+        return name
+    if found.name in (TARGET_FILE, *target_names()):
+        raise ConfigError(
+            f"{file}: name: {found.name} is taken, and would get campaigns that are not its own"
+        )
+    return found.name
 
 
 def campaign_parts(name: str) -> tuple[str, str]:

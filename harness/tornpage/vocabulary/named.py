@@ -43,7 +43,7 @@ def read_toml_text(path: Path, what: str) -> str:
     try:
         return read_named(path, TOML_MAX_BYTES, what).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(f"{path}: not a TOML text file, no {what}") from error
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -193,7 +193,7 @@ def test_another_version_is_refused(url: str) -> None:
     with Store(place_of(url)):
         pass
     with psycopg.connect(url) as db:
-        db.execute("update version set schema = 99")
+        db.execute("update tornpage_version set schema = 99")
     with pytest.raises(ConfigError, match="a store of schema 99"):
         Store(place_of(url))
 

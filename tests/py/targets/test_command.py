@@ -6,19 +6,40 @@ from pathlib import Path
 
 import pytest
 
+from tornpage.faults.preload import preload_path
 from tornpage.faults.process import ChildResult
 from tornpage.oracle.rules import Setting
+from tornpage.targets.command.file import Choice, load_target_file
 from tornpage.targets.command.target import CommandTarget
-from tornpage.vocabulary.paths import package_folder
+from tornpage.targets.registry import explorer_path
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.paths import find_paths, package_folder
 
 FILE = package_folder() / "tornpage" / "targets" / "bundled" / "leveldb.toml"
 OK = '{"ok": true, "state": {"rows": "1 a"}}'
 REFUSED = '{"ok": false, "message": "the log is torn"}'
 
 
-def said(stdout: str) -> ChildResult:
+MODEL_FILE = """name = "mine"
+oracle = "model"
+[commands]
+run = "{python} -c '' {dir} {script}"
+recover = "{python} -c ''"
+"""
+MODEL_OK = '{"ok": true, "check": {"needs_recovery": false, "findings": [], "tables": []}}\n'
+
+
+def said(stdout: str, code: int = 0, signal: int = 0) -> ChildResult:
     """A recover program that has printed this, and ended."""
-    return ChildResult(0, 0, False, 0.1, 0, 0, stdout.encode(), b"")
+    return ChildResult(code, signal, False, 0.1, 0, 0, stdout.encode(), b"")
+
+
+def target_of(folder: Path, text: str) -> CommandTarget:
+    """That of a target file with this text, on what is built."""
+    file = folder / "mine.toml"
+    file.write_text(text, "utf-8")
+    build = find_paths().build
+    return CommandTarget(file, preload_path(build), explorer_path(build))
 
 
 def test_one_line_is_an_answer() -> None:
@@ -48,6 +69,94 @@ def test_more_than_one_line_is_none(stdout: str, told: str) -> None:
     assert not answer.ok
     assert not answer.refused
     assert told in answer.message
+
+
+@pytest.mark.parametrize(("code", "signal", "told"), [(0, 11, "SIGSEGV"), (4, 0, "exit code 4")])
+def test_a_recovery_that_ends_badly_is_none(
+    code: int, signal: int, told: str, tmp_path: Path
+) -> None:
+    """Whatever a program that answers for the model has said before."""
+    target = target_of(tmp_path, MODEL_FILE)
+    assert target.parse_recovery(said(MODEL_OK)).ok
+    for stdout in (MODEL_OK, REFUSED + "\n"):
+        answer = target.parse_recovery(said(stdout, code, signal))
+        assert (answer.ok, answer.refused) == (False, False) and told in answer.message
+
+
+@pytest.mark.parametrize(
+    ("values", "value", "taken"),
+    [
+        (["0", "number"], "number", False),
+        (["0", "number"], "-2000", True),
+        (["0", "number"], "17", True),
+        (["0", "number"], "\u0663", False),
+        (["0", "number"], "1.5", False),
+        (["0", "number"], "7\n", False),
+        (["0", "auto", "number"], "auto", True),
+        (["0", "1"], "2", False),
+    ],
+)
+def test_a_number_is_a_whole_number(values: list[str], value: str, taken: bool) -> None:
+    """In ASCII, with or without a sign; the word itself is no value."""
+    assert Choice(values=values, what="").takes(value) is taken
+
+
+def test_a_number_is_no_default(tmp_path: Path) -> None:
+    """Nobody would know which one."""
+    options = '[options.size]\nvalues = ["number", "0"]\nwhat = ""\n'
+    text = MODEL_FILE.replace("{script}", "{script} {size}") + options
+    with pytest.raises(ConfigError, match=r"options\.size: values: the first is the default"):
+        target_of(tmp_path, text)
+
+
+def test_what_is_not_here_is_told_with_its_remedy(tmp_path: Path) -> None:
+    """A module by what installs it, a library by its name; neither is loaded from nowhere."""
+    found = '_sqlite3 = "another Python"\n_signal = "none"'
+    text = f"""[modules]\n{found}\nno_module_is_called_so = "pip install it"\n{MODEL_FILE}"""
+    head, _, commands = text.partition("[commands]")
+    modules, _, keys = head.partition('name = "mine"')
+    keys = f'name = "mine"{keys}libraries = ["libc.so.6", "libnosuch.so.1"]\n'
+    target = target_of(tmp_path, f"{keys}{modules}[commands]{commands}")
+    assert target.missing() == [
+        "target mine needs _signal: none",  # built in
+        "target mine needs no_module_is_called_so: pip install it",
+        "target mine needs libnosuch.so.1: install it where the dynamic loader finds it",
+    ]
+    with pytest.raises(ConfigError, match="needs _signal: none"):
+        target.check_ready()
+    programs = target.programs()
+    assert programs["libc.so.6"].is_file() and programs["_sqlite3"].suffix == ".so"
+    assert {"_signal", "libnosuch.so.1"}.isdisjoint(programs)
+
+
+def test_a_library_is_that_of_the_commands(tmp_path: Path) -> None:
+    """With another one in front of it by the environment of the commands, the run is another one."""
+    text = MODEL_FILE.replace("[commands]", 'libraries = ["libsqlite3.so.0"]\n[commands]')
+    usual = target_of(tmp_path, text).programs()["libsqlite3.so.0"]
+    other = tmp_path / "libsqlite3.so.0"
+    other.write_bytes(usual.read_bytes())
+    env = f'env = {{ LD_LIBRARY_PATH = "{tmp_path}" }}\n[commands]'
+    assert target_of(tmp_path, text.replace("[commands]", env)).programs()[other.name] == other
+
+
+def test_mariadb_needs_its_client() -> None:
+    """Doctor says so, and how it is installed."""
+    file = load_target_file(FILE.with_stem("mariadb-10.11"))
+    assert file.modules == {"pymysql": "pip install 'tornpage[mariadb]'"}
+
+
+def test_an_unknown_file_system_is_told_with_its_file(tmp_path: Path) -> None:
+    """A name that the explorer does not know."""
+    target = target_of(tmp_path, f'fs = "zfs"\n{MODEL_FILE}')
+    with pytest.raises(ConfigError, match=r"mine\.toml: unknown file system fs=zfs: posix or"):
+        target.check_ready()
+
+
+def test_a_file_of_bytes_is_no_text(tmp_path: Path) -> None:
+    """Told in words of this world."""
+    (tmp_path / "x.toml").write_bytes(b"\x7fELF\xff\x00")
+    with pytest.raises(ConfigError, match=r"x\.toml: not a TOML text file"):
+        load_target_file(tmp_path / "x.toml")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ RING = 8192
 FULL_CRC32_4K = 0x13
 INIT = b"\x12\x05\x09"
 """Initialises page 9 of space 5."""
+FREE = b"\x02\x05\x09"
 
 
 def page(space: int, number: int, lsn: int, kind: int = 17855, fill: bytes = b"") -> bytes:
@@ -101,7 +102,7 @@ def test_a_tablespace_tells_its_page_size_and_its_doublewrite_buffer() -> None:
     ("data", "records"),
     [
         (INIT, [Record(Kind.INIT, 5, 9)]),
-        (b"\x02\x05\x09", [Record(Kind.FREE, 5, 9)]),
+        (FREE, [Record(Kind.FREE, 5, 9)]),
         (b"\x13\x05\x80\x01", [Record(Kind.INIT, 5, 129)]),
         (b"\x34\x05\x09\x10\xaa\xb2\x01\xbb", [Record(Kind.CHANGE, 5, 9)] * 2),
         (b"\xb6\x05\x00./a", [Record(Kind.FILE_MODIFY, 5, 0, b"./a")]),
@@ -463,11 +464,14 @@ def test_a_stale_group_initialises_and_frees_nothing() -> None:
     assert judge.broken == ["dblwr_skip"]
 
 
-def test_a_page_that_was_written_under_a_stale_group_was_written() -> None:
-    """The next write of it is not its first."""
+@pytest.mark.parametrize(
+    "records", [INIT, FREE + INIT, INIT + FREE + INIT], ids=["once", "twice", "thrice"]
+)
+def test_a_page_that_was_written_under_a_stale_group_was_written(records: bytes) -> None:
+    """The next write of it is not its first, however often the group began with it."""
     judge = Judge()
     right, data = group(INIT), page(5, 9, FIRST_LSN)
-    judge.rules.write("ib_logfile0", 12288, right + group(INIT))
+    judge.rules.write("ib_logfile0", 12288, right + group(records))
     judge.rules.sync("ib_logfile0")
     judge.rules.write("t/t.ibd", 9 * SIZE, data)
     judge.rules.write("ib_logfile0", 12288, right + group(b"\x35\x05\x07\x10\xaa\xbb"))

@@ -12,11 +12,14 @@ from sqlite_reader import examine, read_shapes
 from tornpage.faults.process import ChildResult
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.state import read_tables
+from tornpage.plans.origin import program_hashes
+from tornpage.store.origin import Origin
 from tornpage.targets.registry import family_of, make_target
 from tornpage.targets.sqlite.driver import DATABASE, Driver, check_script
 from tornpage.targets.target import Capability
 from tornpage.vocabulary.errors import ConfigError, WorkloadError
 from tornpage.vocabulary.model import Site, Violation
+from tornpage.vocabulary.paths import find_paths
 from tornpage.workloads.parse import parse_script
 from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.workload import generate
@@ -258,6 +261,24 @@ def test_the_model_is_its_oracle() -> None:
     assert TARGET.capabilities == {Capability.ACKS, Capability.DETERMINISTIC, Capability.EXPLORE}
     assert (family_of("sqlite"), family_of("sqlite-modes")) == ("sqlite", "command")
     assert TARGET.parse_run(child(0, '{"ok": true, "failed": [], "status": {"page_size": 512}}')).ok
+
+
+@pytest.mark.parametrize("name", ["sqlite", "sqlite-modes"])
+def test_sqlite_is_told_by_its_library(name: str) -> None:
+    """A run goes on with the same SQLite only."""
+    target = make_target(name, find_paths().build)
+    assert "libsqlite3" in target.programs()["libsqlite3.so.0"].name
+    assert "libsqlite3.so.0" in program_hashes(target)
+
+
+def test_our_own_programs_are_no_build_of_sqlite() -> None:
+    """Another Python, verifier or explorer leaves SQLite what it is; another library does not."""
+    hashes = program_hashes(make_target("sqlite", find_paths().build))
+    build = Origin(programs=hashes).build
+    assert {"python", "verifier", "explorer", "libsqlite3.so.0"} <= hashes.keys()
+    for name in ("python", "verifier", "explorer"):
+        assert Origin(programs={**hashes, name: "0"}).build == build
+    assert Origin(programs={**hashes, "libsqlite3.so.0": "0"}).build != build
 
 
 def test_recovery_answers() -> None:

@@ -92,7 +92,15 @@ class Choice(BaseModel):
 
     def takes(self, value: str) -> bool:
         """Whether it can be chosen."""
-        return value in self.values or (NUMBER in self.values and value.isdecimal())
+        return (value != NUMBER and value in self.values) or (
+            NUMBER in self.values and re.fullmatch(r"-?[0-9]+", value) is not None
+        )
+
+    @model_validator(mode="after")
+    def _default_is_a_value(self) -> Choice:
+        if self.values[0] == NUMBER:
+            raise ValueError(f"values: the first is the default, and {NUMBER} is none")
+        return self
 
 
 class Fetch(BaseModel):
@@ -175,6 +183,11 @@ class TargetFile(BaseModel):
     needs: dict[str, str] = {}
     """Programs or files that must be there, each with the command that installs it. `tornpage doctor` looks
     for them."""
+    modules: dict[Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")], str] = {}
+    """Modules that `{python}` must be able to load from a file, each with what installs it: as `needs`."""
+    libraries: list[Annotated[str, Field(min_length=1)]] = []
+    """Shared libraries that the commands load, by the name that the dynamic loader takes. As with programs, a
+    run goes on with the same ones only."""
     shm: bool = True
     """Whether the store works on /dev/shm as on any other file system. If false, scratch is in TORNPAGE_TMP,
     else in the folder of temporary files."""

@@ -18,7 +18,7 @@ import xxhash
 from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import fill_image, odd_files
 from tornpage.faults.preload import WHOLE, preload_environment
-from tornpage.faults.process import ChildResult, why_not_run
+from tornpage.faults.process import ChildResult, run_child, why_not_run
 from tornpage.oracle.observed import observed_state
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
@@ -68,7 +68,11 @@ FIRST_BYTES = re.compile(r"(.*)@(\d+)")
 """A pattern of sites, and of how many bytes at the beginning of a file."""
 NAME_MAX = 1024
 """A word that is longer names no file."""
-"""By which reports show a file: nothing is known of it."""
+LIBRARY_REMEDY = "install it where the dynamic loader finds it"
+RESOLVE = Path(__file__).with_name("resolve.py")
+RESOLVE_DEADLINE_S = 30.0
+OWN_PROGRAMS = {"{python}": "python", "{programs}": "verifier"}
+"""What a command begins with, and which of our programs it is then: none of the target's own."""
 
 
 class CommandTarget:
@@ -110,7 +114,7 @@ class CommandTarget:
             raise ConfigError(missing[0])
         for key in self._keys():
             self._program(key)
-        require_fs(self.explorer, self.file.file_systems())
+        require_fs(self.explorer, self.file.file_systems(), f"{self.path}: ")
         if not self._template().is_dir():
             raise ConfigError(f"{self.path}: template: {self.file.template}: no such folder")
 
@@ -120,6 +124,11 @@ class CommandTarget:
             f"target {self.file.name} needs {Path(word).name}: {remedy}"
             for word, remedy in self.file.needs.items()
             if self._find(word) is None
+        ]
+        found += [
+            f"target {self.file.name} needs {name}: {self.file.modules.get(name, LIBRARY_REMEDY)}"
+            for name, place in self._resolved().items()
+            if place is None
         ]
         if not self.on_shm:
             found += self._missing_scratch()
@@ -141,6 +150,19 @@ class CommandTarget:
             return path if path.exists() else None
         found = shutil.which(place, path=self._environment({})["PATH"])
         return Path(found) if found else None
+
+    def _resolved(self) -> dict[str, Path | None]:
+        """The file of each module and library, as the Python of the commands finds it; None: there is none.
+        TargetError."""
+        if not self.file.modules and not self.file.libraries:
+            return {}
+        lists = [json.dumps([*self.file.modules]), json.dumps(self.file.libraries)]
+        words: list[str | Path] = [sys.executable, "-P", RESOLVE, self.path.parent, *lists]
+        child = run_child(words, self._environment({}), RESOLVE_DEADLINE_S)
+        found = last_object(child.stdout)
+        if child.exit_code != 0 or found is None:
+            raise TargetError(f"{self.path}: modules and libraries: {child.describe()}")
+        return {name: Path(place) if place else None for name, place in found.items()}
 
     def _template(self) -> Path:
         return self.path.parent / self.file.template
@@ -180,6 +202,11 @@ class CommandTarget:
             raise ConfigError(f"{self.path}: commands.{key}: {word}: {wrong}")
         return found
 
+    def _program_name(self, key: str) -> str:
+        """That of one of ours, else the key."""
+        word = shlex.split(getattr(self.file.commands, key))[0]
+        return OWN_PROGRAMS.get(word.partition("/")[0], key)
+
     def _named_files(self, key: str) -> Iterator[tuple[str, Path]]:
         """What a command is told besides its program, as the script of an interpreter: word and file."""
         for word in self._words(key, {})[1:]:
@@ -205,13 +232,15 @@ class CommandTarget:
         return self.file.state_deadline_s if key == "recover" else self.file.run_deadline_s
 
     def programs(self) -> dict[str, Path]:
-        """The file, the programs of its commands, files that their words name, preload and explorer."""
-        files = {key: self._program(key) for key in self._keys()}
+        """The file, the programs of its commands, files that their words name, what it needs, preload and
+        explorer."""
+        files = {self._program_name(key): self._program(key) for key in self._keys()}
         files |= {word: place for key in self._keys() for word, place in self._named_files(key)}
         files |= {LINES: self.lines} if self.lines else {}
         for word in self.file.needs:
             place = self._find(word)
             files |= {word: place} if place is not None and place.is_file() else {}
+        files |= {name: place for name, place in self._resolved().items() if place is not None}
         ours = {"preload": self.preload, "explorer": self.explorer}
         return {"target file": self.path, **files, **ours}
 
@@ -338,7 +367,9 @@ class CommandTarget:
         return RunAnswer(not message, message, {}, {}, told)
 
     def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
-        """The answer, or how recover ended without one."""
+        """The answer, or how recover ended without one. A program that answers for the model is ours, and one
+        that ends badly after its answer has not recovered; a stranger's answer stands however its process
+        ends, as it does in the explorer."""
         data = last_object(child.stdout)
         if child.timed_out or data is None:
             last = child.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2]
@@ -354,6 +385,8 @@ class CommandTarget:
             return RecoveryAnswer(
                 False, message=f"recover says more than one line for a folder: {more}"
             )
+        if not self.is_observed and (child.signal or child.exit_code != 0):
+            return RecoveryAnswer(False, message=child.describe())
         if data.get("ok") is False and isinstance(data.get("message"), str):
             return RecoveryAnswer(False, refused=True, message=data["message"])
         try:

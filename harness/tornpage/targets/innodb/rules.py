@@ -237,9 +237,14 @@ class Rules:
             undo: Undo = []
             self._groups.append((self.durable, undo))
             self.durable = group.end
+            seen: set[Place] = set()
             for record in group.records:
                 if record.kind in (Kind.INIT, Kind.FREE):
-                    self._begin_or_end((record.space, record.page), record.kind, undo)
+                    place = (record.space, record.page)
+                    if place not in seen:  # before the group, not amid it
+                        undo.append(self._as_before(place))
+                    seen.add(place)
+                    self._begin_or_end(place, record.kind)
                 elif record.kind is Kind.INDEX_LOAD:
                     self.counters["index_loads"] += 1
                     self._check_load(record.space)
@@ -248,9 +253,9 @@ class Rules:
                     if wrong:
                         self.tell(5, "home_page", wrong)
 
-    def _begin_or_end(self, place: Place, kind: Kind, undo: Undo) -> None:
-        """The log, durable up to here, initialises or frees a page."""
-        init, freed = self._inits.pop(place, None), self._freed.get(place, 0)
+    def _as_before(self, place: Place) -> Callable[[], None]:
+        """What takes back all that a group says of a page; one that was written meanwhile was written."""
+        init, freed = self._inits.get(place), self._freed.get(place, 0)
 
         def take_back() -> None:
             late = self._inits.pop(place, None)
@@ -259,7 +264,11 @@ class Rules:
                 self._inits[place] = init
             self._freed[place] = freed
 
-        undo.append(take_back)
+        return take_back
+
+    def _begin_or_end(self, place: Place, kind: Kind) -> None:
+        """The log, durable up to here, initialises or frees a page."""
+        self._inits.pop(place, None)
         if kind is Kind.INIT:
             self._inits[place] = _Init(self.durable)
         else:

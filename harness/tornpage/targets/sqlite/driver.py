@@ -1,6 +1,6 @@
 """Runs a workload script on a SQLite database: the program that the preload records and disturbs.
 
-    python -m tornpage.targets.sqlite.driver DIR SCRIPT [--journal-mode wal|delete] [--synchronous ...] ...
+    python -m tornpage.targets.sqlite.driver DIR SCRIPT --journal-mode=wal|delete --synchronous=... ...
 
 One connection to DIR/main.db, so one transaction at a time: while one is open, only its own changes, reads
 and its end may follow. The whole script is held against that before anything is executed. BIGINT and CHAR
@@ -382,11 +382,11 @@ def _parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="sqlite_driver", allow_abbrev=False)
     parser.add_argument("directory", type=Path)
     parser.add_argument("script", type=Path)
-    parser.add_argument("--journal-mode", default="wal")
-    parser.add_argument("--synchronous", default="full")
-    parser.add_argument("--page-size", type=int, default=4096)
-    parser.add_argument("--cache-size", type=int, default=0, help="pages; 0: SQLite's own choice")
-    parser.add_argument("--wal-autocheckpoint", type=int, default=1000)
+    parser.add_argument("--journal-mode", required=True)
+    parser.add_argument("--synchronous", required=True)
+    parser.add_argument("--page-size", type=int, required=True)
+    parser.add_argument("--cache-size", type=int, required=True, help="0: SQLite's own choice")
+    parser.add_argument("--wal-autocheckpoint", type=int, required=True)
     return parser.parse_args(argv)
 
 
