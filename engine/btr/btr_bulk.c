@@ -48,8 +48,7 @@ dberr_t btr_bulk_create(buf_pool_t *pool, const btr_t *btr, index_id_t observer,
 {
     CHECK(fill_percent >= 10 && fill_percent <= 100);
     CHECK(btr->root != FIL_NULL && btr->key_len <= BTR_KEY_LEN_MAX);
-    btr_bulk_t *bulk;
-    bulk = calloc(1, sizeof(*bulk));
+    btr_bulk_t *bulk = calloc(1, sizeof(*bulk));
     if (bulk == NULL) {
         return err_set(&buf_env(pool)->err, DB_OUT_OF_MEMORY, "no memory for an index load");
     }

@@ -36,8 +36,7 @@ static uint64_t digest_now(fixture_t *f)
 {
     engine_t *engine = NULL;
     OK(f, engine_flush_log(f->engine));
-    os_t *os = NULL;
-    os = image_os_clone(f->os);
+    os_t *os = image_os_clone(f->os);
     assert_int_equal(engine_open(os, &f->probe, &f->options, false, &engine, &f->err), DB_SUCCESS);
     assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     uint64_t digest = digest_of(os);

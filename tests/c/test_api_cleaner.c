@@ -56,8 +56,7 @@ static void work(fixture_t *f)
 
 static outcome_t run(uint32_t interval, uint32_t seed)
 {
-    os_t *os = NULL;
-    os = image_os_create();
+    os_t *os = image_os_create();
     tap_t tap = tap_of(os);
     tap.before = watch_op;
     outcome_t out = {.rows = 0};

@@ -281,8 +281,7 @@ static void on_bootstrap_point(void *ctx, const char *name)
     crash_t *crash = ctx;
     err_sink_t err = {.msg = ""};
     crash->hits++;
-    os_t *image = NULL;
-    image = image_os_clone(crash->f->os);
+    os_t *image = image_os_clone(crash->f->os);
     engine_t *engine = NULL;
     probe_t probe = {.point = NULL};
     if (engine_open(image, &probe, &crash->f->options, true, &engine, &err) != DB_SUCCESS) {

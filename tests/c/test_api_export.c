@@ -50,8 +50,7 @@ static void test_exported_file(void **state)
     delete_rows(f, "u", 1, 30);
     purge_all(f);
     OK(f, engine_checkpoint(f->engine, true));
-    byte *later = NULL;
-    later = image_os_bytes(f->os, "t.ibd", &size);
+    byte *later = image_os_bytes(f->os, "t.ibd", &size);
     assert_memory_equal(copy, later, size);
     free(copy);
     assert_int_equal(count_rows(f, "t", "ib"), ROWS - 100);
@@ -119,6 +118,32 @@ static void test_import_not_logged(void **state)
 static void test_import_logged(void **state)
 {
     check_import(*state, false);
+}
+
+/** At 10000 nothing of an import is left but its last step: its pages are in the file. */
+static void test_progress(void **state)
+{
+    fixture_t *f = *state;
+    OK(f, engine_set_log_optimize_ddl(f->engine, true));
+    make_tables(f);
+    OK(f, engine_start_alter(f->engine, EXPORT("t")));
+    OK(f, engine_start_alter(f->engine, IMPORT("u", "t")));
+    OK(f, engine_finish_alter(f->engine, "t"));
+    engine_status_t status;
+    uint32_t n_steps = 0;
+    for (uint32_t progress = 0; progress < 10000; n_steps++) {
+        OK(f, engine_step_alter(f->engine, "u", 1, 10));
+        engine_get_status(f->engine, &status);
+        assert_true(status.onlineddl_pct_progress > progress);
+        progress = status.onlineddl_pct_progress;
+    }
+    assert_true(n_steps > 2);
+    uint64_t written = status.stats.data_writes;
+    OK(f, engine_step_alter(f->engine, "u", 1, 10));
+    engine_get_status(f->engine, &status);
+    assert_int_equal(status.stats.data_writes, written);
+    OK(f, engine_finish_alter(f->engine, "u"));
+    assert_int_equal(count_rows(f, "u", "ic"), ROWS - 100);
 }
 
 /** What is not exported, or differs, or is damaged, is refused, and the table keeps its rows. */
@@ -202,6 +227,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_import_logged, setup_compressed, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_import_not_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_import_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_progress, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_refused, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes_not_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes_logged, fixture_setup, fixture_teardown),

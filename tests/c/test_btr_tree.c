@@ -414,12 +414,28 @@ static void test_free_and_mark(void **state)
     model_free(&m);
 }
 
+/** A key behind the last record, which can be that of a row that is gone, is not at the end. */
+static void test_position_behind_all(void **state)
+{
+    model_t m = model_create(&SHAPES[0], 12);
+    (void)state;
+    byte key[8];
+    key_of(&m, m.shape->domain, key);
+    uint32_t before = 0;
+    for (uint32_t k = 0; k < 40; k++) {
+        model_insert(&m, k);
+        ASSERT_OK(m.fx, btr_key_position(m.fx->pool, &m.btr, key, &before));
+        assert_in_range(before, 9990, 9999);
+    }
+    model_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_mix),    cmocka_unit_test(test_ordered),
         cmocka_unit_test(test_merges),        cmocka_unit_test(test_prefix),
-        cmocka_unit_test(test_free_and_mark),
+        cmocka_unit_test(test_free_and_mark), cmocka_unit_test(test_position_behind_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

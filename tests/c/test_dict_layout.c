@@ -100,8 +100,7 @@ static void test_random_round_trip(void **state)
             table_add_col(&t, name, number ? DICT_BIGINT : DICT_CHAR,
                           number ? 8 : 1 + (uint32_t)(random_next(&seed) % 60));
         }
-        dict_index_t *index = NULL;
-        index = table_add_index(&t, "PRIMARY");
+        dict_index_t *index = table_add_index(&t, "PRIMARY");
         for (uint32_t i = n; i-- > 0 && index->n_fields < 3;) {
             index_add_field(index, i, 0);
         }
