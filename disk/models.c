@@ -382,46 +382,47 @@ typedef struct model_row {
        leave. */
     void (*choose)(choice_t *choice, uint32_t k, stream_t *stream);
     model_leaning_t leaning;
-    uint32_t parts; /**< kinds of states that take turns by k; TEAR_PARTS: one write is torn */
+    bool tears_one; /**< k % TEAR_PARTS says how */
 } model_row_t;
 
 static const model_row_t MODELS[MODEL_KINDS] = {
     [MODEL_ALL_PERSISTED] = {"all-persisted", "everything: the kill model", one_state, choose_all,
-                             LOSES_LITTLE, 1},
-    [MODEL_NONE_PERSISTED] = {"none-persisted", "nothing", one_state, choose_none, LOSES_LITTLE, 1},
+                             LOSES_LITTLE, false},
+    [MODEL_NONE_PERSISTED] = {"none-persisted", "nothing", one_state, choose_none, LOSES_LITTLE,
+                              false},
     [MODEL_ONE_DROPPED] = {"one-dropped", "all but one", each_event, choose_one_dropped,
-                           LOSES_LITTLE, 1},
+                           LOSES_LITTLE, false},
     [MODEL_ONE_PERSISTED] = {"one-persisted", "one alone", each_event, choose_one_persisted,
-                             KEEPS_LITTLE, 1},
+                             KEEPS_LITTLE, false},
     [MODEL_ONE_TORN] = {"one-torn",
                         "all, one write of them torn: a prefix, a suffix, a mask with a hole",
-                        each_tear, choose_one_torn, LOSES_LITTLE, TEAR_PARTS},
+                        each_tear, choose_one_torn, LOSES_LITTLE, true},
     [MODEL_SUBSET] = {"subset", "each with a probability drawn by seed, some of it torn", subsets,
-                      choose_subset, IN_TURN, 1},
+                      choose_subset, IN_TURN, false},
     [MODEL_ORDERED] = {"ordered", "all up to one write, in order", each_event_twice, choose_ordered,
-                       LOSES_LITTLE, 2},
+                       LOSES_LITTLE, false},
     [MODEL_LOG_CUT] = {"log-cut",
                        "all, but of the log write that happened last only the first sectors: every "
                        "end that the log can have is tried",
-                       each_cut, choose_log_cut, LOSES_LITTLE, 1},
+                       each_cut, choose_log_cut, LOSES_LITTLE, false},
     [MODEL_KILL] =
         {"kill",
          "all, or of the last write only the first sectors; with --depth: nothing of it has become "
          "durable, and a power loss during the recovery may take it",
-         whole_and_cut, choose_kill, LOSES_LITTLE, 1},
+         whole_and_cut, choose_kill, LOSES_LITTLE, false},
     [MODEL_BY_FILE] = {"by-file", "of each file all, nothing, or all up to one write",
-                       draws_by_file, choose_by_file, LOSES_LITTLE, 1},
+                       draws_by_file, choose_by_file, LOSES_LITTLE, false},
     [MODEL_ONE_PART] = {"one-part",
                         "a part of one write alone: a prefix, a suffix, a mask with a hole",
-                        each_tear, choose_one_part, KEEPS_LITTLE, TEAR_PARTS},
+                        each_tear, choose_one_part, KEEPS_LITTLE, true},
     [MODEL_OVERLAPPED] =
         {"overlapped",
          "all, but of the writes that overlapped an fsync of their file none, or all but one",
-         each_overlapped, choose_overlapped, LOSES_LITTLE, 1},
+         each_overlapped, choose_overlapped, LOSES_LITTLE, false},
     [MODEL_SIZE_FIRST] = {"size-first",
                           "all, but of one append only the new size: zeros or old bytes are there, "
                           "as the file system has it",
-                          each_growing, choose_size_first, LOSES_LITTLE, 2},
+                          each_growing, choose_size_first, LOSES_LITTLE, false},
 };
 
 static const model_row_t *row_of(model_t model)
@@ -462,7 +463,7 @@ bool model_tears_newest(const model_config_t *config, model_t model, uint32_t k,
                         const persist_t *persist)
 {
     const choice_t choice = {.config = config, .persist = persist};
-    return row_of(model)->parts == TEAR_PARTS && k < TEAR_PARTS && last_tearable(&choice) != NULL;
+    return row_of(model)->tears_one && k < TEAR_PARTS && last_tearable(&choice) != NULL;
 }
 
 static stream_t state_stream(const model_config_t *config, model_t model, uint32_t k,

@@ -56,6 +56,11 @@ fs_site_t site_of_path(const char *path, uint64_t offset)
     return is_metadata(path) ? SITE_METADATA : SITE_OTHER;
 }
 
+bool site_may_be_engines(fs_site_t site)
+{
+    return site != SITE_ROLLBACK_JOURNAL;
+}
+
 bool site_map_add(site_map_t *map, const char *text)
 {
     struct site_pattern *one = &map->of[map->n];

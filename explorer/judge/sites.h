@@ -32,6 +32,8 @@ const char *site_name(fs_site_t site);
 the engine it is SITE_OTHER, and its bytes tell more. A checkpoint slot lies in the first 2048 bytes
 of the redo file. */
 fs_site_t site_of_path(const char *path, uint64_t offset);
+/** May a write of the bundled engine be of this site? */
+bool site_may_be_engines(fs_site_t site);
 
 #define SITE_PATTERN_MAX 256U /**< bytes of a pattern, its end included */
 

@@ -74,7 +74,6 @@ typedef struct damage {
 
 struct walk {
     canaries_t *told; /**< shared memory */
-    const trace_config_t *config;
     uint32_t tries[CANARIES_MAX];
     uint64_t broken;  /**< findings of the run as it is */
     seen_t seen;      /**< the record that is being read */
@@ -446,7 +445,6 @@ dberr_t trace_canaries(const char *path, image_t *image, const trace_config_t *c
         canary_tell(canary, CANARY_UNTRIED, NO_OCCASION);
     }
     walk.told = told;
-    walk.config = &listening;
     listening.rules.found = hear_finding;
     listening.rules.ctx = &walk;
     listening.before = walk_before;

@@ -26,18 +26,31 @@ bool trace_has_load(const rules_t *rules, index_id_t id)
     return false;
 }
 
+typedef struct freed {
+    space_id_t space;
+    uint64_t size; /**< pages of its file */
+    uint64_t key;  /**< 0: none yet */
+} freed_t;
+
+static void see_freed(void *ctx, uint64_t key, const redo_entry_t *last)
+{
+    freed_t *freed = ctx;
+    if (freed->key == 0 && last->kind == REDO_FREE && key_space(key) == freed->space
+        && key_page(key) < freed->size) {
+        freed->key = key;
+    }
+}
+
 uint64_t trace_freed_page(const reader_t *reader, space_id_t space)
 {
-    const redo_t *redo = &reader->rules->redo;
-    uint64_t size = image_size(reader->image, trace_file(reader)->inode) / reader->rules->page_size;
-    for (uint32_t i = 0; redo->format->all_frees && i < redo->pages.table.n; i++) {
-        const redo_page_t *page = &redo->pages.pages[i];
-        if (key_space(page->key) == space && key_page(page->key) < size
-            && page->entries[page->n - 1].kind == REDO_FREE) {
-            return page->key;
-        }
+    const rules_t *rules = reader->rules;
+    freed_t freed = {.space = space,
+                     .size =
+                         image_size(reader->image, trace_file(reader)->inode) / rules->page_size};
+    if (rules->redo.format != NULL && rules->redo.format->all_frees) {
+        redo_each_page(&rules->redo, rules->redo.from_lsn, LSN_MAX, see_freed, &freed);
     }
-    return 0;
+    return freed.key;
 }
 
 static void see_page(const reader_t *reader, seen_t *seen)

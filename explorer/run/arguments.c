@@ -109,8 +109,8 @@ static bool parse_slice(const char *text, arguments_t *args)
     }
     memcpy(first, text, (size_t)(slash - text));
     first[slash - text] = '\0';
-    return parse_u32(slash + 1, 1, SLICES_MAX, &args->n_slices)
-           && parse_u32(first, 1, args->n_slices, &args->slice);
+    return parse_u32(slash + 1, 1, SLICES_MAX, &args->order.n_slices)
+           && parse_u32(first, 1, args->order.n_slices, &args->order.slice);
 }
 
 /** A number and s, m, h or d; seconds without. */
@@ -420,11 +420,12 @@ static int check_arguments(int argc, char **argv, arguments_t *args)
         && args->campaign.only.depth == 0) {
         return arguments_usage("--dump-state and --way need --only", "");
     }
-    if ((args->n_slices > 0) != (args->slice_file != NULL)) {
+    if ((args->order.n_slices > 0) != (args->slice_file != NULL)) {
         return arguments_usage("--slice and --slice-file belong together", "");
     }
-    if (args->n_slices > 0 && (args->run.budget_s > 0 || args->campaign.only.depth > 0)) {
-        return arguments_usage("--slice goes with neither --budget nor --only", "");
+    bool one = args->campaign.only.depth > 0;
+    if ((args->order.n_slices > 0) + (args->run.budget_s > 0) + one > 1) {
+        return arguments_usage("of --slice, --budget and --only one can be given", "");
     }
     bool command = args->external.verifier != NULL;
     if (command != (args->command.n_args > 0)) {

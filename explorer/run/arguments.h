@@ -25,8 +25,6 @@ typedef struct arguments {
     uint64_t at[AT_MAX]; /**< of range */
     order_limits_t order;
     uint64_t suspects[AT_MAX]; /**< of order */
-    uint32_t slice;            /**< 1 ... n_slices: this part of the states; see slice.h */
-    uint32_t n_slices;         /**< 0: all */
     run_limits_t run;
     const char *slice_file; /**< where a slice is written; NULL: all is run and told */
     const char *merge;      /**< file with slices to merge; NULL: none */

@@ -7,8 +7,8 @@ Place: beside main.c, above trace_read.c and judge.c.
                              \-> crashed files --> judge_export() --/
 
 Request   trace: path; base: directory that the process found, or "" for an empty one; live: it
-          belongs to a trial; doublewrite: is on canaries: true: damaged copies of the trace are
-          judged instead
+          belongs to a trial; doublewrite: is on;
+          canaries: true: damaged copies of the trace are judged instead
 Answer    findings: [{seq, invariant, source, rule, what}], at most RULE_FINDINGS_MAX of one rule;
           log: {found, checkpoint, end, last}; of canaries only those, as the explorer tells them;
           or error: why there is no verdict

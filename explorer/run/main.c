@@ -85,7 +85,7 @@ static int hand_over(const arguments_t *args, shared_t *shared, const summary_t 
     if (atomic_load(&shared->n_tallies) > TALLIES_MAX) {
         return arguments_usage("--slice: too large to be told; make more of them", "");
     }
-    if (!slice_write(args->slice_file, shared, summary, args->slice, args->n_slices)) {
+    if (!slice_write(args->slice_file, shared, summary, args->order.slice, args->order.n_slices)) {
         (void)fprintf(stderr, "tornpage-explore: --slice-file: %s cannot be written\n",
                       args->slice_file);
         return EXIT_MACHINE;
@@ -130,17 +130,16 @@ typedef struct inputs {
 static int explore_all(const arguments_t *args, const trace_t *trace, image_t *image,
                        const inputs_t *inputs)
 {
-    order_t order;
+    order_t order = {.n = 0};
     bool one = args->campaign.only.depth > 0;
-    bool sliced = args->n_slices > 0;
+    bool sliced = args->order.n_slices > 0;
     order_limits_t limits = args->order;
     limits.kinds = &inputs->kinds;
     limits.hurried = args->run.budget_s > 0;
-    state_plan_t plan;
-    plan_create(&plan, &args->campaign, trace, image, &args->range);
-    order_create(&order, &plan, &args->campaign, trace, image, &limits);
-    if (sliced) {
-        order_slice(&order, args->slice, args->n_slices);
+    state_plan_t plan = {.total = 0};
+    if (!one) {
+        plan_create(&plan, &args->campaign, trace, image, &args->range);
+        order_create(&order, &plan, &args->campaign, trace, image, &limits);
     }
     shared_t *shared = shared_create(visited_slots(&order, &args->campaign), sliced);
     if (shared == NULL) {

@@ -8,13 +8,12 @@ Place: above plan_states.c, which numbers them; below runner.c.
    its weight is next. One that has no state left has no turn, and the others share on. So of the
    first N states each has its share of N, or all it has.
 2. The states of a leaf, numbered along the trace, have their turns in steps of the golden ratio,
-   and so do the places where one node or leaf after the other begins, the first one drawn by seed:
-   every beginning is spread evenly.
+   and so do the turns with which one node or leaf after the other begins, the first one drawn by
+   seed: every beginning is spread evenly.
 3. It depends on seed, trace and range only: the first N are the first N of any longer one. */
 #include "explorer/run/order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/check.h"
 #include "disk/stream.h"
@@ -56,8 +55,11 @@ typedef struct drawing {
     node_t *nodes[LEVELS]; /**< child c of node i of the level above: i * width + c */
     uint32_t n_leaves;
     leaf_t *leaves;
-    uint64_t *turns; /**< by leaf: which place of the order */
+    uint64_t wanted; /**< states: the first so many */
+    uint64_t *turns; /**< if hurried, by leaf: the position in the order */
     order_t *order;
+    uint64_t from;  /**< position of its first state among those that are wanted */
+    uint64_t n_put; /**< of those, along the trace */
     uint32_t point;
     uint32_t place;
     uint32_t kind;
@@ -156,7 +158,7 @@ static uint64_t part_of(uint64_t n, uint64_t parts)
     return (uint64_t)((unsigned __int128)n * parts >> 64);
 }
 
-/** Of the children of one node. The first turn of each is at a place of its own. */
+/** Of the children of one node. The first turn of each is at a time of its own. */
 static void weigh(drawing_t *d, uint32_t level, node_t *nodes)
 {
     uint64_t all = 0;
@@ -240,7 +242,23 @@ static void leaf_init(leaf_t *leaf, uint64_t total, uint64_t start)
     leaf->inverse = inverse_of(step, total);
 }
 
-static void place_state(void *ctx, model_t model, uint32_t k, uint64_t number)
+/** If it belongs to the slice. */
+static void put(drawing_t *d, uint64_t position, uint64_t number)
+{
+    if (position >= d->from && position - d->from < d->order->n) {
+        d->order->states[position - d->from] = (order_state_t){.number = number, .point = d->point};
+    }
+}
+
+static void put_any(void *ctx, model_t model, uint32_t k, uint64_t number)
+{
+    drawing_t *d = ctx;
+    (void)model;
+    (void)k;
+    put(d, d->n_put++, number);
+}
+
+static void put_drawn(void *ctx, model_t model, uint32_t k, uint64_t number)
 {
     drawing_t *d = ctx;
     uint32_t i = leaf_of(d, model, k);
@@ -249,25 +267,24 @@ static void place_state(void *ctx, model_t model, uint32_t k, uint64_t number)
     uint64_t from_shift = (leaf->seen++ + node->total - leaf->shift) % node->total;
     uint64_t turn = multiply(from_shift, leaf->inverse, node->total);
     if (turn < node->total - node->left) {
-        d->order->states[d->turns[leaf->first + turn]] =
-            (order_state_t){.number = number, .point = d->point};
+        put(d, d->turns != NULL ? d->turns[leaf->first + turn] : d->n_put++, number);
     }
 }
 
-static void place_point(void *ctx, uint32_t point, persist_t *persist)
+static void put_point(void *ctx, uint32_t point, persist_t *persist)
 {
     drawing_t *d = ctx;
     at_point(d, point, persist);
-    plan_each(d->plan, d->models, persist, place_state, d);
+    plan_each(d->plan, d->models, persist, d->leaves != NULL ? put_drawn : put_any, d);
 }
 
-/** Says of each turn of each leaf which place in the order it is. */
+/** Gives the turns, and says of each, if hurried, which position in the order it is. */
 static void draw(drawing_t *d)
 {
-    uint32_t *of_place = mem_alloc(d->order->n * sizeof(*of_place));
+    uint32_t *leaf_at = mem_alloc(d->wanted * sizeof(*leaf_at));
     uint64_t *taken = mem_alloc(d->n_leaves * sizeof(*taken));
-    for (uint64_t i = 0; i < d->order->n; i++) {
-        of_place[i] = next_leaf(d);
+    for (uint64_t i = 0; i < d->wanted; i++) {
+        leaf_at[i] = next_leaf(d);
     }
     uint64_t first = 0;
     for (uint32_t i = 0; i < d->n_leaves; i++) {
@@ -279,10 +296,10 @@ static void draw(drawing_t *d)
         d->leaves[i].first = taken[i] = first;
         first += node->total - node->left;
     }
-    for (uint64_t i = 0; i < d->order->n; i++) {
-        d->turns[taken[of_place[i]]++] = i;
+    for (uint64_t i = 0; d->turns != NULL && i < d->wanted; i++) {
+        d->turns[taken[leaf_at[i]]++] = i;
     }
-    free(of_place);
+    free(leaf_at);
     free(taken);
 }
 
@@ -305,33 +322,49 @@ static uint64_t states_wanted(const state_plan_t *plan, const campaign_t *campai
     return wanted < plan->total ? wanted : plan->total;
 }
 
+/** Counts the states of each leaf and gives their turns. */
+static void drawing_draw(drawing_t *d, const campaign_t *campaign, image_t *image)
+{
+    d->n_leaves = 1;
+    for (uint32_t level = 0; level < LEVELS; level++) {
+        d->n_leaves *= d->widths[level];
+        d->nodes[level] = mem_alloc(d->n_leaves * sizeof(*d->nodes[level]));
+    }
+    d->leaves = mem_alloc(d->n_leaves * sizeof(*d->leaves));
+    d->turns = d->limits->hurried ? mem_alloc(d->wanted * sizeof(*d->turns)) : NULL;
+    plan_each_point(d->plan, campaign, d->trace, image, count_point, d);
+    for (uint32_t level = 0, n = 1; level < LEVELS; n *= d->widths[level++]) {
+        for (uint32_t i = 0; i < n; i++) {
+            weigh(d, level, d->nodes[level] + (size_t)i * d->widths[level]);
+        }
+    }
+    draw(d);
+}
+
 void order_create(order_t *order, const state_plan_t *plan, const campaign_t *campaign,
                   const trace_t *trace, image_t *image, const order_limits_t *limits)
 {
+    CHECK(limits->n_slices == 0
+          || (!limits->hurried && limits->slice >= 1 && limits->slice <= limits->n_slices));
     drawing_t d = {.plan = plan,
                    .models = &campaign->models,
                    .limits = limits,
                    .trace = trace,
                    .widths = {PARTS, PLACES, limits->kinds->n, MODEL_KINDS},
                    .start = stream_mix(campaign->models.seed, 2, 0, 0),
-                   .n_leaves = 1,
+                   .wanted = states_wanted(plan, campaign, limits),
                    .order = order};
-    *order = (order_t){.n = states_wanted(plan, campaign, limits)};
+    uint64_t end = d.wanted;
+    if (limits->n_slices > 0) {
+        d.from = d.wanted * (limits->slice - 1) / limits->n_slices;
+        end = d.wanted * limits->slice / limits->n_slices;
+    }
+    *order = (order_t){.n = end - d.from};
     order->states = mem_alloc(order->n * sizeof(*order->states));
-    for (uint32_t level = 0; level < LEVELS; level++) {
-        d.n_leaves *= d.widths[level];
-        d.nodes[level] = mem_alloc(d.n_leaves * sizeof(*d.nodes[level]));
+    if (limits->hurried || d.wanted < plan->total) {
+        drawing_draw(&d, campaign, image);
     }
-    d.leaves = mem_alloc(d.n_leaves * sizeof(*d.leaves));
-    d.turns = mem_alloc(order->n * sizeof(*d.turns));
-    plan_each_point(plan, campaign, trace, image, count_point, &d);
-    for (uint32_t level = 0, n = 1; level < LEVELS; n *= d.widths[level++]) {
-        for (uint32_t i = 0; i < n; i++) {
-            weigh(&d, level, d.nodes[level] + (size_t)i * d.widths[level]);
-        }
-    }
-    draw(&d);
-    plan_each_point(plan, campaign, trace, image, place_point, &d);
+    plan_each_point(plan, campaign, trace, image, put_point, &d);
     for (uint32_t level = 0; level < LEVELS; level++) {
         free(d.nodes[level]);
     }
@@ -352,18 +385,8 @@ static int by_number(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-void order_by_trace(const order_t *order, uint64_t from, uint64_t n)
+void order_by_trace(order_t *order, uint64_t from, uint64_t n)
 {
     CHECK(from <= order->n && n <= order->n - from);
     qsort(order->states + from, n, sizeof(*order->states), by_number);
-}
-
-void order_slice(order_t *order, uint32_t i, uint32_t n)
-{
-    CHECK(i >= 1 && i <= n);
-    uint64_t from = order->n * (i - 1) / n;
-    uint64_t end = order->n * i / n;
-    order_by_trace(order, 0, order->n);
-    memmove(order->states, order->states + from, (end - from) * sizeof(*order->states));
-    order->n = end - from;
 }

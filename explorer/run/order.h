@@ -14,7 +14,9 @@ Its levels, from the top, each shared out by weight:
   one new name, and a bug may need that one;
 - kind of the statement that was issued last, and model, by the square root again: there are
   thousands of inserts to one defragmentation.
-Below them states are spread over the run. */
+Below them states are spread over the run.
+
+Where nothing ends it early, the states are in the order of the trace. */
 #ifndef EXPLORER_ORDER_H
 #define EXPLORER_ORDER_H
 
@@ -35,7 +37,9 @@ typedef struct order {
 
 typedef struct order_limits {
     uint64_t states;          /**< at most, all depths together; 0: all */
-    bool hurried;             /**< there is a budget: ORDER_STATES_MAX holds */
+    bool hurried;             /**< there is a budget: ORDER_STATES_MAX holds, turn by turn */
+    uint32_t slice;           /**< 1 ... n_slices: this part of them, along the trace ... */
+    uint32_t n_slices;        /**< ... of so many of about as many each; 0: all. Not if hurried */
     const uint64_t *suspects; /**< events by which the run broke a rule */
     uint32_t n_suspects;
     const kinds_t *kinds; /**< of statements */
@@ -47,10 +51,7 @@ void order_create(order_t *order, const state_plan_t *plan, const campaign_t *ca
 void order_free(order_t *order);
 
 /** Sorts the n states from `from` on as the trace has them. */
-void order_by_trace(const order_t *order, uint64_t from, uint64_t n);
-
-/** Leaves part i of so many, 1 ... n: of about as many states each, along the trace. */
-void order_slice(order_t *order, uint32_t i, uint32_t n);
+void order_by_trace(order_t *order, uint64_t from, uint64_t n);
 
 /** States per state of the first level, itself included. */
 uint64_t order_states_per_tree(const campaign_t *campaign);

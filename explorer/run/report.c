@@ -253,7 +253,7 @@ static json_t *torn_pages_object(const counts_t *counts, const summary_t *summar
     json_t *object = json_object();
     for (uint32_t site = 0; site < SITE_KINDS; site++) {
         if (!(summary->sites != NULL ? site_map_has(summary->sites, site)
-                                     : site != SITE_ROLLBACK_JOURNAL)) {
+                                     : site_may_be_engines(site))) {
             continue;
         }
         json_t *entry = json_object();

@@ -129,7 +129,8 @@ static uint64_t batch_count(const runner_t *runner)
 {
     const run_limits_t *limits = runner->watch.limits;
     uint64_t trees = limits->batch_states / order_states_per_tree(runner->watch.explorer->campaign);
-    uint64_t full = runner->n_states / (trees == 0 ? 1 : trees);
+    trees = trees == 0 ? 1 : trees;
+    uint64_t full = (runner->n_states + trees - 1) / trees;
     uint64_t least = (uint64_t)BATCHES_PER_JOB * limits->jobs;
     least = least < runner->n_states ? least : runner->n_states;
     return full > least ? full : least;
@@ -189,7 +190,7 @@ static uint64_t round_states(const runner_t *runner, uint64_t last, double secon
 }
 
 /** @return the states that were run */
-static uint64_t run_rounds(runner_t *runner, const order_t *order)
+static uint64_t run_rounds(runner_t *runner, order_t *order)
 {
     explorer_t *explorer = runner->watch.explorer;
     uint64_t done = 0;
@@ -209,7 +210,7 @@ static uint64_t run_rounds(runner_t *runner, const order_t *order)
     return done;
 }
 
-bool runner_run(explorer_t *explorer, const state_plan_t *plan, const order_t *order,
+bool runner_run(explorer_t *explorer, const state_plan_t *plan, order_t *order,
                 const run_limits_t *limits, double *seconds)
 {
     CHECK(limits->jobs > 0 && limits->jobs <= JOBS_MAX && limits->batch_states > 0);
@@ -290,6 +291,7 @@ bool runner_run_only(explorer_t *explorer, const run_limits_t *limits, double *s
     }
     int status;
     child_end_t how = watch_child(&watch, pid, &status);
+    CHECK(how != CHILD_LATE);
     *seconds = watch_seconds(&watch);
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_STATE) {
         return false;

@@ -4,18 +4,10 @@
 
 #include "explorer/run/canary.h"
 #include "explorer/run/order.h"
+#include "explorer/run/run_limits.h"
 
-typedef struct run_limits {
-    uint32_t jobs;         /**< 1 ... JOBS_MAX */
-    double budget_s;       /**< end after this time; 0: no limit */
-    uint32_t deadline_s;   /**< a state that takes longer hangs; see patience() */
-    int progress_fd;       /**< a file that tells how far it is; 0: none */
-    uint32_t batch_states; /**< about as many in one process, all depths together */
-} run_limits_t;
-
-/** The states of the order, which it sorts. @return all were run; not if the budget ended, or the
-machine failed */
-bool runner_run(explorer_t *explorer, const state_plan_t *plan, const order_t *order,
+/** The states of the order. @return all were run; not if the budget ended, or the machine failed */
+bool runner_run(explorer_t *explorer, const state_plan_t *plan, order_t *order,
                 const run_limits_t *limits, double *seconds);
 
 /** Makes and judges the canaries, each in a child like those of states. from_seq: as plan_range_t.
@@ -24,7 +16,7 @@ do. */
 void runner_run_canaries(explorer_t *explorer, const run_limits_t *limits, uint64_t from_seq,
                          canaries_t *out);
 
-/** The one state that campaign->only asks for, in a child like any other.
+/** The one state that campaign->only asks for, in a child like any other; without a budget.
 False: there is no such state. */
 bool runner_run_only(explorer_t *explorer, const run_limits_t *limits, double *seconds);
 

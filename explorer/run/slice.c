@@ -5,10 +5,10 @@ Place: beside report.c, below main.c.
 A file has JSON lines: first what is said of the slice, then its canaries and findings, then per
 image what it added to the counters.
 
-    {"slice": 2, "of": 3, "depth": 1, "crash_points": 4, "events": 5, "complete": true, "lost": 0,
-    "seconds": 0.5} {"canaries": [{"name": "torn_page", "invariant": 5, "condemned": true, "by":
-    "scan, I5"}]} {"key": 7, "state": "17.subset.3", "invariant": 5, "source": 1, "what": "...",
-    "low": 0, "high": 1, "site": 2} {"image": 7, "add": [0, 1, 12, 3]}
+  {"slice":2,"of":3,"depth":1,"crash_points":4,"events":5,"complete":true,"lost":0,"seconds":0.5}
+  {"canaries":[{"name":"torn_page","invariant":5,"condemned":true,"by":"scan, I5"}]}
+  {"key":7,"state":"17.subset.3","invariant":5,"source":1,"what":"...","low":0,"high":1,"site":2}
+  {"image":7,"add":[0,1,12,3]}
 
 Rules
 1. A state is in one slice; an image may be in several. What the first visit of an image adds

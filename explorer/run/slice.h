@@ -1,5 +1,6 @@
-/** Slices of an exploration, so that many processes can share it: each runs a part of the plan's
-batches and writes down what it came to; merged they are what one process would have printed. */
+/** Slices of an exploration, so that many processes can share it: each runs a part of the states
+(order_limits_t) and writes down what it came to; merged they are what one process would have
+printed. */
 #ifndef EXPLORER_SLICE_H
 #define EXPLORER_SLICE_H
 
@@ -21,7 +22,7 @@ typedef struct merged {
 } merged_t;
 
 /** Reads a file that has, one behind the other in any order, those of all slices of one
-exploration. Sets of summary what they say: all but target, fs, engine and sites. DB_ERROR and a
+exploration. Sets of summary what they say: all but target, fs and sites. DB_ERROR and a
 message: one is missing, there twice, damaged, or another exploration's. Caller: merged_free(), in
 any case. */
 WARN_UNUSED dberr_t slice_merge(const char *path, merged_t *merged, summary_t *summary,

@@ -222,11 +222,15 @@ child_end_t watch_child(const watch_t *watch, pid_t pid, int *status)
     (void)clock_gettime(CLOCK_MONOTONIC, &look.beaten);
     look.looked = look.beaten;
     *status = wait_for(pid, look_at_child, &look);
-    bool right = WIFEXITED(*status) && WEXITSTATUS(*status) == EXIT_SUCCESS;
-    if (look.end == CHILD_DONE && !right) {
-        return machine_failed(watch, *status) ? CHILD_MACHINE : CHILD_DIED;
+    /* One that was to be killed may have ended by itself before. */
+    bool killed = WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL;
+    if (look.end == CHILD_LATE || (look.end == CHILD_HUNG && killed)) {
+        return look.end;
     }
-    return look.end == CHILD_HUNG && right ? CHILD_DONE : look.end;
+    if (WIFEXITED(*status) && WEXITSTATUS(*status) == EXIT_SUCCESS) {
+        return CHILD_DONE;
+    }
+    return machine_failed(watch, *status) ? CHILD_MACHINE : CHILD_DIED;
 }
 
 void watch_report(const watch_t *watch, child_end_t end, int status)

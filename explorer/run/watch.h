@@ -6,7 +6,8 @@ may not. */
 #include <sys/types.h>
 #include <time.h>
 
-#include "explorer/run/runner.h"
+#include "explorer/run/run_limits.h"
+#include "explorer/run/state.h"
 
 typedef struct watch {
     explorer_t *explorer;

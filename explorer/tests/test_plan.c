@@ -131,12 +131,12 @@ static void test_range(void **state)
     plan_free(&plan);
 }
 
-/** Every state has one place in the order, at its own crash point; and the first N are those of any
-longer order. */
+/** Every state has one position in the order, at its own crash point; and the first N are those of
+any longer order. */
 static void test_beginnings(void **state)
 {
     fixture_t *f = *state;
-    order_t all = draw(f, (order_limits_t){.states = 0});
+    order_t all = draw(f, (order_limits_t){.hurried = true});
     bool *seen = mem_alloc(f->plan.total * sizeof(*seen));
     assert_int_equal(all.n, f->plan.total);
     for (uint64_t i = 0; i < all.n; i++) {
@@ -147,7 +147,7 @@ static void test_beginnings(void **state)
         seen[one->number] = true;
     }
     for (uint64_t n = 1; n < all.n; n = 3 * n + 1) {
-        order_t some = draw(f, (order_limits_t){.states = n});
+        order_t some = draw(f, (order_limits_t){.states = n, .hurried = true});
         assert_int_equal(some.n, n);
         for (uint64_t i = 0; i < n; i++) {
             assert_int_equal(some.states[i].number, all.states[i].number);
@@ -158,24 +158,51 @@ static void test_beginnings(void **state)
     order_free(&all);
 }
 
-/** --slice: every state is in one slice, and they follow one another along the trace. */
-static void test_slices(void **state)
+static void assert_same(const order_t *one, const order_t *other)
+{
+    assert_int_equal(one->n, other->n);
+    for (uint64_t i = 0; i < one->n; i++) {
+        assert_int_equal(one->states[i].number, other->states[i].number);
+        assert_int_equal(one->states[i].point, other->states[i].point);
+    }
+}
+
+/** Without a budget they are the same states, as the trace has them. */
+static void test_order_of_the_trace(void **state)
 {
     fixture_t *f = *state;
-    order_t whole = draw(f, (order_limits_t){.states = 100});
-    order_by_trace(&whole, 0, whole.n);
-    uint64_t next = 0;
+    for (uint64_t n = 0; n <= 100; n += 100) {
+        order_t drawn = draw(f, (order_limits_t){.states = n, .hurried = true});
+        order_t sorted = draw(f, (order_limits_t){.states = n});
+        order_by_trace(&drawn, 0, drawn.n);
+        assert_same(&sorted, &drawn);
+        order_free(&sorted);
+        order_free(&drawn);
+    }
+}
+
+/** --slice: every state is in one slice, and they follow one another along the trace. */
+static void check_slices(fixture_t *f, uint64_t states)
+{
+    order_t whole = draw(f, (order_limits_t){.states = states});
+    order_t parts = {.states = mem_alloc(whole.n * sizeof(*parts.states))};
     for (uint32_t slice = 1; slice <= 3; slice++) {
-        order_t part = draw(f, (order_limits_t){.states = 100});
-        order_slice(&part, slice, 3);
-        assert_in_range(part.n, 33, 34);
-        for (uint64_t i = 0; i < part.n; i++) {
-            assert_int_equal(part.states[i].number, whole.states[next++].number);
-        }
+        order_t part = draw(f, (order_limits_t){.states = states, .slice = slice, .n_slices = 3});
+        assert_in_range(part.n, whole.n / 3, whole.n / 3 + 1);
+        assert_true(parts.n + part.n <= whole.n);
+        memcpy(parts.states + parts.n, part.states, part.n * sizeof(*part.states));
+        parts.n += part.n;
         order_free(&part);
     }
-    assert_int_equal(next, whole.n);
+    assert_same(&parts, &whole);
+    order_free(&parts);
     order_free(&whole);
+}
+
+static void test_slices(void **state)
+{
+    check_slices(*state, 100);
+    check_slices(*state, 0);
 }
 
 /** Those right after the event of this crash point, of the first N; where one event, by its number,
@@ -293,20 +320,53 @@ static void test_rare_ones_stand_out(void **state)
     check_stands_out(f, &kinds, is_in_line, 5);
 }
 
-/** A quarter of the order has states of every model. */
+/** Of a site with few crash points: half of what there is places share evenly. By the square roots
+of their numbers alone it would have half of its states in a quarter of all. */
+static void test_places_share_half_evenly(void **state)
+{
+    fixture_t *f = *state;
+    known_t *known = know_all(f);
+    events = &f->trace.list;
+    bool there = false;
+    for (uint32_t i = 0; i < events->n; i++) {
+        bool rare = !there && events->events[i].kind == FS_WRITE && i > events->n / 2;
+        there = there || rare;
+        events->events[i].site = rare ? SITE_CHECKPOINT_HEADER : SITE_DATA_PAGE;
+    }
+    wanted_site = SITE_CHECKPOINT_HEADER;
+    order_t some = draw(f, (order_limits_t){.states = f->plan.total / 4});
+    uint64_t of_all = count(&f->order, known, is_at_site);
+    assert_true(of_all > 0 && 16 * of_all < f->plan.total);
+    assert_true(3 * count(&some, known, is_at_site) > 2 * of_all);
+    order_free(&some);
+    free(known);
+}
+
+static bool is_other(const known_t *one)
+{
+    return !one->basic && !one->newest;
+}
+
+static bool is_of_rare_model(const known_t *one)
+{
+    bool rare = one->model == MODEL_ALL_PERSISTED || one->model == MODEL_NONE_PERSISTED
+                || one->model == MODEL_BY_FILE;
+    return rare && is_other(one);
+}
+
+/** Of the states that are neither basic nor tear the newest write, models with few have more of a
+beginning than in proportion to all. */
 static void test_models_take_turns(void **state)
 {
     fixture_t *f = *state;
     known_t *known = know_all(f);
-    uint32_t n[2][MODEL_KINDS] = {{0}};
-    for (uint64_t i = 0; i < f->order.n; i++) {
-        model_t model = known[f->order.states[i].number].model;
-        n[0][model] += i < f->order.n / 4;
-        n[1][model]++;
-    }
-    for (uint32_t model = 0; model < MODEL_KINDS; model++) {
-        assert_true(n[0][model] > 0 || n[1][model] == 0);
-    }
+    order_t some = draw(f, (order_limits_t){.states = f->plan.total / 2});
+    uint64_t rare = count(&f->order, known, is_of_rare_model);
+    uint64_t others = count(&f->order, known, is_other);
+    uint64_t some_rare = count(&some, known, is_of_rare_model);
+    assert_true(rare > 0 && rare < others / 4);
+    assert_true(4 * some_rare * others > 5 * rare * count(&some, known, is_other));
+    order_free(&some);
     free(known);
 }
 
@@ -367,11 +427,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_chosen_points, setup, teardown),
         cmocka_unit_test_setup_teardown(test_range, setup, teardown),
         cmocka_unit_test_setup_teardown(test_beginnings, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_order_of_the_trace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slices, setup, teardown),
         cmocka_unit_test_setup_teardown(test_suspects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_newest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rare_ones_stand_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_places_share_half_evenly, setup, teardown),
         cmocka_unit_test_setup_teardown(test_models_take_turns, setup, teardown),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_kinds_are_read),

@@ -416,6 +416,8 @@ class Program(unittest.TestCase):
             ["--slice", "1/2"],
             ["--slice", "3/2", "--slice-file", "/nowhere"],
             ["--slice", "1/2", "--slice-file", "/nowhere", "--budget", "1"],
+            ["--slice", "1/2", "--slice-file", "/nowhere", "--only", "0.all-persisted.0"],
+            ["--only", "0.all-persisted.0", "--budget", "60"],
             ["--merge", "/nowhere"],
             ["--budget", "1y"],
             ["--budget", "-5m"],

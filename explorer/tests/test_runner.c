@@ -184,6 +184,45 @@ static void test_hangs(void **state)
     }
 }
 
+int __real_kill(pid_t pid, int signal);
+int __wrap_kill(pid_t pid, int signal);
+
+/** A child that is to be killed is told so, and ends by itself. */
+static bool ends_by_itself;
+
+int __wrap_kill(pid_t pid, int signal)
+{
+    return __real_kill(pid, ends_by_itself && signal == SIGKILL ? SIGUSR1 : signal);
+}
+
+static void exit_machine(int signal)
+{
+    (void)signal;
+    _exit(EXIT_MACHINE);
+}
+
+static void stall_until_told(void *ctx, const char *name)
+{
+    (void)signal(SIGUSR1, exit_machine);
+    stall_at_victim(ctx, name);
+}
+
+/** The machine fails between the last look at a child and the kill: that is no hang. */
+static void test_machine_fails_before_the_kill(void **state)
+{
+    fixture_t *f = *state;
+    run_limits_t limits = {.jobs = 1, .batch_states = 64, .deadline_s = 1};
+    victim = 0;
+    ends_by_itself = true;
+    listen(f, stall_until_told);
+    double seconds;
+    assert_false(runner_run(&f->explorer, &f->plan, &f->order, &limits, &seconds));
+    ends_by_itself = false;
+    assert_int_equal(atomic_load(&f->shared->machine_failures), 1);
+    assert_int_equal(atomic_load(&f->shared->counts.hung), 0);
+    assert_int_equal(atomic_load(&f->shared->n_records), 0);
+}
+
 /** No finding, and the campaign has no verdict. */
 static void check_ended(fixture_t *f, void (*point)(void *ctx, const char *name))
 {
@@ -252,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hangs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ended_from_outside, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_machine_fails_before_the_kill, setup, teardown),
         cmocka_unit_test_setup_teardown(test_frozen, setup, teardown),
         cmocka_unit_test_setup_teardown(test_worker_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_acknowledged_export, setup, teardown),

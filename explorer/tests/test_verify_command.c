@@ -127,6 +127,19 @@ static void test_no_answer(void **state)
     }
 }
 
+/** What the command itself calls a failure of the machine is no refusal. */
+static void test_machine_failed(void **state)
+{
+    (void)state;
+    check_report_t report;
+    err_sink_t err;
+    verify_command_t command =
+        command_of(TELL("{\"ok\": false, \"machine\": true, \"message\": \"no memory\"}"));
+    assert_int_equal(ask(&command, &report, &err), DB_IO_ERROR);
+    assert_string_equal(err.msg, "no memory");
+    end(&command);
+}
+
 /** One process answers for many states where it is asked to, and a new one follows where it
 ended. */
 static void test_long_lived(void **state)
@@ -200,9 +213,10 @@ static void test_says_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_state),     cmocka_unit_test(test_findings),
-        cmocka_unit_test(test_no_answer), cmocka_unit_test(test_long_lived),
-        cmocka_unit_test(test_says_more), cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_state),          cmocka_unit_test(test_findings),
+        cmocka_unit_test(test_no_answer),      cmocka_unit_test(test_long_lived),
+        cmocka_unit_test(test_says_more),      cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_machine_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,10 +168,9 @@ static void test_renamed_table(void **state)
     check_report_free(&report);
 }
 
-/** What is committed only in the log is there: opening recovered it. No -shm is made or needed. */
-static void test_log_is_recovered(void **state)
+/** What is committed is only in the log. */
+static void leave_log(fixture_t *fx)
 {
-    fixture_t *fx = *state;
     run_sql(fx, "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;" SCHEMA ROWS);
     copy_file(fx, "-wal", "-saved");
     close_db(fx);
@@ -181,13 +180,43 @@ static void test_log_is_recovered(void **state)
     char wal[128];
     file_name(fx, "-wal", wal, sizeof(wal));
     assert_int_equal(rename(saved, wal), 0);
+}
+
+/** What is committed only in the log is there: opening recovered it. No -shm is made or needed. */
+static void test_log_is_recovered(void **state)
+{
+    fixture_t *fx = *state;
+    leave_log(fx);
     check_report_t report;
     verify(fx, &report);
     assert_oracle_digest(&report);
     check_report_free(&report);
+    char wal[128];
+    file_name(fx, "-wal", wal, sizeof(wal));
+    assert_int_equal(access(wal, F_OK), 0);
     char shm[128];
     file_name(fx, "-shm", shm, sizeof(shm));
     assert_int_not_equal(access(shm, F_OK), 0);
+}
+
+/** A recovery that is recorded is a user's program's: it takes the log into main.db when it closes,
+and removes it. */
+static void test_recorded_is_as_applications_do(void **state)
+{
+    fixture_t *fx = *state;
+    leave_log(fx);
+    check_report_t report;
+    assert_int_equal(setenv("TORNPAGE_TRACE", "/nowhere", 1), 0);
+    verify(fx, &report);
+    assert_int_equal(unsetenv("TORNPAGE_TRACE"), 0);
+    assert_oracle_digest(&report);
+    check_report_free(&report);
+    char wal[128];
+    file_name(fx, "-wal", wal, sizeof(wal));
+    assert_int_not_equal(access(wal, F_OK), 0);
+    verify(fx, &report);
+    assert_oracle_digest(&report);
+    check_report_free(&report);
 }
 
 /** A hot journal is rolled back: the transaction that had reached main.db is not there. */
@@ -286,6 +315,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_digest_is_the_oracles, setup, teardown),
         cmocka_unit_test_setup_teardown(test_renamed_table, setup, teardown),
         cmocka_unit_test_setup_teardown(test_log_is_recovered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recorded_is_as_applications_do, setup, teardown),
         cmocka_unit_test_setup_teardown(test_journal_is_rolled_back, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_database_is_empty, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_index_entry, setup, teardown),

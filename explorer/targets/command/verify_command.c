@@ -6,7 +6,8 @@ On top of told.c. Rules:
     ended.
  2. What the command has started ends with it, and orphans with the answer: they become this
     process's children, and are killed.
- 3. A full disk is the machine's failure, whatever the command makes of it.
+ 3. A full disk is the machine's failure, whatever the command makes of it; and so is what the
+    command itself calls one.
  4. An answer is one line, and belongs to the question before it. What is in the pipe behind a line
     was not asked for. Of a process that answers for one folder it spoils that answer. Of one that
     goes on it may have taken the place of others, or will: nothing that was said counts, and the
@@ -280,7 +281,8 @@ static dberr_t read_report(const char *text, check_report_t *report, err_sink_t 
     *report = (check_report_t){.needs_recovery = false};
     dberr_t status = DB_SUCCESS;
     if (json_is_false(ok) && message != NULL) {
-        status = err_set(err, DB_UNRECOVERABLE, "%.200s", message);
+        bool machine = json_is_true(json_object_get(answer, "machine"));
+        status = err_set(err, machine ? DB_IO_ERROR : DB_UNRECOVERABLE, "%.200s", message);
     } else if (!json_is_true(ok)
                || !read_findings(json_object_get(check != NULL ? check : answer, "findings"),
                                  report)

@@ -1,6 +1,7 @@
 /* verify_sqlite: the recover program of the target sqlite (docs/TARGETS.md). A directory per line
 of standard input, whose files the recovery changes; one JSON object per line for each: what the
-verifier says, and which logs the crash had left. */
+verifier says, and which logs the crash had left; where it is the machine that failed, not the
+database, "machine" is true. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <malloc.h>
@@ -66,12 +67,14 @@ static void verify(const char *dir)
     err_sink_t sink = {.msg = ""};
     int journal = has_left(dir, "journal");
     int wal = has_left(dir, "wal");
-    if (verify_sqlite.run(verify_sqlite.self, dir, &report, &sink) == DB_SUCCESS) {
+    dberr_t status = verify_sqlite.run(verify_sqlite.self, dir, &report, &sink);
+    if (status == DB_SUCCESS) {
         printf("{\"ok\":true,\"counters\":{\"journal\":%d,\"wal\":%d},\"check\":", journal, wal);
         print_report(&report);
         check_report_free(&report);
     } else {
-        printf("{\"ok\":false,\"message\":");
+        printf("{\"ok\":false,\"machine\":%s,\"message\":",
+               status == DB_UNRECOVERABLE ? "false" : "true");
         print_text(sink.msg);
     }
     printf("}\n");

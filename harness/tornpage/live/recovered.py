@@ -35,7 +35,8 @@ FAULT_FREE, RECOVER, VERIFY = "fault_free", "recover", "verify"
 @dataclass(frozen=True, slots=True)
 class Recovery:
     """One recovery. rules: what it broke by its bytes; log_found: they say that there was a log to recover
-    from. fired: its fault did; killed: by that; whole: its kill was to tear a write, and left all of it."""
+    from. fired: its fault did; killed: by that; whole: its kill was to tear a write, and left all of it.
+    MachineError: it says that the machine failed, and no fault of ours did that."""
 
     child: ChildResult
     answer: RecoveryAnswer
@@ -45,6 +46,10 @@ class Recovery:
     fired: bool = False
     killed: bool = False
     whole: bool = False
+
+    def __post_init__(self) -> None:
+        if self.answer.machine and not self.fired:
+            raise MachineError(f"recover: {self.answer.message}")
 
     @property
     def with_errors(self) -> bool:

@@ -99,8 +99,9 @@ class RecoveryAnswer:
     """What a recovery said.
 
     ok: it works again. refused: it said clearly that it will not start (message); breaks: the invariant
-    that this breaks, None if the target does not name its cause. stopped: it said clearly that a file
-    operation failed. None of them: it crashed or hung, see message.
+    that this breaks, None if the target does not name its cause. machine: it calls that the machine's
+    failure, not the store's. stopped: it said clearly that a file operation failed. None of them: it crashed
+    or hung, see message.
     state: logical digest, None if the scan did not run.
     findings: of the scanner. backups: finished ones, by name, as preparing them left them.
     counters: recovery counters by the names of model.TrialResult.
@@ -108,6 +109,7 @@ class RecoveryAnswer:
 
     ok: bool
     refused: bool = False
+    machine: bool = False
     stopped: bool = False
     breaks: int | None = None
     message: str = ""

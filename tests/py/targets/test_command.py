@@ -8,16 +8,18 @@ import pytest
 
 from tornpage.faults.preload import preload_path
 from tornpage.faults.process import ChildResult
+from tornpage.live.recovered import Recovery
 from tornpage.oracle.rules import Setting
 from tornpage.targets.command.file import Choice, load_target_file
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.registry import explorer_path
-from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.paths import find_paths, package_folder
 
 FILE = package_folder() / "tornpage" / "targets" / "bundled" / "leveldb.toml"
 OK = '{"ok": true, "state": {"rows": "1 a"}}'
 REFUSED = '{"ok": false, "message": "the log is torn"}'
+MACHINE = '{"ok": false, "machine": true, "message": "no space"}'
 
 
 MODEL_FILE = """name = "mine"
@@ -48,6 +50,16 @@ def test_one_line_is_an_answer() -> None:
     assert target.parse_recovery(said(OK + "\n")).ok
     refused = target.parse_recovery(said(REFUSED + "\n"))
     assert (refused.refused, refused.message) == (True, "the log is torn")
+
+
+def test_what_the_machine_failed_is_no_refusal() -> None:
+    """Recover says that it had no space or memory: nothing is said of the store."""
+    target = CommandTarget(FILE, Path("/b/preload.so"), Path("/b/explore"))
+    child = said(MACHINE + "\n")
+    answer = target.parse_recovery(child)
+    with pytest.raises(MachineError, match="recover: no space"):
+        Recovery(child, answer)
+    assert Recovery(child, answer, fired=True).answer.refused  # we have made the operation fail
 
 
 @pytest.mark.parametrize(

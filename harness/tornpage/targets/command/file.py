@@ -61,7 +61,8 @@ class Commands(BaseModel):
     `{"n": N, "state": {...}}` for each commit, and one with `"n": 0` when it is ready."""
     recover: str
     """Reads the path of a crashed folder from a line of standard input, recovers it, and answers with one
-    line: `{"ok": true, "state": {...}}`, or `{"ok": false, "message": "..."}` if it refuses to start."""
+    line: `{"ok": true, "state": {...}}`, or `{"ok": false, "message": "..."}` if it refuses to start (with
+    `"machine": true`: the machine failed)."""
 
     @field_validator("prepare", "run", "recover")
     @classmethod

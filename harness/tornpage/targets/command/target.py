@@ -388,7 +388,8 @@ class CommandTarget:
         if not self.is_observed and (child.signal or child.exit_code != 0):
             return RecoveryAnswer(False, message=child.describe())
         if data.get("ok") is False and isinstance(data.get("message"), str):
-            return RecoveryAnswer(False, refused=True, message=data["message"])
+            machine = data.get("machine") is True
+            return RecoveryAnswer(False, refused=True, machine=machine, message=data["message"])
         try:
             state, findings = self._read_check(data)
             counters = {name: int(data["counters"][name]) for name in sorted(self.counters)}
