@@ -15,7 +15,7 @@ help: ## This list
 setup: ## Debian packages and the Python environment: what a build and a run need
 	@tools/setup.sh
 
-setup-all: ## And what checks, tests, the site and a release need: compilers, browser, servers
+setup-all: setup ## And what checks, tests, the site and a release need: compilers, browser, servers
 	@tools/setup.sh all
 
 build: setup ## The engine and the fault layer, in build/release
@@ -70,7 +70,7 @@ bench: asan build ## Speed, side by side: crashes, kills, preload, loads, other 
 	@.venv/bin/tornpage bench finds
 	@.venv/bin/tornpage bench seeds
 
-docs: setup ## What is written from the sources: docs/CAMPAIGNS.md, the layers in docs/ARCHITECTURE.md
+docs: setup-all ## What is written from the sources: docs/CAMPAIGNS.md, the layers in docs/ARCHITECTURE.md
 	@$(PY) tools/campaigns_page.py
 	@$(PY) tools/layers_page.py
 

@@ -200,7 +200,7 @@ class Shot:
 
 
 def plan_shot(rng: random.Random, campaign: Campaign, seconds: float) -> Shot:
-    """At any moment of a run that takes so long fault-free."""
+    """At any moment of a run that takes so long undisturbed."""
     role = rng.choice(campaign.roles)
     signals = SENT_TO_OWNER if role == "owner" else SENT_TO_OTHERS
     return Shot(role, rng.choice(signals), rng.uniform(0.1, seconds))
@@ -269,9 +269,9 @@ def run_to_end(place: Place, rng: random.Random, shots: int, seconds: float) -> 
     return hits
 
 
-def compare(place: Place, fault_free: Place) -> None:
+def compare(place: Place, untouched: Place) -> None:
     """The stores of the two."""
-    found, wanted = place.tables(), fault_free.tables()
+    found, wanted = place.tables(), untouched.tables()
     require(found.keys() == wanted.keys(), f"tables {found.keys() ^ wanted.keys()}")
     for name, rows in wanted.items():
         others = sorted({*rows} ^ {*found[name]}, key=repr)
@@ -279,14 +279,14 @@ def compare(place: Place, fault_free: Place) -> None:
 
 
 class Night:
-    """Rounds over campaigns; each campaign's fault-free run is made once."""
+    """Rounds over campaigns; each campaign's untouched run is made once."""
 
     def __init__(self, folder: Path, names: list[str], seed: int) -> None:
         """folder: new or empty; names: of CAMPAIGNS."""
         self._folder = folder
         self._names = names
         self._rng = random.Random(seed)
-        self._fault_free: dict[str, tuple[Place, float]] = {}
+        self._untouched: dict[str, tuple[Place, float]] = {}
         self.hits: Counter[str] = Counter()
 
     def run(self, kills: int) -> None:
@@ -294,7 +294,7 @@ class Night:
         number = 0
         while self.hits.total() < kills:
             name = self._names[number % len(self._names)]
-            fault_free, seconds = self._reference(name)
+            untouched, seconds = self._reference(name)
             place = Place(CAMPAIGNS[name], self._folder / f"{number}-{name}")
             place.prepare()
             left = kills - self.hits.total()
@@ -302,17 +302,17 @@ class Night:
                 self.hits[f"{shot.role} {shot.sent.name}"] += 1
             place.require_no_process()
             place.require_tidy()
-            compare(place, fault_free)
+            compare(place, untouched)
             number += 1
 
     def _reference(self, name: str) -> tuple[Place, float]:
-        if name not in self._fault_free:
-            place = Place(CAMPAIGNS[name], self._folder / f"fault-free-{name}")
+        if name not in self._untouched:
+            place = Place(CAMPAIGNS[name], self._folder / f"untouched-{name}")
             place.prepare()
             started = time.monotonic()
             run_to_end(place, self._rng, 0, 0)
-            self._fault_free[name] = place, time.monotonic() - started
-        return self._fault_free[name]
+            self._untouched[name] = place, time.monotonic() - started
+        return self._untouched[name]
 
 
 def main(argv: list[str]) -> int:

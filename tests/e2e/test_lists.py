@@ -60,13 +60,14 @@ def test_models_are_those_of_the_fault_model(tmp_path: Path) -> None:
     [
         ((), ("--trials", "20", "--scripts", "1", "--fault-free", "1")),
         (("--like", "powerloss"), ("--states", "50", "--scripts", "1")),
-        (("--target", "sqlite"), ("--target", "sqlite", "--trials", "8", "--scripts", "1")),
+        (("--target", "sqlite"), ("--trials", "8", "--scripts", "1")),
+        (("--like", "powerloss", "--target", "sqlite"), ("--states", "50", "--scripts", "1")),
     ],
 )
 def test_a_new_campaign_runs(
     tmp_path: Path, more: tuple[str, ...], limits: tuple[str, ...]
 ) -> None:
-    """As it is (here with few trials); the name of the run is that of the file."""
+    """As it is (here with few trials), on its target; the name of the run is that of the file."""
     made = call(tmp_path, "new", "campaign", "mine", *more, "--json")
     assert made.returncode == 0, made.stderr
     assert json.loads(made.stdout)["run"].startswith("tornpage run mine.toml")
@@ -74,6 +75,14 @@ def test_a_new_campaign_runs(
     data = json.loads(done.stdout)
     assert (data["campaign"], data["complete"], data["violations"]) == ("mine", True, 0)
     assert data["exercised"] > 0
+    assert data["target"] == ("sqlite" if "sqlite" in more else "engine")
+
+
+def test_a_new_campaign_is_for_a_target_that_there_is(tmp_path: Path) -> None:
+    """Otherwise nothing is written."""
+    done = call(tmp_path, "new", "campaign", "mine", "--target", "nosuch")
+    assert done.returncode == 2 and "unknown target 'nosuch'" in done.stderr
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_file_that_exists_is_left_alone(tmp_path: Path) -> None:

@@ -17,14 +17,7 @@ from tornpage.lab.fetch import fetch
 from tornpage.live.admission import Admission
 from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.targets.command.target import CommandTarget
-from tornpage.targets.registry import (
-    TARGET_FILE,
-    family_of,
-    is_target_file,
-    make_target,
-    target_name,
-    target_names,
-)
+from tornpage.targets.registry import TARGET_FILE, family_of, make_target, target_name
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
@@ -95,8 +88,9 @@ def get(
     json_output: JsonOption = False,
 ) -> int:
     """Gets what a target needs from package registries: PyPI, Maven, another release of Debian."""
-    target = make_target(target_file(name), find_paths().build, ready=False)
-    assert isinstance(target, CommandTarget), "it has a target file"
+    target = make_target(target_name(name), find_paths().build, ready=False)
+    if not isinstance(target, CommandTarget):
+        raise ConfigError(f"{name!r} has no target file, and nothing to fetch")
     folder = fetch(target.file)
     print(json.dumps({"folder": str(folder)}) if json_output else folder)
     return 0
@@ -114,14 +108,11 @@ def audit_text(seen: Admission) -> str:
 
 
 def target_file(text: str) -> str:
-    """The full name of what must be a target file, or have one. ConfigError."""
+    """The full name of what must be a target file, or have one, whose states are observed. ConfigError."""
     name = target_name(text)
-    if family_of(name) == TARGET_FILE:
-        return name
-    if is_target_file(name) or name in target_names():
+    if family_of(name) != TARGET_FILE:
+        make_target(name, find_paths().build, ready=False)  # unknown?
         raise ConfigError(
-            f"{text!r} is judged by a model: tornpage run smoke --target {text}; this is for others"
+            f"{text!r} is judged by Tornpage's model: tornpage run smoke --target {text}"
         )
-    raise ConfigError(
-        f"{text!r}: neither a target file, NAME.toml, nor its folder, nor a target that has one"
-    )
+    return name

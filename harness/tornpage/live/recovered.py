@@ -59,7 +59,7 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What followed a crash. plan: of the trial, with the fault that was drawn. fault-free: what the others
+    """What followed a crash. plan: of the trial, with the fault that was drawn. fault_free: what the others
     must come to, None if none was disturbed. disturbed: those whose fault fired, in order; last: the one that
     came to its end by itself; missed: it was to be disturbed. again: the one after it. stale: what was
     planted into the image; blamed: without it the image recovers. exported: findings of a table that was

@@ -81,7 +81,7 @@ class Limits:
     """None, or no name: as the campaign has it, and where there is no campaign, no limit.
 
     seed: derives everything that is drawn; trials: kills or errors; scripts: per configuration, and for power
-    loss per depth; fault-free: further scripts, over all configurations; models: names of `tornpage list
+    loss per depth; fault_free: further scripts, over all configurations; models: names of `tornpage list
     models`; depth: 2 crashes the recovery again, 3 that one too; states: at most about so many, 0 = all;
     budget_s: so many seconds, 0 = no end. States and budget are those of one exploration, and the first one
     that is reached counts; a budget that is given without states goes before the campaign's states.

@@ -21,6 +21,8 @@ COLOURS = 6
 STEPS = 4
 ROW_HEIGHT = 16
 """Of a bar that lies."""
+LETTERS_MAX = WIDTH // 2 // LETTER
+"""Of a label beside a bar: it has half of the width."""
 LABELS_MAX = 10
 """Labels under a chart that can be read."""
 
@@ -73,7 +75,7 @@ def compared_chart(title: str, series: Series, labels: Sequence[str]) -> Chart:
     """Bars side by side, a group per label from the top to the bottom; None: there is no bar."""
     group = ROW_HEIGHT * (len(series) + 1)
     bottom = group * len(labels)
-    left = MARGIN + min(WIDTH // 2, LETTER * max(map(len, labels)))
+    left = MARGIN + LETTER * min(LETTERS_MAX, max(map(len, labels)))
     guides = _guides(_highest(series))
     scale = (WIDTH - left - MARGIN) / guides[-1]
     parts = []
@@ -81,7 +83,7 @@ def compared_chart(title: str, series: Series, labels: Sequence[str]) -> Chart:
         x = left + guide * scale
         parts += [_line(x, 0, x, bottom), _text(x, bottom + ROW_HEIGHT, "middle", _number(guide))]
     for at, label in enumerate(labels):
-        parts.append(_text(left - LETTER, group * (at + 0.5) + LETTER / 2, "end", label))
+        parts.append(_label(left - LETTER, group * (at + 0.5) + LETTER / 2, label))
         for n, (name, values) in enumerate(series.items()):
             if (value := values[at]) is not None:
                 place = {"x": left, "y": group * at + ROW_HEIGHT * (n + 0.5)}
@@ -157,3 +159,12 @@ def _line(x1: float, y1: float, x2: float, y2: float) -> Markup:
 
 def _text(x: float, y: float, anchor: str, text: str) -> Markup:
     return Markup(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{{}}</text>').format(text)
+
+
+def _label(x: float, y: float, text: str) -> Markup:
+    """That ends at x; one that is too long is cut, and told as a whole."""
+    if len(text) <= LETTERS_MAX:
+        return _text(x, y, "end", text)
+    whole = Markup("<title>{}</title>").format(text)
+    cut = Markup("{}{}").format(text[: LETTERS_MAX - 1] + "\N{HORIZONTAL ELLIPSIS}", whole)
+    return _text(x, y, "end", cut)

@@ -115,7 +115,7 @@ class BugSeen:
 class Summary:
     """A run in numbers. broken: trials or states with a violation. by_invariant counts such, by_site
     counts trials; counters are summed over trials, and exercised_by counts the trials in which a
-    counter was above zero. scripts: that were crashed; fault-free: those that only ran; run_counters:
+    counter was above zero. scripts: that were crashed; fault_free: those that only ran; run_counters:
     in how many fault-free runs, of both, a status counter was above zero. run_cells: these runs, by
     configuration; their site is RUN_SITE. explored: per script what the power-loss explorer said; a
     state counts as a trial there. torn_pages: what these states tore."""
@@ -270,7 +270,7 @@ def summarise(
     command: Callable[[str], str] = lambda line: line,
     complete: Callable[[Finding], Finding] = lambda finding: finding,
 ) -> Summary:
-    """Folds the rows of a run, trials in order of number. golden runs: fault-free runs by number of the
+    """Folds the rows of a run, trials in order of number. golden_runs: fault-free runs by number of the
     script; bugs: those that it saw, by id; command: turns a line that replays into one for anywhere;
     complete: adds to a finding what these rows do not have."""
     summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))

@@ -75,7 +75,7 @@ class Word(StrEnum):
 class LookedAt:
     """What a run is a statement about. build: hash of the target's own programs, "" where they have none; fs:
     file-system profile of power losses, "" for live crashes; models: of crash states that were judged;
-    crashes: trials or states judged; fault-free: runs without a crash; not_exercised: in words;
+    crashes: trials or states judged; fault_free: runs without a crash; not_exercised: in words;
     no_canary: of power losses, in no configuration was there an occasion to try the judge by these; examined:
     what came before the run of a target file."""
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tornpage.reports.charts import COLOURS, bar_chart, compared_chart, line_chart
+from tornpage.reports.charts import COLOURS, LETTER, bar_chart, compared_chart, line_chart
 
 
 @pytest.mark.parametrize("n", [1, COLOURS, COLOURS + 1, 3 * COLOURS])
@@ -74,3 +74,18 @@ def test_guides_are_round_and_few(highest: float) -> None:
     svg = line_chart("rate", {"s": [highest, 0]}, ["a", "b"], ["", ""]).svg
     assert 2 <= svg.count("<line ") <= 6
     assert min(dot["cy"] for dot, _ in shapes(svg, "circle")) >= 0
+
+
+@pytest.mark.parametrize("length", [51, 52, 90])
+def test_a_long_label_stays_in_the_picture(length: int) -> None:
+    """It is cut, with an ellipsis, and told as a whole where the pointer rests."""
+    label = "a<" + "b" * (length - 2)
+    svg = compared_chart("x", {"one": [1.0], "two": [2.0]}, [label]).svg
+    texts = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+    (shown,) = [one for one in texts if one.get("text-anchor") == "end"]
+    text = shown.text or ""
+    assert float(shown.get("x", "")) - LETTER * len(text) >= 0
+    if length <= 51:
+        assert (text, len(shown)) == (label, 0)
+    else:
+        assert text == f"{label[:50]}\N{HORIZONTAL ELLIPSIS}" and shown[0].text == label
