@@ -91,22 +91,6 @@ def test_verifiers_agree_on_crashed_images(build: Path, tmp_path: Path, mode: st
     assert len(set(found)) > 10
 
 
-def test_what_the_machine_failed_is_told_apart(build: Path, tmp_path: Path) -> None:
-    """A path that is too long says nothing of a database; bytes that are none are a refusal."""
-    (tmp_path / "main.db").write_bytes(b"garbage" * 1000)
-    done = subprocess.run(
-        [build / "explorer" / "targets" / "sqlite" / "verify_sqlite"],
-        input=f"{tmp_path}\n/{'long' * 2000}\n".encode(),
-        capture_output=True,
-        check=True,
-        timeout=60,
-    )
-    refused, failed = (json.loads(line) for line in done.stdout.splitlines())
-    assert not refused["ok"] and refused["machine"] is False
-    assert not failed["ok"] and failed["machine"] is True
-    assert "too long" in failed["message"]
-
-
 @pytest.mark.parametrize("mode", ["wal", "delete"])
 def test_recording_is_deterministic(build: Path, tmp_path: Path, mode: str) -> None:
     """The same script gives the same events, log salts and journal checksums included."""
