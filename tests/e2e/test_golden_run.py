@@ -11,8 +11,9 @@ from trials import ENGINE_SITES, make_spec, replaced
 
 from tornpage.live.golden_run import golden_run_key, take_golden_run
 from tornpage.targets.engine.target import EngineTarget
+from tornpage.targets.target import RecoveryAnswer
 from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import GoldenRunError, TargetError, WorkloadError
+from tornpage.vocabulary.errors import GoldenRunError, MachineError, TargetError, WorkloadError
 from tornpage.vocabulary.model import FaultPlan, GoldenRun
 
 
@@ -66,6 +67,16 @@ def test_a_golden_run_sees_errors_that_the_model_does_not_predict(
     assert any(
         v.invariant == 3 and "line 1 ended with DB_ERROR" in v.what for v in golden_run.violations
     )
+
+
+def test_a_machine_that_fails_the_last_look_is_no_finding(
+    target: EngineTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The closed database was not opened for want of space: nothing is said of the target."""
+    no_space = RecoveryAnswer(False, message="no space", machine=True)
+    monkeypatch.setattr(EngineTarget, "parse_recovery", lambda _self, _child: no_space)
+    with pytest.raises(MachineError, match="no space"):
+        take_golden_run(make_spec(), target, tmp_path)
 
 
 def test_keys_tell_configurations_apart() -> None:

@@ -270,9 +270,12 @@ def _judge_errors(oracle: Oracle | ObservedOracle, failed: Mapping[int, str]) ->
 def _judge_end(
     oracle: Oracle | ObservedOracle, target: Target, data: Path, spec: TrialSpec
 ) -> list[Violation]:
-    """The cleanly closed database must equal the last prefix and pass the scanner."""
+    """The cleanly closed database must equal the last prefix and pass the scanner. MachineError: the target
+    says that the machine failed."""
     command = target.recover_command(data, spec.options)
     answer = target.parse_recovery(command.run({}))
+    if answer.machine:
+        raise MachineError(f"recover: {answer.message}")
     if not answer.ok or answer.state is None:
         return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]
     last = len(oracle.states) - 1
