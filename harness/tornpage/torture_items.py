@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from tornpage import api
-from tornpage.campaigns.fault_free import row_named
+from tornpage.campaigns.fault_free import replay_line, row_named
 from tornpage.campaigns.fitting import Opened, open_campaign
 from tornpage.campaigns.publish import write_report
-from tornpage.campaigns.recheck import recheck_bugs, replay_line
+from tornpage.campaigns.recheck import recheck_bugs
 from tornpage.campaigns.runner import run_campaign
 from tornpage.plans.campaign import Campaign
 from tornpage.plans.changes import change, has, own
@@ -220,7 +220,7 @@ class TortureItem(pytest.Item):
         yield f"{seen.headline}: {finding.count} of {finding.config}"
         yield f"  I{finding.invariant} at {finding.site}: {finding.what}"
         budget = self.config.getoption("--torture-shrink")
-        replay = command_line(finding.replay, self._place.options)
+        replay = seen.replay
         if budget > 0 and finding.of_trial:
             try:
                 small = api.shrink(finding.trial, budget_s=budget, out=self._out, store=self._named)

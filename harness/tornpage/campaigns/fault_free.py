@@ -11,7 +11,9 @@ from pathlib import Path
 from tornpage.live.fault_free import judge_fault_free
 from tornpage.oracle.fingerprint import RUN_SITE
 from tornpage.plans.campaign import Campaign, Config, fault_free_spec
+from tornpage.plans.origin import command_line
 from tornpage.powerloss.runner import loss_parts
+from tornpage.store.bugs import Bug, Reproducer
 from tornpage.store.place import Place
 from tornpage.store.rows import GoldenRunRow, Run, TrialRow
 from tornpage.store.store import Store
@@ -19,7 +21,14 @@ from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 
-__all__ = ["fault_free_row", "golden_runs_by_script", "play_script", "row_named"]
+__all__ = [
+    "fault_free_row",
+    "golden_runs_by_script",
+    "play_script",
+    "replay_line",
+    "row_named",
+    "row_of",
+]
 
 
 def golden_runs_by_script(store: Store, run: Run) -> dict[int, GoldenRunRow]:
@@ -55,6 +64,26 @@ def row_named(trial: str, place: Place) -> TrialRow:
     run, number = int(name[1]), int(name[3])
     with Store(place, write=False) as store:
         return fault_free_row(store, run, number) if name[2] else store.trial(run, number)
+
+
+def row_of(store: Store, reproducer: Reproducer) -> TrialRow:
+    """What shows a bug. ConfigError if its run has been deleted."""
+    if reproducer.trial is not None:
+        return store.trial(reproducer.run, reproducer.trial)
+    for number, golden_run in golden_runs_by_script(store, store.run(reproducer.run)).items():
+        if golden_run.config == reproducer.config:
+            return fault_free_row(store, reproducer.run, number)
+    raise ConfigError(f"run {reproducer.run} has no script {reproducer.config}")
+
+
+def replay_line(store: Store, bug: Bug) -> str:
+    """The one command that shows the bug again, wherever it is told of; "" if its run has been deleted."""
+    try:
+        row = row_of(store, bug.reproducer)
+    except ConfigError:
+        return ""
+    name = bug.reproducer.name or f"{row.run}.s{row.number}"
+    return command_line(f"tornpage replay {name}", store.place.options)
 
 
 def play_script(spec: TrialSpec, target: Target, scratch: Path) -> TrialResult:

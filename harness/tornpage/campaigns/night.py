@@ -14,9 +14,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tornpage.campaigns.fault_free import replay_line
 from tornpage.campaigns.fitting import Opened, open_campaign
 from tornpage.campaigns.publish import write_report
-from tornpage.campaigns.recheck import REPLAY_RUN, recheck_bugs, replay_line
+from tornpage.campaigns.recheck import REPLAY_RUN, recheck_bugs
 from tornpage.campaigns.runner import go_on, load_summary, run_campaign
 from tornpage.plans.campaign import Campaign, default_campaigns
 from tornpage.plans.changes import change_all

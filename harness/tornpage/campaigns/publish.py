@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tornpage.evidence.evidence import load_evidence
 from tornpage.plans.campaign import Campaign
-from tornpage.plans.origin import command_line
 from tornpage.reports.dossier import Dossier
 from tornpage.reports.index import IndexedRun, render_index
 from tornpage.reports.page import replace_file
@@ -49,14 +48,12 @@ def _name(run: int) -> str:
 
 
 def _dossier(store: Store, seen: BugSeen) -> Dossier:
-    """A trial that was shrunk says most. Of this run it is the first one whose image was kept."""
-    small = seen.bug.reproducer
-    if small.trial is not None:
-        shrunk = _told(store, seen, small.run, small.trial)
-        if shrunk is not None and shrunk.script:
-            return shrunk
+    """Of its reproducer; where no image of that is here, of the first trial of this run that has one."""
+    best = seen.bug.reproducer
+    trials = [(best.run, best.trial)] if best.trial is not None else []
     images = [finding.image for finding in seen.findings if finding.image is not None]
-    told = (_told(store, seen, int(image.parent.name), int(image.name)) for image in images)
+    trials += [(int(image.parent.name), int(image.name)) for image in images]
+    told = (_told(store, seen, run, number) for run, number in trials)
     return next(filter(None, told), Dossier(seen))
 
 
@@ -75,7 +72,6 @@ def _told(store: Store, seen: BugSeen, run: int, number: int) -> Dossier | None:
         evidence=evidence,
         trial=f"{run}.{number}",
         what=next((violation.what for violation, bug in violations if bug == seen.bug.id), ""),
-        replay=command_line(f"tornpage replay {run}.{number}", store.place.options),
         script=str(row.spec.params.get("script", "")),
     )
 

@@ -7,23 +7,22 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from tornpage.campaigns.fault_free import fault_free_row, golden_runs_by_script
+from tornpage.campaigns.fault_free import row_of
 from tornpage.campaigns.replay import replay_trial
 from tornpage.campaigns.runner import load_summary
 from tornpage.faults.scratch import scratch_folder
 from tornpage.plans.campaign import Campaign, Hit
-from tornpage.plans.origin import command_line
 from tornpage.store.bugs import Bug, BugStatus, Reproducer
 from tornpage.store.memory import Answer, Replayed
 from tornpage.store.rows import Run, TrialRow
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
-from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
+from tornpage.vocabulary.errors import MachineError, TornpageError
 from tornpage.vocabulary.model import Site, TrialSpec
 from tornpage.workers.context import RunContext
 
-__all__ = ["REPLAY_RUN", "recheck_bugs", "replay_line"]
+__all__ = ["REPLAY_RUN", "recheck_bugs"]
 
 REPLAY_RUN = "replay"
 """Name of the runs of findings that are played again."""
@@ -77,16 +76,6 @@ def recheck_bugs(
     return done
 
 
-def replay_line(store: Store, bug: Bug) -> str:
-    """The command that shows the bug again, "" if its run has been deleted."""
-    try:
-        row = _row_of(store, bug.reproducer)
-    except ConfigError:
-        return ""
-    name = bug.reproducer.name or f"{row.run}.s{row.number}"
-    return command_line(f"tornpage replay {name}", store.place.options)
-
-
 def _asked(
     store: Store, names: Collection[str], only: Collection[int] | None
 ) -> dict[Reproducer, list[Bug]]:
@@ -109,7 +98,7 @@ def _recheck(
     context: RunContext,
 ) -> list[Replayed]:
     try:
-        row = _row_of(store, reproducer)
+        row = row_of(store, reproducer)
         row = replace(
             row, spec=_found_here(row.spec, make_target(target, context.paths.build), target)
         )
@@ -141,15 +130,6 @@ def _found_here(spec: TrialSpec, target: Target, name: str) -> TrialSpec:
     if target.lines is not None and "path" in params:
         params["path"] = str(target.lines)
     return replace(spec, target=name, params=params)
-
-
-def _row_of(store: Store, reproducer: Reproducer) -> TrialRow:
-    if reproducer.trial is not None:
-        return store.trial(reproducer.run, reproducer.trial)
-    for number, golden_run in golden_runs_by_script(store, store.run(reproducer.run)).items():
-        if golden_run.config == reproducer.config:
-            return fault_free_row(store, reproducer.run, number)
-    raise ConfigError(f"run {reproducer.run} has no script {reproducer.config}")
 
 
 def _settings(count: int) -> Campaign:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tornpage.campaigns.fault_free import golden_runs_by_script
+from tornpage.campaigns.fault_free import golden_runs_by_script, replay_line
 from tornpage.evidence.evidence import keep_evidence
 from tornpage.evidence.images import KeptImages
 from tornpage.faults.scratch import scratch_folder
@@ -137,6 +137,7 @@ def load_summary(store: Store, run: Run) -> Summary:
         store.bugs_of(run.id),
         lambda line: command_line(line, store.place.options),
         lambda finding: replace(finding, torn=_whole_torn(store, finding)),
+        partial(replay_line, store),
     )
 
 

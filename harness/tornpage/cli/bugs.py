@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tornpage.campaigns.recheck import replay_line
+from tornpage.campaigns.fault_free import replay_line
 from tornpage.cli.console import print_bug, print_bugs
 from tornpage.cli.options import JsonOption, OutOption, StoreOption
 from tornpage.cli.terminal import make_console

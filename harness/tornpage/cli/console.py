@@ -131,7 +131,7 @@ def bug_lines(seen: BugSeen, unit: str) -> str:
         f"[red]bug {seen.bug.id}[/], {seen.standing}{together}: {told(seen.bug.title)}\n"
         f"    {broken} by {first.source}, {seen.sighting.count} {unit}, at {told(sites)}; first: "
         f"{told(first.what)}\n"
-        f"    {told(first.replay)}"
+        f"    {told(seen.replay)}"
     )
 
 

@@ -27,7 +27,7 @@ def github_lines(summaries: Sequence[Summary], *, only_news: bool = False) -> li
         for seen in summary.bugs:
             if seen.bug.status is not BugStatus.IGNORED:
                 first = seen.findings[0]
-                text = "\n".join(map(one_line, (first.what, seen.bug.fingerprint, first.replay)))
+                text = "\n".join(map(one_line, (first.what, seen.bug.fingerprint, seen.replay)))
                 kind = errors if seen.fails(only_news) else warnings
                 kind.append((f"{name}: {seen.headline}", text))
         errors += [(name, text) for text in summary.errors]

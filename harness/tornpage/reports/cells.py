@@ -18,7 +18,8 @@ class Shown:
 
     what: str
     source: Source
-    replay: str
+    trial: str
+    """RUN.NUMBER, or RUN.sNUMBER of a fault-free run."""
 
 
 @dataclass(slots=True)
@@ -39,23 +40,24 @@ class CellCount:
         """Trials of the cell."""
         return self.outcomes.total()
 
-    def add(self, row: TrialRow, result: TrialResult, replay: str) -> None:
-        """One trial of the cell. replay: the line for it."""
+    def add(self, row: TrialRow, result: TrialResult) -> None:
+        """One trial of the cell."""
+        trial = f"{row.run}.{row.number}"
         self.outcomes[result.outcome] += 1
-        self._show(result.violations, row.bugs, replay)
+        self._show(result.violations, row.bugs, trial)
         self.seconds += result.seconds.get("total", 0.0)
         if result.reason:
-            text = f"trial {row.run}.{row.number}: {result.reason}"
+            text = f"trial {trial}: {result.reason}"
             self.reasons.setdefault(result.outcome, text)
 
-    def add_run(self, golden_run: GoldenRunRow, replay: str) -> None:
-        """One fault-free run of the configuration."""
+    def add_run(self, golden_run: GoldenRunRow, script: str) -> None:
+        """One fault-free run of the configuration. script: its id."""
         self.outcomes[Outcome.VIOLATION if golden_run.violations else Outcome.CLEAN] += 1
-        self._show(golden_run.violations, golden_run.bugs, replay)
+        self._show(golden_run.violations, golden_run.bugs, script)
 
     def _show(
-        self, violations: Sequence[Violation], bugs: Sequence[int | None], replay: str
+        self, violations: Sequence[Violation], bugs: Sequence[int | None], trial: str
     ) -> None:
         for violation, bug in zip(violations, bugs, strict=True):
             if bug is not None:  # the trial is unstable
-                self.bugs.setdefault(bug, Shown(violation.what, violation.source, replay))
+                self.bugs.setdefault(bug, Shown(violation.what, violation.source, trial))

@@ -29,21 +29,14 @@ _FATES = {
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """All that is known of a bug. evidence: of the trial `trial`, which `replay` plays again and of which
-    `what` is said; None if no image of it was kept. script: that shows it and was made small, "" if none
-    was."""
+    """All that is known of a bug. evidence: of the trial `trial`, of which `what` is said; None if no image
+    of it was kept. script: that shows it and was made small, "" if none was."""
 
     seen: BugSeen
     evidence: Evidence | None = None
     trial: str = ""
     what: str = ""
-    replay: str = ""
     script: str = ""
-
-    @property
-    def line(self) -> str:
-        """That replays it."""
-        return self.replay or self.seen.findings[0].replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +123,7 @@ def bug_view(dossier: Dossier) -> BugView:
         statements=sorted(evidence.statements.items()),
         trial=dossier.trial,
         what=dossier.what or seen.findings[0].what,
-        replay=dossier.line,
+        replay=seen.replay,
         script=dossier.script,
     )
 

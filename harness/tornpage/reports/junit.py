@@ -173,7 +173,8 @@ def _details(seen: BugSeen, how: Shown) -> str:
         how.what,
         f"fingerprint: {seen.bug.fingerprint}",
         f"invariants: {_invariants(seen)}, by {how.source}, {seen.sighting.count} times in the run",
-        f"replay: {how.replay}",
+        f"shown here by: {how.trial}",
+        f"replay: {seen.replay}",
     ]
     return "\n".join(lines)
 

@@ -60,7 +60,7 @@ def render_report(
             [seen for seen in bugs if not seen.is_news],
             gone,
         ),
-        bugs=[(one.seen, badge_of(one.seen), one.line) for one in dossiers],
+        bugs=[(one.seen, badge_of(one.seen)) for one in dossiers],
         bugs_more=len(summary.bugs) - len(bugs),
         views=[bug_view(dossier) for dossier in detailed],
         detailed={dossier.seen.bug.id for dossier in detailed},

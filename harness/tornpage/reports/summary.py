@@ -64,13 +64,14 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class BugSeen:
     """A bug as this run saw it: one row of the report. findings: what told of it, first those whose image was
-    kept, the most frequent first; its trial and replay line are of this run, those of the bug itself may be
-    smaller. always_with: bugs that every trial with this one shows too, or the fault-free run of its
+    kept, the most frequent first. replay: the line that plays its reproducer, the same wherever the bug is
+    told of. always_with: bugs that every trial with this one shows too, or the fault-free run of its
     script: perhaps its cause."""
 
     bug: Bug
     sighting: Sighting
     findings: tuple[Finding, ...]
+    replay: str
     always_with: tuple[int, ...] = ()
 
     @property
@@ -107,7 +108,7 @@ class BugSeen:
             "count": self.sighting.count,
             "always_with": list(self.always_with),
             "trial": self.findings[0].trial,
-            "replay": self.findings[0].replay,
+            "replay": self.replay,
         }
 
 
@@ -269,10 +270,12 @@ def summarise(
     bugs: Mapping[int, tuple[Bug, Sighting]],
     command: Callable[[str], str] = lambda line: line,
     complete: Callable[[Finding], Finding] = lambda finding: finding,
+    line_of: Callable[[Bug], str] = lambda _bug: "",
 ) -> Summary:
     """Folds the rows of a run, trials in order of number. golden_runs: fault-free runs by number of the
     script; bugs: those that it saw, by id; command: turns a line that replays into one for anywhere;
-    complete: adds to a finding what these rows do not have."""
+    complete: adds to a finding what these rows do not have; line_of: of a bug, the line that plays its
+    reproducer, "" where that is gone and only this run has the bug."""
     summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
     digest = xxhash.xxh3_64()
     findings: dict[tuple[Fingerprint, str, int], Finding] = {}
@@ -285,7 +288,7 @@ def summarise(
         config = config_of(golden_run.config)
         script = f"{run.id}.s{number}"
         cell = run_cells.setdefault(config, CellCount(config, RUN_SITE, ""))
-        cell.add_run(golden_run, command(_replay_line(script)))
+        cell.add_run(golden_run, script)
         digest.update(f"{golden_run.config} {golden_run.hash}\n".encode())
         summary.scripts += golden_run.crashed
         summary.fault_free += not golden_run.crashed
@@ -307,7 +310,7 @@ def summarise(
         trial = f"{run.id}.{row.number}"
         key = (config_of(row.spec.config), row.site, row.mask)
         cell = cells.setdefault(key, CellCount(*key))
-        cell.add(row, row.result, command(_replay_line(trial)))
+        cell.add(row, row.result)
         shown = known.get(row.spec.config)
         together.meet(row.bugs, shown.bugs if shown else ())
         for violation, its_bug in zip(row.result.violations, row.bugs, strict=True):
@@ -321,7 +324,7 @@ def summarise(
         complete(replace(finding, replay=command(finding.replay)))
         for finding in sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
     ]
-    summary.bugs = _bugs_seen(bugs, summary.findings, together)
+    summary.bugs = _bugs_seen(bugs, summary.findings, together, line_of)
     summary.trace_hash = digest.hexdigest()
     summary.claims_missed = [name for name in claims.paths if not summary.counters[name]]
     summary.run_claims_missed = [n for n in claims.run_paths if not summary.run_counters[n]]
@@ -348,13 +351,21 @@ class _SeenTogether:
 
 
 def _bugs_seen(
-    bugs: Mapping[int, tuple[Bug, Sighting]], findings: Sequence[Finding], together: _SeenTogether
+    bugs: Mapping[int, tuple[Bug, Sighting]],
+    findings: Sequence[Finding],
+    together: _SeenTogether,
+    line_of: Callable[[Bug], str],
 ) -> list[BugSeen]:
     """The news first, then those that come alone, then the most frequent."""
     rows: dict[int, list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: (finding.image is None, -finding.count)):
         rows.setdefault(finding.bug, []).append(finding)
-    seen = [BugSeen(*bugs[bug], tuple(found), together.of(bug)) for bug, found in rows.items()]
+    seen = [
+        BugSeen(
+            *bugs[bug], tuple(found), line_of(bugs[bug][0]) or found[0].replay, together.of(bug)
+        )
+        for bug, found in rows.items()
+    ]
     return sorted(
         seen,
         key=lambda one: (

@@ -327,7 +327,7 @@ def verdict_of_replay(answer: Answer, result: TrialResult, note: str) -> Verdict
 
 def _bugs(failing: Sequence[BugSeen]) -> str:
     news = sum(seen.is_news for seen in failing)
-    return _counted(news, len(failing) - news, failing[0].findings[0].replay)
+    return _counted(news, len(failing) - news, failing[0].replay)
 
 
 def _counted(news: int, known: int, replay: str) -> str:

@@ -72,7 +72,7 @@ def test_a_suite_counts_its_cases() -> None:
 
 
 def test_a_failure_carries_the_bug_and_the_line_that_replays_it() -> None:
-    """In every cell that shows it, and in no other; the line is that of a trial of the cell."""
+    """In every cell that shows it, and in no other, with a trial of the cell; the line is that of the bug."""
     rows = [row(make_result(0, broken=5)), row(make_result(1, broken=5), "all", OFF)]
     summary = summary_of([*rows, row(make_result(2), "random")])
     cases = cases_of(summary)
@@ -83,7 +83,8 @@ def test_a_failure_carries_the_bug_and_the_line_that_replays_it() -> None:
         assert failure.message == f"bug 1, new: {summary.bugs[0].bug.title}"
         assert f"fingerprint: {summary.bugs[0].bug.fingerprint}" in failure.text
         number = "1.0" if name.endswith("none") else "1.1"
-        assert failure.text.endswith(f"replay: tornpage replay {number}")
+        assert f"shown here by: {number}\n" in failure.text
+        assert failure.text.endswith("replay: tornpage replay 1.0")
     assert cases[f"tornpage.smoke.{ON} page0 random"].result == []
 
 
@@ -136,7 +137,7 @@ def test_every_bug_of_a_trial_fails_its_case() -> None:
     trial = row(replace(make_result(0, broken=5), violations=both))
     summary = summary_of([trial])
     shown = CellCount(ON, "page0", "none")
-    shown.add(replace(trial, bugs=(1, 2)), trial.result or make_result(0), "line")
+    shown.add(replace(trial, bugs=(1, 2)), trial.result or make_result(0))
     assert sorted(shown.bugs) == [1, 2]
     bugs = {seen.bug.id for seen in summary.bugs}
     failures = cases_of(summary)[f"tornpage.smoke.{ON} page0 none"].result
