@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,34 @@ def test_what_is_missing_is_told_in_one_line(tmp_path: Path, tornpage: Tornpage)
     )
     assert answer.code == 2, answer.text
     assert "tornpage target fetch sqlite-3.7.2" in answer.text.splitlines()[-1]
+
+
+def test_what_is_missing_is_fetched(tmp_path: Path, tornpage: Tornpage) -> None:
+    """With --fetch by the command that the message offers; what is there is not fetched again."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    client = programs / "apt-get"
+    client.write_text(
+        '#!/bin/sh\necho "$@" >>"$0.log"\ncase $2 in -y) mkdir "$4" ;; esac\n', "utf-8"
+    )
+    client.chmod(0o755)
+    needed = tmp_path / "needed"
+    commands = 'run = "/bin/true {dir}"\nrecover = "/bin/true"'
+    (tmp_path / "own.toml").write_text(
+        f'name = "own"\n[needs]\n"{needed}" = "apt-get install {needed}"\n[commands]\n{commands}\n',
+        "utf-8",
+    )
+    run = ("run", "smoke", "--target", str(tmp_path / "own.toml"))
+    path = f"{programs}:{os.environ['PATH']}"
+    offered = tornpage(*run, PATH=path)
+    assert offered.code == 2 and not needed.exists()
+    last = offered.text.splitlines()[-1]
+    assert last.endswith(f"target own needs needed: apt-get install {needed}, or --fetch does it")
+    for _ in range(2):
+        done = tornpage(*run, "--fetch", PATH=path)
+        assert done.code == 2 and "needs" not in done.text, done.text
+    log = Path(f"{client}.log").read_text("utf-8").splitlines()
+    assert needed.is_dir() and log == ["-qq update", f"-qq -y install {needed}"]
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -17,6 +17,11 @@ import psutil
 import pytest
 from e2e_support import Tornpage
 
+from tornpage.campaigns.attempt import check_target
+from tornpage.targets.registry import make_target
+from tornpage.vocabulary.errors import TornpageError
+from tornpage.vocabulary.paths import tmpfs_folder
+
 pytestmark = [
     pytest.mark.extended,
     pytest.mark.skipif(
@@ -60,6 +65,25 @@ def servers(scratch: Path) -> list[int]:
         if process.info["name"] == "mariadbd"
         and str(scratch) in " ".join(process.info["cmdline"] or [])
     ]
+
+
+@pytest.mark.parametrize("name", ["mariadb-10.11", "postgresql"])
+def test_a_server_works_below_a_folder_that_is_closed(
+    name: str, build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the mask of new files is; also for root, whom a server may refuse to run as."""
+    try:
+        target = make_target(name, build)
+    except TornpageError as error:
+        pytest.skip(str(error))
+    with TemporaryDirectory(prefix="tornpage-closed-", dir=tmpfs_folder(False)) as closed:
+        monkeypatch.setenv("TORNPAGE_TMP", closed)
+        mask = os.umask(0o077)
+        try:
+            seen = check_target(target)
+        finally:
+            os.umask(mask)
+    assert seen.commits > 0 and not seen.audited.missing
 
 
 def test_kills_find_nothing(scratch: Path, tornpage: Tornpage) -> None:

@@ -12,8 +12,10 @@ import typer
 from tornpage.campaigns.attempt import campaigns_of, examine, torture
 from tornpage.campaigns.publish import write_report
 from tornpage.cli.console import bug_lines, print_verdict
+from tornpage.cli.needs import with_needs
 from tornpage.cli.options import (
     DEFAULT_JOBS,
+    FetchOption,
     FsOption,
     JobsOption,
     JsonOption,
@@ -60,6 +62,7 @@ def try_target(
     limits: Limits = UNLIMITED,
     fs: FsOption = None,
     settings: SetOption = None,
+    fetch: FetchOption = False,
     jobs: JobsOption = DEFAULT_JOBS,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
@@ -71,7 +74,8 @@ def try_target(
     if states is None and limits.budget_s is None:
         states = STATES
     limits = replace(limits, states=states)
-    campaigns = campaigns_of(target_file(file), limits, settings_of(settings, fs), paths)
+    name, chosen = target_file(file), settings_of(settings, fs)
+    campaigns = with_needs(fetch, lambda: campaigns_of(name, limits, chosen, paths))
     progress = make_progress(json_output)
     context = RunContext(paths, jobs, out, progress, campaigns[0].origin())
     with progress:

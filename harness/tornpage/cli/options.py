@@ -24,6 +24,7 @@ __all__ = [
     "AnnotateOption",
     "FailOn",
     "FailOnOption",
+    "FetchOption",
     "FsOption",
     "JobsOption",
     "JsonOption",
@@ -104,6 +105,9 @@ FsOption = Annotated[
         metavar="NAME[,NAME]",
         help="Power loss: the file system of `tornpage list fs`, or several, each in turn.",
     ),
+]
+FetchOption = Annotated[
+    bool, typer.Option("--fetch", help="First get what the target needs and is not here.")
 ]
 FailOnOption = Annotated[
     FailOn,

@@ -17,11 +17,13 @@ from tornpage.campaigns.runner import (
     run_campaign,
 )
 from tornpage.cli.console import tell_run
+from tornpage.cli.needs import with_needs
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     AnnotateOption,
     FailOn,
     FailOnOption,
+    FetchOption,
     FsOption,
     JobsOption,
     JsonOption,
@@ -68,6 +70,7 @@ def run(
     limits: Limits = UNLIMITED,
     fs: FsOption = None,
     settings: SetOption = None,
+    fetch: FetchOption = False,
     fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
     cluster: Annotated[
@@ -98,7 +101,7 @@ def run(
 ) -> int:
     """Runs a campaign: golden run, kills, recoveries, verdicts, report."""
     paths = find_paths()
-    opened = open_campaign(campaign, target, paths)
+    opened = with_needs(fetch, lambda: open_campaign(campaign, target, paths))
     loaded, name = opened.campaign, opened.name
     origin = opened.origin()
     chosen_settings = settings_of(settings, fs)

@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.attempt import check_target
-from tornpage.cli.options import JsonOption, settings_of
+from tornpage.cli.needs import with_needs
+from tornpage.cli.options import FetchOption, JsonOption, settings_of
 from tornpage.cli.terminal import say
 from tornpage.lab.fetch import fetch
 from tornpage.live.admission import Admission
@@ -63,10 +64,12 @@ def check(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="An option of the target."),
     ] = None,
+    fetch_needs: FetchOption = False,
     json_output: JsonOption = False,
 ) -> int:
     """Says whether a target file fits: what crash states of it say is worth as much."""
-    target = make_target(target_file(file), find_paths().build)
+    build = find_paths().build
+    target = with_needs(fetch_needs, lambda: make_target(target_file(file), build))
     seen = check_target(target, settings_of(settings, None))
     if json_output:
         print(json.dumps({"ok": True, **asdict(seen)}))

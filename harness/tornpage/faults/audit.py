@@ -132,7 +132,7 @@ def unrecorded_call(
             left, records = _match(left, records, key, near)
     marks = [(event.seq, trace.text(event)) for event, _mark in trace.marks("unseen")]
     for call in sorted(left, key=lambda call: call.began):
-        if not _is_told(call, marks) and not _is_under_way(call, trace):
+        if not _is_told(call, marks) and not _is_cut_short(call, trace):
             return call
     return None
 
@@ -245,11 +245,14 @@ def _is_told(call: AuditedCall, marks: Sequence[tuple[int, str]]) -> bool:
     )
 
 
-def _is_under_way(call: AuditedCall, trace: Trace) -> bool:
-    """A write whose process was killed between the write and its record."""
+def _is_cut_short(call: AuditedCall, trace: Trace) -> bool:
+    """Its process was killed between the call and its record: a write that the recording knows to be under
+    way, or a sync, of which nobody has learned that it had ended."""
     place = (call.offset, call.length)
-    return (
-        call.killed
-        and call.kind == "write"
-        and any((under.offset, under.length) == place for under in trace.under_way)
+    return call.killed and (
+        call.kind in ("sync", "sync_all")
+        or (
+            call.kind == "write"
+            and any((under.offset, under.length) == place for under in trace.under_way)
+        )
     )

@@ -42,7 +42,6 @@ def scratch_folder(on_shm: bool = True) -> Iterator[Path]:
     with ExitStack() as made:
         with undivided():
             folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-            folder.chmod(0o711)  # a server that is not root must come to its files
             made.callback(_remove, folder, _lock(folder))
         made.enter_context(_semaphores_named(folder.name))
         yield folder

@@ -230,7 +230,7 @@ def target_rates(paths: Paths, effort: Effort) -> Measured:
         target = make_target(name, paths.build, ready=False)
         missing = target.missing() if isinstance(target, CommandTarget) else []
         if missing:
-            notes.append(missing[0])
+            notes.append(str(missing[0]))
             continue
         states, trials = str(effort.of(TARGET_STATES)), str(effort.of(TARGET_TRIALS))
         loss = ("powerloss", "--target", name, "--depth", "1", "--states", states)

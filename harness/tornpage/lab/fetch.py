@@ -1,29 +1,56 @@
-"""Gets what a target needs from package registries, by their own clients: pip, Maven, apt.
+"""Gets what a target needs by the clients of package registries: pip, Maven, apt.
 
-All of it comes into a new folder that takes the place of the old one at the end, so that what failed leaves
-nothing behind.
+What its file fetches comes into a new folder that takes the place of the old one at the end, so that what
+failed leaves nothing behind.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tornpage.faults.process import run_child
 from tornpage.targets.command.file import Fetch, TargetFile
+from tornpage.targets.command.target import CommandTarget
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import fetched_folder
 
-__all__ = ["fetch"]
+__all__ = ["bring", "fetch"]
 
 CLIENT_S = 600.0
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 DEBIAN = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+def bring(target: CommandTarget) -> None:
+    """Carries out the commands that the target's file names for what is missing: `tornpage target fetch`,
+    `apt-get install`, `pip install`. Raises ConfigError: it names another remedy, or a command failed."""
+    needs = target.missing()
+    for remedy in dict.fromkeys(need.remedy for need in needs):
+        match _words(remedy):
+            case ["tornpage", "target", "fetch", _]:
+                fetch(target.file)
+            case ["apt-get", "install", *packages]:
+                _call(("apt-get", "-qq", "update"))
+                _call(("apt-get", "-qq", "-y", "install", *packages))
+            case ["pip", "install", *packages]:
+                _call((sys.executable, "-m", "pip", "install", "--quiet", *packages))
+            case _:
+                raise ConfigError(next(str(need) for need in needs if need.remedy == remedy))
+
+
+def _words(remedy: str) -> list[str]:
+    """Of a command; what is none may have an open quote."""
+    with suppress(ValueError):
+        return shlex.split(remedy)
+    return []
 
 
 def fetch(target: TargetFile) -> Path:

@@ -3,6 +3,7 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
 
     TornpageError
     ├── ConfigError          a file or an argument of the user is wrong (exit code 2)
+    │   ├── MissingError     a target needs what is not here
     │   ├── DamagedError     what the harness has written itself is not what it was
     │   ├── PlanError        fault plan
     │   └── WorkloadError    workload definition or script
@@ -30,6 +31,7 @@ __all__ = [
     "GoldenRunError",
     "Interrupted",
     "MachineError",
+    "MissingError",
     "PlanError",
     "TargetError",
     "TornpageError",
@@ -45,6 +47,15 @@ class TornpageError(Exception):
 
 class ConfigError(TornpageError):
     """Something that a user wrote is wrong; the message names the place (file, line, key)."""
+
+
+class MissingError(ConfigError):
+    """A target needs what is not here; the message says what brings it. target: where its file is found again
+    (registry.full_name)."""
+
+    def __init__(self, message: str, target: str) -> None:
+        super().__init__(message)
+        self.target = target
 
 
 class DamagedError(ConfigError):

@@ -17,7 +17,6 @@ __all__ = [
     "ROOT",
     "TMP_VARIABLE",
     "Paths",
-    "closed_above",
     "data_folder",
     "fetched_folder",
     "filesystem_of",
@@ -102,7 +101,7 @@ def tmpfs_folder(on_shm: bool = True) -> Path:
 
 
 def _elsewhere() -> Path:
-    """A folder for temporary files that is not /dev/shm, has room, and to which other users come."""
+    """A folder for temporary files that is not /dev/shm and has room."""
     places = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]
     fit = [
         place
@@ -110,7 +109,6 @@ def _elsewhere() -> Path:
         if place.is_dir()
         and os.access(place, os.W_OK)
         and not is_on_shm(place)
-        and closed_above(place) is None
         and shutil.disk_usage(place).free >= ROOM_BYTES
     ]
     if not fit:
@@ -121,12 +119,6 @@ def _elsewhere() -> Path:
 def is_on_shm(folder: Path) -> bool:
     """Whether it is the same file system."""
     return SHM.exists() and folder.stat().st_dev == SHM.stat().st_dev
-
-
-def closed_above(folder: Path) -> Path | None:
-    """The folder, of this one and those above it, through which other users do not come; None: they do."""
-    whole = folder.resolve()
-    return next((one for one in (whole, *whole.parents) if not one.stat().st_mode & 0o001), None)
 
 
 def filesystem_of(folder: Path) -> str:

@@ -123,6 +123,15 @@ def test_a_write_under_way_is_excused() -> None:
     assert missing(trace, write("a", 200, 10, killed=True)) == "pwrite of a by store"
 
 
+def test_a_sync_that_nobody_has_learned_of_is_excused() -> None:
+    """Its thread was killed before it came to another call; one that went on has told somebody."""
+    trace = FakeTrace().open("a", True).trace()
+    assert missing(trace, called("fdatasync", "sync", "a", killed=True)) == ""
+    assert missing(trace, called("sync", "sync_all", ".", killed=True)) == ""
+    assert missing(trace, called("fdatasync", "sync", "a")) == "fdatasync of a by store"
+    assert missing(trace, called("unlink", "unlink", "a", killed=True)) == "unlink of a by store"
+
+
 def test_ignored_files_need_no_record() -> None:
     """All names of a call must be ignored; what nobody can tell is not."""
     trace = FakeTrace().trace()

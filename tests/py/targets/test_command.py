@@ -8,6 +8,7 @@ import pytest
 
 from tornpage.faults.preload import preload_path
 from tornpage.faults.process import ChildResult
+from tornpage.lab.fetch import bring
 from tornpage.live.recovered import Recovery
 from tornpage.oracle.rules import Setting
 from tornpage.targets.command.file import Choice, load_target_file
@@ -129,13 +130,15 @@ def test_what_is_not_here_is_told_with_its_remedy(tmp_path: Path) -> None:
     modules, _, keys = head.partition('name = "mine"')
     keys = f'name = "mine"{keys}libraries = ["libc.so.6", "libnosuch.so.1"]\n'
     target = target_of(tmp_path, f"{keys}{modules}[commands]{commands}")
-    assert target.missing() == [
+    assert [*map(str, target.missing())] == [
         "target mine needs _signal: none",  # built in
         "target mine needs no_module_is_called_so: pip install it",
         "target mine needs libnosuch.so.1: install it where the dynamic loader finds it",
     ]
     with pytest.raises(ConfigError, match="needs _signal: none"):
         target.check_ready()
+    with pytest.raises(ConfigError, match="needs _signal: none"):
+        bring(target)
     programs = target.programs()
     assert programs["libc.so.6"].is_file() and programs["_sqlite3"].suffix == ".so"
     assert {"_signal", "libnosuch.so.1"}.isdisjoint(programs)

@@ -11,7 +11,6 @@ import pytest
 from tornpage.vocabulary.paths import (
     BUILD_VARIABLE,
     ROOT,
-    closed_above,
     data_folder,
     filesystem_of,
     find_paths,
@@ -37,13 +36,10 @@ def test_the_file_system_of_a_folder() -> None:
 def test_where_dev_shm_does_not_serve_another_folder_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """TORNPAGE_TMP comes first; a folder to which other users do not come is passed over."""
+    """TORNPAGE_TMP comes first, then that of temporary files; one on /dev/shm is passed over."""
     monkeypatch.delenv("TORNPAGE_TMP", raising=False)
-    private = tmp_path / "private"
-    private.mkdir(0o700)
-    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(private))
-    chosen = tmpfs_folder(on_shm=False)
-    assert chosen != private and not is_on_shm(chosen) and closed_above(chosen) is None
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: "/dev/shm")
+    assert not is_on_shm(tmpfs_folder(on_shm=False))
     assert is_on_shm(tmpfs_folder())
-    monkeypatch.setenv("TORNPAGE_TMP", str(private))
-    assert tmpfs_folder(on_shm=False) == private and closed_above(private) == private
+    monkeypatch.setenv("TORNPAGE_TMP", str(tmp_path))
+    assert tmpfs_folder(on_shm=False) == tmp_path == tmpfs_folder()

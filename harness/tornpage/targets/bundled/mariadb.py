@@ -31,10 +31,8 @@ from tornpage_mark import Refused, ack, issue, ready, serve
 from tornpage.targets.bundled.server import (
     Server,
     ServerEnded,
-    give_away,
     private_folder,
     private_of,
-    unprivileged,
 )
 from tornpage.targets.bundled.statements import parts_of, statements_of
 
@@ -109,9 +107,10 @@ ALONE = (
     "--loose-innodb-buffer-pool-dump-at-shutdown=OFF",
     "--loose-innodb-buffer-pool-load-at-startup=OFF",
     "--loose-innodb-strict-mode=ON",
+    "--user=root",
 )
 """io_uring and libaio are not seen by a recorder of calls. Statistics and dumps of the pool are written when
-the server likes."""
+the server likes. A server that root starts stays root's, and comes to its files wherever they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +126,12 @@ class Setting:
     def argv(self, data: Path, private: Path) -> list[str]:
         """The command line of a server on this data directory, which is its working folder: a socket's path
         has 107 bytes at most."""
-        user = unprivileged()
         words = [*self.program, "--no-defaults", f"--datadir={data}", *SMALL, *ALONE]
         words += [
             f"--socket=../{private.name}/s",
             f"--pid-file={private}/pid",
             f"--tmpdir={private}",
         ]
-        words += [f"--user={user}"] if user else []
         return words + [f"--{variable}" for variable in self.variables]
 
     def environment(self) -> dict[str, str]:
@@ -148,7 +145,6 @@ class Setting:
 @contextmanager
 def served(setting: Setting, data: Path) -> Iterator[tuple[Connection[Any], Server]]:
     """A server on this data directory, and a connection to it. Raises ServerEnded."""
-    give_away(data)
     with private_folder(data) as private:
         argv = setting.argv(data, private)
         with Server(argv, private / "said", setting.environment()) as server:
@@ -335,7 +331,6 @@ def _repeat_fsync(folder: Path, fsync: str) -> Path:
         check=True,
         env={"PATH": os.environ.get("PATH", os.defpath)},
     )
-    folder.chmod(0o755)
     return library
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -23,12 +24,14 @@ from typing import Any
 
 from tornpage_mark import Refused, ack, issue, ready, serve
 
-from tornpage.targets.bundled.server import ServerEnded, give_away, private_folder, unprivileged
+from tornpage.targets.bundled.server import ServerEnded, private_folder
 from tornpage.targets.bundled.statements import parts_of, statements_of
 
 __all__ = ["main"]
 
 PROGRAMS = Path("/usr/lib/postgresql/15/bin")
+USER = "nobody"
+"""Who the backend is where this process is root, which it refuses to be."""
 SETTINGS = (
     "shared_buffers=256kB",
     "wal_level=minimal",
@@ -91,13 +94,13 @@ def backend(data: Path, settings: Sequence[str]) -> Iterator[Backend]:
     """On this cluster, as a user without rights, killed in the end."""
     _give(data)
     with private_folder(data) as private:
-        words = [str(PROGRAMS / "postgres"), "--single", "-D", str(data)]
+        words = [*_as_user(), str(PROGRAMS / "postgres"), "--single", "-D", str(data)]
         words += [f"-c{setting}" for setting in (*SETTINGS, *settings)]
         said = private / "said"
         with said.open("wb") as errors:
             process = subprocess.Popen(
                 [*words, "postgres"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=errors, text=True, **_as_user(),
+                stderr=errors, text=True,
             )  # fmt: skip
         try:
             yield Backend(process, said)
@@ -107,19 +110,22 @@ def backend(data: Path, settings: Sequence[str]) -> Iterator[Backend]:
             _remove_shared_memory(data)
 
 
-def _as_user() -> dict[str, Any]:
-    user = unprivileged()
-    return {} if user is None else {"user": user, "group": "nogroup", "extra_groups": []}
+def _as_user() -> list[str]:
+    """Words before a command of the backend, for a root: another user with one of root's rights, to come to
+    every file, for scratch may lie in a folder that is closed to others."""
+    if os.geteuid() != 0:
+        return []
+    user = pwd.getpwnam(USER)
+    words = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    return [*words, "--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
 
 
 def _give(data: Path) -> None:
-    """The folder, and the recording that its process makes, to the user of the backend."""
+    """The folder to the user of the backend, which starts in its own only."""
     if (data / "base").exists():
         _unrecorded(["mkdir", "-p", *(str(data / name) for name in EMPTY)])
-    give_away(data)
-    trace = os.environ.get("TORNPAGE_TRACE")
-    if trace and Path(trace).exists():
-        give_away(Path(trace))
+    if os.geteuid() == 0:
+        _unrecorded(["chown", "-R", USER, str(data)])
     _unrecorded(["chmod", "0700", str(data)])
 
 
@@ -155,9 +161,18 @@ def state_of(server: Backend) -> tuple[dict[str, str], list[dict[str, Any]]]:
 def prepare(data: Path) -> None:
     """A new cluster with checksums on its pages, as small as it can be."""
     _give(data)
-    words = [str(PROGRAMS / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-k", "-N"]
-    words += ["--no-locale", "-E", "UTF8", "--wal-segsize=1"]
-    done = subprocess.run(words, check=False, capture_output=True, text=True, **_as_user())
+    words = [
+        *_as_user(),
+        str(PROGRAMS / "initdb"),
+        "-D",
+        str(data),
+        "-U",
+        "postgres",
+        "-A",
+        "trust",
+    ]
+    words += ["-k", "-N", "--no-locale", "-E", "UTF8", "--wal-segsize=1"]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
     if done.returncode != 0:
         raise ServerEnded(f"initdb: {done.stderr.strip().splitlines()[-1]}")
     shutil.rmtree(data / "pg_stat_tmp", ignore_errors=True)

@@ -1,11 +1,8 @@
-"""A server that lives as long as it is needed, as a user without rights, with its socket and temporary files
-beside its data directory.
-"""
+"""A server that lives as long as it is needed, its socket and temporary files beside its data directory."""
 
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import shutil
 import subprocess
@@ -16,12 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from tornpage.vocabulary.paths import closed_above
-
-__all__ = ["Server", "ServerEnded", "give_away", "private_folder", "private_of", "unprivileged"]
+__all__ = ["Server", "ServerEnded", "private_folder", "private_of"]
 
 POLL_S = 0.005
-USER = "nobody"
 ERROR = re.compile(r"\[ERROR\]|FATAL:|PANIC:")
 
 T = TypeVar("T")
@@ -29,27 +23,6 @@ T = TypeVar("T")
 
 class ServerEnded(Exception):
     """The server ended before it could be used; its text is what it said last."""
-
-
-def unprivileged() -> str | None:
-    """The user that a server is to run as; None: this one, which is not root."""
-    return USER if os.geteuid() == 0 else None
-
-
-def give_away(folder: Path) -> None:
-    """Makes a folder the unprivileged user's. Another program does it: what this process touches would count
-    as the store's own work."""
-    user = unprivileged()
-    if user is None:
-        return
-    if closed := closed_above(folder.parent):
-        raise SystemExit(
-            f"the server runs as {user}, who does not come to {folder}: chmod o+x {closed}, "
-            "or set TORNPAGE_TMP to another folder"
-        )
-    owner = f"{user}:{pwd.getpwnam(user).pw_gid}"
-    environment = {"PATH": os.environ.get("PATH", os.defpath)}
-    subprocess.run(["chown", "-R", owner, folder], check=True, env=environment)
 
 
 def private_of(data: Path) -> Path:
@@ -64,7 +37,6 @@ def private_folder(data: Path) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:
-        give_away(folder)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,13 @@ from tornpage.targets.target import (
     read_run,
     require_built,
 )
-from tornpage.vocabulary.errors import ConfigError, GoldenRunError, TargetError, WorkloadError
+from tornpage.vocabulary.errors import (
+    ConfigError,
+    GoldenRunError,
+    MissingError,
+    TargetError,
+    WorkloadError,
+)
 from tornpage.vocabulary.model import Site, Violation
 from tornpage.vocabulary.paths import (
     data_folder,
@@ -55,7 +61,7 @@ from tornpage.vocabulary.paths import (
 )
 from tornpage.workloads.workload import page_size_of
 
-__all__ = ["CommandTarget"]
+__all__ = ["CommandTarget", "Need"]
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 RUN = 'cd "$1" && shift && exec "$@"'
@@ -73,6 +79,17 @@ RESOLVE = Path(__file__).with_name("resolve.py")
 RESOLVE_DEADLINE_S = 30.0
 OWN_PROGRAMS = {"{python}": "python", "{programs}": "verifier"}
 """What a command begins with, and which of our programs it is then: none of the target's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a target needs and is not here; remedy: a command that brings it, or words."""
+
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.remedy}"
 
 
 class CommandTarget:
@@ -109,24 +126,24 @@ class CommandTarget:
     def check_ready(self) -> None:
         """Raises TargetError if something of ours is not built, ConfigError if a command has no program."""
         require_built(self.preload, self.explorer)
-        missing = self.missing()
-        if missing:
-            raise ConfigError(missing[0])
+        for need in self.missing():
+            raise MissingError(str(need), self.name)
         for key in self._keys():
             self._program(key)
         require_fs(self.explorer, self.file.file_systems(), f"{self.path}: ")
         if not self._template().is_dir():
             raise ConfigError(f"{self.path}: template: {self.file.template}: no such folder")
 
-    def missing(self) -> list[str]:
-        """What it needs and is not here, each with what to do."""
+    def missing(self) -> list[Need]:
+        """What it needs and is not here."""
+        needs = f"target {self.file.name} needs"
         found = [
-            f"target {self.file.name} needs {Path(word).name}: {remedy}"
+            Need(f"{needs} {Path(word).name}", remedy)
             for word, remedy in self.file.needs.items()
             if self._find(word) is None
         ]
         found += [
-            f"target {self.file.name} needs {name}: {self.file.modules.get(name, LIBRARY_REMEDY)}"
+            Need(f"{needs} {name}", self.file.modules.get(name, LIBRARY_REMEDY))
             for name, place in self._resolved().items()
             if place is None
         ]
@@ -134,13 +151,13 @@ class CommandTarget:
             found += self._missing_scratch()
         return found
 
-    def _missing_scratch(self) -> list[str]:
+    def _missing_scratch(self) -> list[Need]:
         try:
             wrong = "needs scratch that is not /dev/shm" if is_on_shm(tmpfs_folder(False)) else ""
         except ConfigError as error:
             wrong = str(error)
         remedy = "set TORNPAGE_TMP to another folder, best on a tmpfs"
-        return [f"target {self.file.name} {wrong}: {remedy}"] if wrong else []
+        return [Need(f"target {self.file.name} {wrong}", remedy)] if wrong else []
 
     def _find(self, word: str) -> Path | None:
         """A program by name, or a file by its path, as the commands find it."""
