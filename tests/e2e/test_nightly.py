@@ -116,7 +116,7 @@ def test_a_bug_is_gone_and_comes_back(
         found = store.bug(1).reproducer
         store.set_reproducer(1, Reproducer(1, 0, ""))  # as if the engine were another
     night = tornpage("nightly", campaigns[0], "--seed", "1")
-    assert (night.code, standings(night)) == (0, {1: "gone"}), night.text
+    assert (night.code, standings(night)) == (0, {1: "not-reproduced"}), night.text
 
     with Store(tmp_path / "out" / "tornpage.db") as store:
         store.set_reproducer(1, found)
@@ -124,8 +124,11 @@ def test_a_bug_is_gone_and_comes_back(
     assert (marked["status"], marked["reason"]) == ("fixed", "copies are kept")
     night = tornpage("nightly", campaigns[0], "--seed", "2", "--fail-on", "new")
     assert (night.code, standings(night)) == (1, {1: "back"}), night.text
-    (bug,) = tornpage("bugs", "--status", "new").data["bugs"]
+    (bug,) = tornpage("bugs", "--status", "back").data["bugs"]
     assert "came back in run" in bug["reason"]
+    assert [one["status"] for one in bug["life"]] == ["new", "not-reproduced", "fixed", "back"]
+    assert all(one["at"] and one["host"] for one in bug["life"])
+    assert tornpage("bugs", "--status", "new", "--status", "open").data["bugs"] == []
 
     tornpage("bugs", "1", "--mark", "ignored", "--reason", "by design")
     night = tornpage("nightly", campaigns[0], "--seed", "3", *BROKEN)
@@ -259,7 +262,7 @@ def test_each_campaign_has_its_own_target(tornpage: Tornpage, tmp_path: Path) ->
     store.parent.rename(fixed)
     shutil.copytree(tmp_path / "a" / "mydb", tmp_path / "b" / "mydb")
     night = tornpage("nightly", files[1], "--seed", "1")
-    assert (night.code, {*standings(night).values()}) == (0, {"gone"}), night.text
+    assert (night.code, {*standings(night).values()}) == (0, {"not-reproduced"}), night.text
     again = tornpage("nightly", files[1], "--target", str(fixed / "mydb.toml"), "--seed", "1")
     assert (again.code, {*standings(again).values()}) == (1, {"back"}), again.text
 
@@ -277,7 +280,7 @@ def test_a_bug_that_comes_back_is_red(tornpage: Tornpage, tmp_path: Path) -> Non
         store.write_text(text, "utf-8")
         words = ("--seed", str(seed), "--fail-on", "new", "--junit", str(junit))
         night = tornpage("nightly", str(tmp_path / "x.toml"), *words)
-        listed = tornpage("bugs", "--status", "new").data["bugs"]
+        listed = tornpage("bugs", "--status", "new", "--status", "back").data["bugs"]
         if seed == 2:
             for bug in listed:
                 tornpage("bugs", str(bug["id"]), "--mark", "known", "--reason", "seen")
@@ -286,9 +289,9 @@ def test_a_bug_that_comes_back_is_red(tornpage: Tornpage, tmp_path: Path) -> Non
     assert told == [
         (0, set(), False, False),
         (1, {"new"}, True, True),
-        (0, {"gone"}, False, False),
+        (0, {"not-reproduced"}, False, False),
         (1, {"back"}, True, True),
-        (0, {"again"}, True, False),
+        (0, {"again"}, False, False),
     ]
-    for bug in listed:
+    for bug in tornpage("bugs", "--status", "open").data["bugs"]:
         assert re.fullmatch(r"came back in run [0-9]+; it was known: seen", bug["reason"])

@@ -359,7 +359,7 @@ def _bugs_of(store: Store, runs: Sequence[int]) -> list[NightBug]:
             standing = Standing.AGAIN
         else:
             played = answer is not None and answer.answer is not Answer.NOT_PLAYED
-            standing = Standing.GONE if played else Standing.NOT_PLAYED
+            standing = Standing.NOT_REPRODUCED if played else Standing.NOT_PLAYED
         found.append(
             NightBug(
                 bug=bug,

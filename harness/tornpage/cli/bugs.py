@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import platform
 from dataclasses import asdict
+from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -21,34 +24,46 @@ from tornpage.vocabulary.paths import DEFAULT_OUT
 __all__ = ["EPILOG", "bugs"]
 
 EPILOG = (
-    "Examples: [bold]tornpage bugs[/] · tornpage bugs --status new · tornpage bugs 3 · "
+    "Examples: [bold]tornpage bugs[/] · tornpage bugs --status new --status back · tornpage bugs 3 · "
     'tornpage bugs 3 --mark fixed --reason "flush before the marker"'
 )
+
+
+class Mark(StrEnum):
+    """What a person may say of a bug."""
+
+    OPEN = "open"
+    KNOWN = "known"
+    FIXED = "fixed"
+    IGNORED = "ignored"
 
 
 def bugs(
     bug: Annotated[
         int | None, typer.Argument(metavar="[ID]", min=1, help="One bug, with its history.")
     ] = None,
-    status: Annotated[BugStatus | None, typer.Option(help="Only bugs of this status.")] = None,
-    mark: Annotated[BugStatus | None, typer.Option(help="Gives the bug this status.")] = None,
+    status: Annotated[
+        list[BugStatus] | None, typer.Option(help="Only bugs of this status; repeatable.")
+    ] = None,
+    mark: Annotated[Mark | None, typer.Option(help="Gives the bug this status.")] = None,
     reason: Annotated[str, typer.Option(help="Why; needs --mark.")] = "",
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Lists the bugs of the store, or tells of one: status, sightings, the line that shows it again."""
+    """Lists the bugs of the store, or tells of one: its life, sightings, the line that shows it again."""
     if mark is not None and bug is None:
         raise ConfigError("--mark needs the number of a bug, as: tornpage bugs 3 --mark fixed")
     if reason and mark is None:
         raise ConfigError("--reason needs --mark")
-    if status is not None and bug is not None:
+    if status and bug is not None:
         raise ConfigError("--status chooses among all bugs; one that is named has only one")
     with Store(place_in(out, store_place), create=False, write=mark is not None) as store:
         if mark is not None and bug is not None:
-            store.mark_bug(bug, mark, reason)
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            store.mark_bug(bug, BugStatus(mark), reason, at=at, host=platform.node())
         found = store.bugs() if bug is None else [store.bug(bug)]
-        found = [one for one in found if status in (None, one.status)]
+        found = [one for one in found if not status or one.status in status]
         lines = {one.id: replay_line(store, one) for one in found}
         history = store.sightings_of(bug) if bug else []
         replays = store.replays(bug=bug) if bug else []

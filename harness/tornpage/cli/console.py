@@ -17,7 +17,7 @@ from tornpage.reports.night import NightSummary, Standing
 from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.reports.verdict import Verdict, looked_at, verdict_of
-from tornpage.store.bugs import Bug, Sighting
+from tornpage.store.bugs import Bug, Change, Sighting
 from tornpage.store.memory import Replayed
 from tornpage.vocabulary.evidence import Evidence
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
@@ -44,9 +44,9 @@ BUGS_SHOWN = 20
 STEPS_SHOWN = 12
 _STANDING = {
     Standing.NEW: "new",
-    Standing.BACK: "came back",
+    Standing.BACK: "back",
     Standing.AGAIN: "still there",
-    Standing.GONE: "gone",
+    Standing.NOT_REPRODUCED: "not reproduced",
     Standing.NOT_PLAYED: "not seen, and cannot be played: --mark it fixed or ignored",
 }
 
@@ -161,8 +161,8 @@ def print_bug(
     """One bug with its history. line: that shows it again."""
     print_bugs(console, [bug])
     plain = plain_printer(console)
-    if bug.reason:
-        plain(f"    {bug.status}: {bug.reason}")
+    for change in bug.life:
+        plain(f"    {_change(change)}")
     for sighting in sightings:
         plain(
             f"    run {sighting.run}, {sighting.started[:16]}, build {sighting.build}: "
@@ -172,6 +172,17 @@ def print_bug(
         note = f" ({replayed.note})" if replayed.note else ""
         plain(f"    played again in run {replayed.run}: {replayed.answer}{note}")
     plain(f"    {line or 'the run of its reproducer has been deleted'}")
+
+
+def _change(change: Change) -> str:
+    """When a bug became what, where that was seen, and why."""
+    parts = [f"run {change.run}"] if change.run is not None else []
+    parts += [change.at[:16]] if change.at else []
+    parts += [f"build {change.build}"] if change.build else []
+    parts += [f"commit {change.revision}"] if change.revision else []
+    parts += [f"host {change.host}"] if change.host else []
+    place = ": " + ", ".join(parts) if parts else ""
+    return f"{change.status}{place}" + (f"; {change.reason}" if change.reason else "")
 
 
 def print_night(console: Console, summary: NightSummary) -> None:

@@ -6,9 +6,11 @@ import os
 import platform
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import xxhash
@@ -16,7 +18,7 @@ import xxhash
 from tornpage import __version__
 from tornpage.faults.process import launcher_path
 from tornpage.plans.campaign import Campaign
-from tornpage.store.origin import Origin
+from tornpage.store.origin import OURS, Origin
 from tornpage.targets.registry import identity_of
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import TargetError
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 COMMAND = "tornpage"
+GIT_DEADLINE_S = 5.0
 PART_BYTES = 1 << 20
 """A program may be larger than memory."""
 PASSWORD = re.compile(r"((?<=://)[^/:@]*):[^/@]*(?=@)|([?&](?:ssl)?password=)[^&]*")
@@ -52,7 +55,35 @@ def origin_of(campaign: Campaign, target: Target, command: str = "") -> Origin:
         command=command or own_command(sys.argv),
         target=identity_of(target),
         programs=programs,
+        revision=_revision(target),
     )
+
+
+def _revision(target: Target) -> str:
+    """Of the sources of the target's own programs."""
+    own = [path for name, path in target.programs().items() if name not in OURS]
+    return _described(own[0].parent) if own else ""
+
+
+@cache
+def _described(folder: Path) -> str:
+    """What Git calls the checkout that a folder is in, with "-dirty" if files in it have been changed; "" if
+    it is in none, or that is not to be learned in time."""
+    command = [
+        "git",
+        "-C",
+        str(folder),
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=12",
+        "--exclude=*",
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=GIT_DEADLINE_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
 
 
 def own_command(argv: Sequence[str]) -> str:

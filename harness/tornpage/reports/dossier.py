@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from tornpage.reports.sectors import kept_sectors, page_sectors, sector_states
 from tornpage.reports.summary import BugSeen, Finding
-from tornpage.store.bugs import BugStatus
 from tornpage.vocabulary.evidence import Evidence, Fate, Field, PageView, Phase, Step
 
 __all__ = ["BugView", "Dossier", "PhaseView", "badge_of", "bug_view", "phase_views"]
@@ -129,10 +128,8 @@ def bug_view(dossier: Dossier) -> BugView:
 
 
 def badge_of(seen: BugSeen) -> str:
-    """new or back in this run; else what somebody has said of the bug, or open if nobody has."""
-    if seen.is_news:
-        return seen.sighting.novelty
-    return "open" if seen.bug.status is BugStatus.NEW else seen.bug.status
+    """new or back in this run; else how the bug stands now."""
+    return seen.sighting.novelty if seen.is_news else seen.bug.status
 
 
 def phase_views(evidence: Evidence) -> list[PhaseView]:

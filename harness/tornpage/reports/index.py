@@ -42,8 +42,8 @@ def render_index(
 ) -> str:
     """The page as text. runs: the oldest first; told: by bug the page of the last run that tells of it."""
     newest = list(reversed(runs))[:RUNS_MAX]
-    order = {BugStatus.NEW: 0, BugStatus.KNOWN: 1, BugStatus.FIXED: 2, BugStatus.IGNORED: 3}
-    by_status = sorted(bugs, key=lambda bug: (order[bug.status], -bug.last.run, bug.id))
+    order = list(BugStatus)
+    by_status = sorted(bugs, key=lambda bug: (order.index(bug.status), -bug.last.run, bug.id))
     return render_page(
         templates,
         "index.html.j2",

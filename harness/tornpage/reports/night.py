@@ -22,7 +22,7 @@ class Standing(StrEnum):
     """It was fixed, or did not show any more."""
     AGAIN = "again"
     """It is still there."""
-    GONE = "gone"
+    NOT_REPRODUCED = "not-reproduced"
     """Its reproducer does not show it any more, and nothing else did."""
     NOT_PLAYED = "not played"
     """Nothing showed it, and its reproducer could not be played."""

@@ -88,7 +88,7 @@ class BugSeen:
         """What this sighting was at its time."""
         if self.sighting.novelty is Novelty.AGAIN:
             return f"seen before ({self.bug.status})"
-        return "new" if self.sighting.novelty is Novelty.NEW else "came back"
+        return self.sighting.novelty
 
     @property
     def headline(self) -> str:

@@ -22,7 +22,7 @@ from tornpage.shrinking.crashes_live import KillSearch
 from tornpage.shrinking.crashes_loss import LossSearch
 from tornpage.shrinking.reduce import Items, items_of, operations, reduce_script
 from tornpage.store.bugs import Reproducer
-from tornpage.store.rows import TrialRow
+from tornpage.store.rows import SHRINK, TrialRow
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
@@ -32,14 +32,10 @@ from tornpage.vocabulary.paths import Paths
 from tornpage.workloads.script import Script
 from tornpage.workloads.workload import generate
 
-__all__ = ["SHRINK_RUN", "Shrunk", "Size", "shrink_trial"]
+__all__ = ["Shrunk", "Size", "shrink_trial"]
 
 SCRIPT_SHARE = 0.9
 """Of the time for the script; the rest is for the crash."""
-
-
-SHRINK_RUN = "shrink"
-"""Name of the runs under which smaller trials are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +159,10 @@ def _store(
     settings = _settings(Campaign.model_validate(store.run(row.run).settings), row, spec)
     origin = origin_of(settings, target)
     run = store.begin_run(
-        SHRINK_RUN, spec.target, spec.workload_seed, 1, settings.model_dump(mode="json"), origin
+        SHRINK, spec.target, spec.workload_seed, 1, settings.model_dump(mode="json"), origin
     )
     images = out / "images" / str(run.id)
-    spec = replace(spec, campaign=SHRINK_RUN)
+    spec = replace(spec, campaign=SHRINK)
     result = play_trial(spec, target, scratch, images)
     store.start_trial(run.id, spec, row.site, result.mask)
     store.finish_trial(run.id, result)
@@ -183,7 +179,7 @@ def _settings(campaign: Campaign, row: TrialRow, spec: TrialSpec) -> Campaign:
     hits = [hit_of_place(row.site, hit.masks[:1]) for hit in campaign.hit[:1]]
     depth = spec.plan.loss.count("/") + 1
     return Campaign(
-        name=SHRINK_RUN,
+        name=SHRINK,
         description=f"trial {row.run}.{row.number}, shrunk",
         workload=spec.workload,
         params=dict(spec.params),

@@ -6,51 +6,59 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, func, select
 
 from tornpage.oracle.root import Root, roots_of
 from tornpage.store import schema
 from tornpage.store.origin import Origin
+from tornpage.store.rows import DETAILS, SHRINK
 from tornpage.vocabulary.codec import from_json
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Violation
 
 __all__ = [
-    "NOT_SHOWN",
-    "SHOWN",
     "Bug",
     "BugStatus",
+    "Change",
     "Novelty",
     "Reproducer",
     "Sighting",
     "Where",
     "assign_bugs",
+    "lives_of",
     "load_bugs",
-    "mark_bug",
+    "not_reproduced",
     "set_reproducer",
+    "set_status",
     "sightings_of",
     "violation_rows",
     "widen",
 ]
 
 
-SHOWN, NOT_SHOWN = "reproduced", "not reproduced"
-"""What became of a bug that was played again, where it could be (memory.Answer)."""
-
-
 class BugStatus(StrEnum):
-    """What a person, or a night, thinks of a bug."""
+    """How a bug stands: as runs find it, or as a person has marked it. NEW and BACK are news."""
 
     NEW = "new"
-    """Nobody has looked at it yet; or it came back."""
+    """The run, or night, that found it is the last one that has seen it."""
+    BACK = "back"
+    """It was fixed or not reproduced, and the last run, or night, that has seen it was the first to do so."""
+    OPEN = "open"
+    """Seen in another run or night since."""
+    NOT_REPRODUCED = "not-reproduced"
+    """Its reproducer was played again and did not show it, and nothing has shown it since."""
     KNOWN = "known"
     FIXED = "fixed"
     IGNORED = "ignored"
     """Neither replayed nor told as a failure."""
+
+
+MARKED = frozenset({BugStatus.KNOWN, BugStatus.FIXED, BugStatus.IGNORED})
+"""What only a person says."""
 
 
 class Novelty(StrEnum):
@@ -58,7 +66,7 @@ class Novelty(StrEnum):
 
     NEW = "new"
     BACK = "back"
-    """It had been fixed, or played again it did not show, and nothing has shown it since."""
+    """It was fixed, or not reproduced."""
     AGAIN = "again"
 
 
@@ -90,8 +98,28 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A row of `life`: a status that a bug had, from then on. at: ISO 8601; build: hash of the target's
+    programs; revision: of their sources; run, night: that it came from, None where somebody said so."""
+
+    status: BugStatus
+    reason: str
+    at: str = ""
+    build: str = ""
+    revision: str = ""
+    host: str = ""
+    run: int | None = None
+    night: int | None = None
+
+    def is_of(self, other: Change) -> bool:
+        """Of the same run, or of one night."""
+        return self.run == other.run or (self.night is not None and self.night == other.night)
+
+
+@dataclass(frozen=True, slots=True)
 class Bug:
-    """One cause. runs, count, builds: over all its sightings, of runs that are deleted too."""
+    """One cause. runs, count, builds: over all its sightings, of runs that are deleted too; life: each status
+    that it has had, the newest last."""
 
     id: int
     target: str
@@ -106,6 +134,7 @@ class Bug:
     runs: int
     count: int
     builds: tuple[str, ...]
+    life: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,24 +150,46 @@ class Where:
 
 def assign_bugs(db: Connection, where: Where, violations: Sequence[Violation]) -> list[int]:
     """The bug of each violation of one trial or fault-free run, now recorded as seen there."""
-    table = schema.run
-    place, text = db.execute(
-        select(table.c.target, table.c.origin).where(table.c.id == where.run)
-    ).one()
-    origin = from_json(Origin, text)
-    target = origin.target or place
+    run = _load_run(db, where.run)
     roots = roots_of(violations)
     ids: dict[Root, int] = {}
     for root in dict.fromkeys(roots):
         invariants = {
             item.invariant for item, of in zip(violations, roots, strict=True) if of == root
         }
-        bug, novelty = _find_or_add(db, target, root, where)
+        bug, novelty = _find_or_add(db, run, root, where)
         widen(db, bug, invariants)
-        _prefer_trial(db, bug, where)
-        _see(db, Sighting(bug, where.run, origin.started, origin.build, novelty, where.alike))
+        seen = Sighting(bug, where.run, run.seen.at, run.seen.build, novelty, where.alike)
+        _see(db, seen)
         ids[root] = bug
     return [ids[root] for root in roots]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a bug must know of a run. seen: a change that comes from it, without its status."""
+
+    target: str
+    campaign: str
+    seen: Change
+
+
+def _load_run(db: Connection, run: int) -> _Run:
+    table = schema.run
+    query = select(table.c.target, table.c.campaign, table.c.origin, table.c.night)
+    place, campaign, text, night = db.execute(query.where(table.c.id == run)).one()
+    origin = from_json(Origin, text)
+    seen = Change(
+        BugStatus.OPEN,
+        "",
+        origin.started,
+        origin.build,
+        origin.revision,
+        origin.host,
+        run,
+        night,
+    )
+    return _Run(origin.target or place, campaign, seen)
 
 
 def violation_rows(
@@ -176,17 +227,15 @@ def _see(db: Connection, seen: Sighting) -> None:
     )
 
 
-def _find_or_add(db: Connection, target: str, root: Root, where: Where) -> tuple[int, Novelty]:
+def _find_or_add(db: Connection, run: _Run, root: Root, where: Where) -> tuple[int, Novelty]:
     table = schema.bug
     known = db.execute(
-        select(table.c.id, table.c.status, table.c.reason).where(
-            table.c.target == target, table.c.fingerprint == root.fingerprint
-        )
+        select(table).where(table.c.target == run.target, table.c.fingerprint == root.fingerprint)
     ).one_or_none()
     if known is None:
         added = db.execute(
             table.insert().values(
-                target=target,
+                target=run.target,
                 fingerprint=root.fingerprint,
                 title=root.title,
                 invariants="[]",
@@ -196,41 +245,62 @@ def _find_or_add(db: Connection, target: str, root: Root, where: Where) -> tuple
             )
         )
         assert added.inserted_primary_key is not None, "it is the row's id"
-        return int(added.inserted_primary_key[0]), Novelty.NEW
-    bug, status, reason = known
-    gone = _gone_in(db, bug, where.run)
-    if status == BugStatus.IGNORED or (status != BugStatus.FIXED and gone is None):
-        return bug, Novelty.AGAIN
-    was = f"it was {status}" if status != BugStatus.NEW else f"run {gone} did not show it any more"
-    reason = f"came back in run {where.run}; {was}" + (f": {reason}" if reason else "")
-    mark_bug(db, bug, BugStatus.NEW, reason)
-    return bug, Novelty.BACK
+        bug = int(added.inserted_primary_key[0])
+        set_status(db, bug, replace(run.seen, status=BugStatus.NEW))
+        return bug, Novelty.NEW
+    if _takes_over(db, known, run, where):
+        set_reproducer(db, known.id, Reproducer(where.run, where.trial, where.config))
+    return known.id, _meet(db, known, run)
 
 
-def _gone_in(db: Connection, bug: int, run: int) -> int | None:
-    """The run before this one that played the bug again and did not see it, if nothing has shown it since.
-    What was played in the night of this run does not count: that one play did not show it is no news of a
-    bug that is still there."""
-    played, runs = schema.replay, schema.run
-    night = db.execute(select(runs.c.night).where(runs.c.id == run)).scalar_one()
-    before = [] if night is None else [or_(runs.c.night.is_(None), runs.c.night != night)]
-    last = db.execute(
-        select(played.c.run, played.c.answer)
-        .join(runs, runs.c.id == played.c.run)
-        .where(
-            played.c.bug == bug,
-            played.c.run < run,
-            played.c.answer.in_((SHOWN, NOT_SHOWN)),
-            *before,
-        )
-        .order_by(played.c.run.desc())
-        .limit(1)
-    ).one_or_none()
-    if last is None or last.answer != NOT_SHOWN:
-        return None
-    seen = schema.sighting.c
-    since = select(seen.run).where(seen.bug == bug, seen.run >= last.run).limit(1)
-    return None if db.execute(since).first() else int(last.run)
+def _meet(db: Connection, bug: Row[Any], run: _Run) -> Novelty:
+    """A bug that there was is seen by a run: its status from now on."""
+    status = BugStatus(bug.status)
+    if status in (BugStatus.OPEN, BugStatus.KNOWN, BugStatus.IGNORED):
+        return Novelty.AGAIN
+    life = lives_of(db, bug.id).get(bug.id, [])
+    last = life[-1] if life else Change(status, bug.reason)
+    before = life[-2] if len(life) > 1 else replace(last, status=BugStatus.OPEN, reason="")
+    if status in (BugStatus.NEW, BugStatus.BACK):
+        if not last.is_of(run.seen) and run.campaign != SHRINK:
+            set_status(db, bug.id, replace(run.seen, reason=last.reason))
+        return Novelty.AGAIN
+    if status is BugStatus.NOT_REPRODUCED and last.is_of(run.seen):
+        # That one play of this night did not show it is no news of a bug that is still there.
+        set_status(db, bug.id, replace(run.seen, status=before.status, reason=before.reason))
+        return Novelty.AGAIN
+    marked = last if status is BugStatus.FIXED else before
+    was = f"run {last.run} did not show it any more"
+    if marked.status in MARKED:
+        was = f"it was {marked.status}" + (f": {marked.reason}" if marked.reason else "")
+    reason = f"came back in run {run.seen.run}; {was}"
+    set_status(db, bug.id, replace(run.seen, status=BugStatus.BACK, reason=reason))
+    return Novelty.BACK
+
+
+def _takes_over(db: Connection, bug: Row[Any], run: _Run, where: Where) -> bool:
+    """Whether a bug is replayed by this sighting from now on: a trial goes before a fault-free run, which has
+    no id; one that shows it before one that did not any more; and one of these programs before one of
+    others, unless that was made small."""
+    if where.trial is None or bug.run == where.run:
+        return where.trial is not None and bug.trial is None
+    if bug.trial is None or run.campaign in DETAILS:
+        return bug.trial is None
+    if bug.status == BugStatus.NOT_REPRODUCED:
+        return True
+    if not db.execute(select(schema.run.c.id).where(schema.run.c.id == bug.run)).first():
+        return True
+    old = _load_run(db, bug.run)
+    return old.campaign != SHRINK and old.seen.build != run.seen.build
+
+
+def not_reproduced(db: Connection, bug: int, run: int, note: str) -> None:
+    """A play of its reproducer in this run did not show it; note: what is known besides, or ""."""
+    table = schema.bug
+    status = db.execute(select(table.c.status).where(table.c.id == bug)).scalar_one()
+    if status not in (BugStatus.NOT_REPRODUCED, BugStatus.FIXED, BugStatus.IGNORED):
+        seen = _load_run(db, run).seen
+        set_status(db, bug, replace(seen, status=BugStatus.NOT_REPRODUCED, reason=note))
 
 
 def widen(db: Connection, bug: int, invariants: Iterable[int]) -> None:
@@ -239,13 +309,6 @@ def widen(db: Connection, bug: int, invariants: Iterable[int]) -> None:
     text = db.execute(select(table.c.invariants).where(table.c.id == bug)).scalar_one()
     together = sorted({*json.loads(text), *invariants})
     db.execute(table.update().where(table.c.id == bug).values(invariants=json.dumps(together)))
-
-
-def _prefer_trial(db: Connection, bug: int, where: Where) -> None:
-    """To a fault-free run, which has no id, as what reproduces the bug."""
-    if where.trial is not None:
-        best = Reproducer(where.run, where.trial, where.config)
-        set_reproducer(db, bug, best, schema.bug.c.trial.is_(None))
 
 
 def set_reproducer(
@@ -260,14 +323,27 @@ def set_reproducer(
     )
 
 
-def mark_bug(db: Connection, bug: int, status: BugStatus, reason: str) -> None:
-    """ConfigError if there is no such bug."""
-    table = schema.bug
-    changed = db.execute(
-        table.update().where(table.c.id == bug).values(status=status.value, reason=reason)
-    ).rowcount
-    if not changed:
+def set_status(db: Connection, bug: int, change: Change) -> None:
+    """How a bug stands from now on. ConfigError if there is no such bug."""
+    table, life = schema.bug, schema.life
+    told = {"status": change.status.value, "reason": change.reason}
+    if not db.execute(table.update().where(table.c.id == bug).values(told)).rowcount:
         raise ConfigError(f"no bug {bug}")
+    last = select(func.max(life.c.number)).where(life.c.bug == bug)
+    number = 1 + (db.execute(last).scalar_one() or 0)
+    db.execute(life.insert(), {**asdict(change), **told, "bug": bug, "number": number})
+
+
+def lives_of(db: Connection, bug: int | None = None) -> dict[int, list[Change]]:
+    """What each bug, or one of them, has been, the newest last."""
+    table = schema.life
+    query = select(table).order_by(table.c.bug, table.c.number)
+    lives: dict[int, list[Change]] = {}
+    for row in db.execute(query if bug is None else query.where(table.c.bug == bug)):
+        values = {name: row._mapping[name] for name in Change.__slots__}
+        change = Change(**{**values, "status": BugStatus(row.status)})
+        lives.setdefault(row.bug, []).append(change)
+    return lives
 
 
 def load_bugs(db: Connection) -> list[Bug]:
@@ -275,8 +351,9 @@ def load_bugs(db: Connection) -> list[Bug]:
     seen: dict[int, list[Sighting]] = {}
     for sighting in sightings_of(db):
         seen.setdefault(sighting.bug, []).append(sighting)
+    lives = lives_of(db)
     rows = db.execute(select(schema.bug).order_by(schema.bug.c.id))
-    return [_bug(row, seen[row.id]) for row in rows]
+    return [_bug(row, seen[row.id], lives.get(row.id, [])) for row in rows]
 
 
 def sightings_of(db: Connection, *where: ColumnElement[bool]) -> list[Sighting]:
@@ -289,7 +366,7 @@ def sightings_of(db: Connection, *where: ColumnElement[bool]) -> list[Sighting]:
     ]
 
 
-def _bug(row: Row[Any], seen: list[Sighting]) -> Bug:
+def _bug(row: Row[Any], seen: list[Sighting], life: list[Change]) -> Bug:
     return Bug(
         id=row.id,
         target=row.target,
@@ -304,4 +381,5 @@ def _bug(row: Row[Any], seen: list[Sighting]) -> Bug:
         runs=len(seen),
         count=sum(sighting.count for sighting in seen),
         builds=tuple(dict.fromkeys(sighting.build for sighting in seen)),
+        life=tuple(life),
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, select, tuple_
 from sqlalchemy import Table as SqlTable
 
 from tornpage.store import schema
-from tornpage.store.bugs import Reproducer, set_reproducer, widen
+from tornpage.store.bugs import Bug, set_reproducer, set_status, widen
 from tornpage.store.sql import next_id
 from tornpage.store.store import Store, next_run
 
@@ -48,7 +48,10 @@ def copy_runs(source: Store, target: Store) -> Copied:
         number, is_new = target.write(copy.write)
         (copied.runs if is_new else copied.there)[row.id] = number
         added |= copy.added
-    _set_reproducers(source, target, {**copied.there, **copied.runs}, added)
+    numbers = {**copied.there, **copied.runs}
+    for bug in source.bugs():
+        if bug.id in added:
+            target.write(partial(_complete, bug=bug, runs=numbers))
     return copied
 
 
@@ -171,17 +174,17 @@ def _find(db: Connection, table: SqlTable, row: Row[Any], same: tuple[str, ...])
     return db.execute(select(table.c.id).where(*alike)).scalars().first()
 
 
-def _set_reproducers(source: Store, target: Store, runs: dict[int, int], added: set[int]) -> None:
-    """Those of new bugs are the source's, where their run is there."""
-    for bug in source.bugs():
-        best = bug.reproducer
-        if bug.id not in added or best.run not in runs:
-            continue
-        change = Reproducer(runs[best.run], best.trial, best.config)
-        target.write(partial(_reproduce, name=(bug.target, bug.fingerprint), best=change))
-
-
-def _reproduce(db: Connection, name: tuple[str, str], best: Reproducer) -> None:
-    bugs = schema.bug
-    query = select(bugs.c.id).where(bugs.c.target == name[0], bugs.c.fingerprint == name[1])
-    set_reproducer(db, db.execute(query).scalar_one(), best)
+def _complete(db: Connection, bug: Bug, runs: dict[int, int]) -> None:
+    """A bug that is new there has the source's life, and its reproducer where the run of that is there too.
+    runs: number there by number here."""
+    bugs, best = schema.bug, bug.reproducer
+    query = select(bugs.c.id).where(
+        bugs.c.target == bug.target, bugs.c.fingerprint == bug.fingerprint
+    )
+    number = db.execute(query).scalar_one()
+    for change in bug.life:
+        run = runs.get(change.run) if change.run is not None else None
+        night = select(schema.run.c.night).where(schema.run.c.id == run)
+        set_status(db, number, replace(change, run=run, night=db.execute(night).scalar()))
+    if best.run in runs:
+        set_reproducer(db, number, replace(best, run=runs[best.run]))

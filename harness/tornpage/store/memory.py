@@ -14,15 +14,15 @@ from sqlalchemy import Connection, Row, column, select, table
 
 from tornpage.store import schema
 from tornpage.store.bugs import (
-    NOT_SHOWN,
-    SHOWN,
     Bug,
     BugStatus,
+    Change,
     Reproducer,
     Sighting,
     load_bugs,
-    mark_bug,
+    not_reproduced,
     set_reproducer,
+    set_status,
     sightings_of,
 )
 from tornpage.store.database import Database
@@ -37,8 +37,8 @@ __all__ = ["Answer", "MemoryStore", "Night", "Replayed", "RunFacts"]
 class Answer(StrEnum):
     """What became of a finding that was played again."""
 
-    REPRODUCED = SHOWN
-    NOT_REPRODUCED = NOT_SHOWN
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
     NOT_PLAYED = "cannot be played"
 
 
@@ -121,9 +121,13 @@ class MemoryStore(Database):
         seen = self.sightings(run)
         return {bug.id: (bug, seen[bug.id]) for bug in self.read(load_bugs) if bug.id in seen}
 
-    def mark_bug(self, bug: int, status: BugStatus, reason: str) -> Bug:
-        """What is thought of a bug from now on, and why. ConfigError if there is no such bug."""
-        self.write(lambda db: mark_bug(db, bug, status, reason))
+    def mark_bug(
+        self, bug: int, status: BugStatus, reason: str = "", *, at: str = "", host: str = ""
+    ) -> Bug:
+        """What somebody thinks of a bug from now on, and why: "" = for the reason that it had; when (ISO
+        8601) and where this was said. ConfigError if there is no such bug."""
+        change = Change(status, reason or self.bug(bug).reason, at, host=host)
+        self.write(lambda db: set_status(db, bug, change))
         return self.bug(bug)
 
     def set_reproducer(self, bug: int, reproducer: Reproducer) -> None:
@@ -146,7 +150,9 @@ class MemoryStore(Database):
                 answer=replayed.answer.value,
                 note=replayed.note,
             )
-            db.execute(insert.on_conflict_do_nothing())
+            is_new = db.execute(insert.on_conflict_do_nothing()).rowcount
+            if is_new and replayed.answer is Answer.NOT_REPRODUCED:
+                not_reproduced(db, replayed.bug, replayed.run, replayed.note)
 
         self.write(put)
 

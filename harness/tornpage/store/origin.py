@@ -58,8 +58,9 @@ class Examined:
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a run comes from. programs: name -> hash of what makes its verdicts (engine, preload, harness,
-    ...); a run goes on with the same ones only. target: which one it is, in every checkout;
-    examined: what came before the run, None where that is no target file's."""
+    ...); a run goes on with the same ones only. target: which one it is, in every checkout; revision: of the
+    Git checkout that the target's own programs are in, "" if they are in none; examined: what came before the
+    run, None where that is no target file's."""
 
     started: str = ""
     host: str = ""
@@ -68,6 +69,7 @@ class Origin:
     programs: Mapping[str, str] = field(default_factory=dict)
     target: str = ""
     examined: Examined | None = None
+    revision: str = ""
 
     @property
     def build(self) -> str:

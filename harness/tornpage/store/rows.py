@@ -9,9 +9,10 @@ from typing import Any
 from tornpage.store.origin import Origin
 from tornpage.vocabulary.model import TrialResult, TrialSpec, Violation
 
-__all__ = ["DETAILS", "GoldenRunRow", "Run", "TrialRow"]
+__all__ = ["DETAILS", "SHRINK", "GoldenRunRow", "Run", "TrialRow"]
 
-DETAILS = ("shrink", "replay")
+SHRINK = "shrink"
+DETAILS = (SHRINK, "replay")
 """Runs of these names are but details of others: what was shrunk, and findings played again."""
 
 

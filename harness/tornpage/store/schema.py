@@ -44,6 +44,7 @@ __all__ = [
     "golden_run_violation",
     "insert_into",
     "inserts_of",
+    "life",
     "night",
     "replay",
     "run",
@@ -53,7 +54,7 @@ __all__ = [
     "violation",
 ]
 
-VERSION = 1
+VERSION = 2
 """Of this schema."""
 
 
@@ -192,7 +193,23 @@ bug = Table(
     _number("trial", nullable=True),  # or null: the fault-free run of config
     _text("config"),
     UniqueConstraint("target", "fingerprint"),
-    _one_of("status", "new", "known", "fixed", "ignored"),
+    _one_of("status", "new", "open", "not-reproduced", "back", "known", "fixed", "ignored"),
+)
+
+# Each status that a bug has had, the newest last: `status` and `reason` of its row are those of the last
+# one. It stays when its run is deleted.
+life = _clustered(
+    "life",
+    _key("bug", ForeignKey("bug.id")),
+    _key("number"),  # counts from 1
+    _text("status"),
+    _text("reason"),
+    _text("at"),  # when the run began, or somebody said so; ISO 8601
+    _text("build"),  # hash of the target's programs, '' of what somebody said
+    _text("revision"),  # of their sources, '' where they are in no Git checkout
+    _text("host"),
+    _number("run", nullable=True),  # that gave it, null where somebody said so
+    _number("night", nullable=True),  # of the run
 )
 
 # A bug in a run. It stays when the run is deleted: the bug's history.

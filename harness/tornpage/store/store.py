@@ -330,8 +330,8 @@ class Store(MemoryStore):
 
 
 def next_run(db: Connection) -> int:
-    """A number that no deleted run had, so that the sightings of bugs stay true."""
-    return next_id(db, _RUNS.c.id, schema.sighting.c.run)
+    """A number that no deleted run had, so that the sightings and lives of bugs stay true."""
+    return next_id(db, _RUNS.c.id, schema.sighting.c.run, schema.life.c.run)
 
 
 def _run(row: Row[Any]) -> Run:

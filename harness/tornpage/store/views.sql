@@ -51,6 +51,10 @@ select
 from bug join sighting on sighting.bug = bug.id
 group by bug.id;
 
+create view lives as
+select life.bug, bug.title, life.number, life.status, life.reason, life.at, life.build, life.revision, life.host, life.run, life.night
+from life join bug on bug.id = life.bug;
+
 create view sightings as
 select sighting.bug, bug.title, sighting.run, run.campaign, sighting.started, sighting.build, sighting.novelty, sighting.count
 from sighting join bug on bug.id = sighting.bug left join run on run.id = sighting.run;

@@ -273,7 +273,7 @@ def standings(summary: NightSummary) -> list[str]:
         (BugStatus.KNOWN, Answer.REPRODUCED, ["again"], 1),
         (BugStatus.FIXED, Answer.REPRODUCED, ["back"], 1),
         (BugStatus.IGNORED, Answer.REPRODUCED, [], 0),
-        (BugStatus.NEW, Answer.NOT_REPRODUCED, ["gone"], 0),
+        (BugStatus.NEW, Answer.NOT_REPRODUCED, ["not-reproduced"], 0),
         (BugStatus.NEW, Answer.NOT_PLAYED, ["not played"], 3),
     ],
 )
@@ -316,7 +316,7 @@ def test_another_finding_is_not_this_one(
     find(tmp_path)
     plays.broken = 1
     summary = spend(campaign(tmp_path, "x"))
-    assert (standings(summary), summary.exit_code(only_news=True)) == (["gone", "new"], 1)
+    assert (standings(summary), summary.exit_code(only_news=True)) == (["not-reproduced", "new"], 1)
     assert summary.bugs[-1].note == "bug 2 instead"
 
 

@@ -178,7 +178,7 @@ def test_the_badge_says_what_is_new() -> None:
     """What a run shows for the first time, or again after it was fixed, goes before what somebody said."""
     assert badge_of(seen_as(Novelty.NEW, BugStatus.NEW)) == "new"
     assert badge_of(seen_as(Novelty.BACK, BugStatus.NEW)) == "back"
-    assert badge_of(seen_as(Novelty.AGAIN, BugStatus.NEW)) == "open"
+    assert badge_of(seen_as(Novelty.AGAIN, BugStatus.OPEN)) == "open"
     assert badge_of(seen_as(Novelty.AGAIN, BugStatus.KNOWN)) == "known"
 
 

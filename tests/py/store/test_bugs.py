@@ -24,8 +24,10 @@ LOST = Violation(1, "acknowledged commits are missing: prefix 3 found, at least 
 
 
 def begin(store: Store, build: str = "b1", night: int | None = None) -> int:
-    """A run of the engine of this hash."""
-    origin = Origin(started=f"2026-11-2{build[1:]}", programs={"engine": build, "harness": "h"})
+    """A run of the engine of this hash, and of the commit of the same number."""
+    programs = {"engine": build, "harness": "h"}
+    started, revision = f"2026-11-2{build[1:]}", f"c{build[1:]}"
+    origin = Origin(started, host="a", programs=programs, revision=revision)
     return store.begin_run("smoke", "engine", 1, 9, {"name": "smoke"}, origin, night).id
 
 
@@ -48,10 +50,10 @@ def test_findings_of_one_root_are_one_bug(tmp_path: Path) -> None:
         add(store, first, replace(broken(1, TORN, LOST), alike=40))
         add(store, second, broken(0, TORN))
         (bug,) = store.bugs()
-        assert (bug.target, bug.invariants, bug.status) == ("engine", (1, 5), BugStatus.NEW)
+        assert (bug.target, bug.invariants, bug.status) == ("engine", (1, 5), BugStatus.OPEN)
         assert (bug.first.run, bug.last.run, bug.runs, bug.count) == (first, second, 2, 42)
         assert (bug.first.started, bug.builds) == ("2026-11-21", ("b1", "b2"))
-        assert bug.reproducer == Reproducer(first, 0, make_spec(0).config)
+        assert bug.reproducer == Reproducer(second, 0, make_spec(0).config), "of the present build"
         assert [store.sightings(run)[1].novelty for run in (first, second)] == ["new", "again"]
         assert store.trial(first, 1).bugs == (1, 1)
 
@@ -100,7 +102,7 @@ def test_a_fixed_bug_that_comes_back_is_new_again(tmp_path: Path) -> None:
         add(store, again, broken(1, TORN))
         assert store.sightings(again)[1].novelty is Novelty.BACK
         bug = store.bug(1)
-        assert bug.status is BugStatus.NEW
+        assert bug.status is BugStatus.BACK
         assert bug.reason == f"came back in run {again}; it was fixed: page copies are kept"
         for status in (BugStatus.KNOWN, BugStatus.IGNORED):
             store.mark_bug(1, status, "")
@@ -141,14 +143,11 @@ def test_a_bug_that_did_not_show_any_more_comes_back(tmp_path: Path) -> None:
             r"came back in run [0-9]+; run [0-9]+ did not show it any more", store.bug(1).reason
         )
         assert sees() is Novelty.AGAIN
-        plays(Answer.NOT_REPRODUCED)
-        plays(Answer.REPRODUCED)
-        assert sees() is Novelty.AGAIN
         store.mark_bug(1, BugStatus.KNOWN, "looked at")
         plays(Answer.NOT_REPRODUCED, night=9)
         assert sees(10) is Novelty.BACK
         bug = store.bug(1)
-        assert bug.status is BugStatus.NEW and bug.reason.endswith("; it was known: looked at")
+        assert bug.status is BugStatus.BACK and bug.reason.endswith("; it was known: looked at")
         store.mark_bug(1, BugStatus.IGNORED, "by design")
         plays(Answer.NOT_REPRODUCED)
         assert (sees(), store.bug(1).status) == (Novelty.AGAIN, BugStatus.IGNORED)
@@ -182,3 +181,78 @@ def test_one_bug_is_marked(tmp_path: Path) -> None:
         ]
         with pytest.raises(ConfigError, match="no bug 3"):
             store.mark_bug(3, BugStatus.IGNORED, "")
+
+
+def test_the_life_of_a_bug(tmp_path: Path) -> None:
+    """New, open in another night, known, not reproduced, back: each with run, build, commit, host and reason,
+    also when the runs are deleted; what a night itself has seen stays what it was."""
+
+    def sees(store: Store, build: str, night: int) -> int:
+        run = begin(store, build, night)
+        add(store, run, broken(0, TORN))
+        add(store, run, broken(1, TORN))
+        return run
+
+    def is_not_shown(store: Store, build: str, night: int) -> int:
+        run = begin(store, build, night)
+        store.put_replay(Replayed(run, 1, Answer.NOT_REPRODUCED, "fixed?"))
+        return run
+
+    with Store(tmp_path / "s.db") as store:
+        first = sees(store, "b1", 1)
+        sees(store, "b1", 1)
+        assert store.bug(1).status is BugStatus.NEW, "of this night"
+        second = sees(store, "b2", 2)
+        assert (store.bug(1).status, store.bug(1).reproducer.run) == (BugStatus.OPEN, second)
+        marked = store.mark_bug(1, BugStatus.KNOWN, "a lock is missing", at="2026-11-23", host="c")
+        assert marked.status is BugStatus.KNOWN
+        third = is_not_shown(store, "b3", 3)
+        assert store.bug(1).status is BugStatus.NOT_REPRODUCED
+        again = sees(store, "b3", 3)
+        assert (store.bug(1).status, store.bug(1).reason) == ("known", "a lock is missing")
+        assert store.bug(1).reproducer.run == again, "the other one does not show it"
+        fourth = is_not_shown(store, "b4", 4)
+    with Store(tmp_path / "s.db") as store:
+        assert prune_runs(store, find_paths(), tmp_path, 0)[-1] == fourth
+        fifth = sees(store, "b5", 5)
+        assert store.bug(1).status is BugStatus.BACK, "whatever became of the run that played it"
+        life = store.bug(1).life
+        assert [(one.status, one.run, one.build) for one in life] == [
+            ("new", first, "b1"),
+            ("open", second, "b2"),
+            ("known", None, ""),
+            ("not-reproduced", third, "b3"),
+            ("known", again, "b3"),
+            ("not-reproduced", fourth, "b4"),
+            ("back", fifth, "b5"),
+        ]
+        assert (life[0].at, life[0].revision, life[0].host) == ("2026-11-21", "c1", "a")
+        assert (life[2].at, life[2].host, life[3].reason) == ("2026-11-23", "c", "fixed?")
+        assert life[-1].reason == f"came back in run {fifth}; it was known: a lock is missing"
+
+
+def test_a_small_trial_stays_the_reproducer(tmp_path: Path) -> None:
+    """Of another build too, until a play does not show it; making it is no second sighting."""
+    with Store(tmp_path / "s.db") as store:
+        add(store, begin(store, "b1"), broken(0, TORN))
+        origin = Origin(programs={"engine": "b1"})
+        small = store.begin_run("shrink", "engine", 1, 1, {}, origin).id
+        add(store, small, broken(0, TORN))
+        store.set_reproducer(1, Reproducer(small, 0, make_spec(0).config))
+        assert store.bug(1).status is BugStatus.NEW
+        add(store, begin(store, "b2"), broken(0, TORN))
+        assert store.bug(1).reproducer.run == small
+        store.put_replay(Replayed(begin(store, "b2"), 1, Answer.NOT_REPRODUCED, ""))
+        shown = begin(store, "b2")
+        add(store, shown, broken(3, TORN))
+        assert store.bug(1).reproducer == Reproducer(shown, 3, make_spec(0).config)
+
+
+def test_a_mark_without_a_reason_keeps_the_old_one(tmp_path: Path) -> None:
+    """And all that was said before stays in its life."""
+    with Store(tmp_path / "s.db") as store:
+        add(store, begin(store), broken(0, TORN))
+        store.mark_bug(1, BugStatus.KNOWN, "a lock is missing")
+        bug = store.mark_bug(1, BugStatus.FIXED)
+        assert (bug.status, bug.reason) == (BugStatus.FIXED, "a lock is missing")
+        assert [one.status for one in bug.life] == ["new", "known", "fixed"]

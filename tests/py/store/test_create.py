@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tornpage.store.schema import VERSION
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 
@@ -21,9 +22,7 @@ def test_another_schema_is_refused(write: bool, tmp_path: Path) -> None:
         with sqlite3.connect(path) as db:
             db.execute("update tornpage_version set schema = ?", (schema,))
         before = path.read_bytes()
-        told = (
-            rf"a store of schema {schema}, this Tornpage reads and writes schema 1: .* \(--store\)"
-        )
+        told = rf"a store of schema {schema}, this Tornpage reads and writes schema {VERSION}: .* \(--store\)"
         with pytest.raises(ConfigError, match=told):
             Store(path, write=write)
         assert path.read_bytes() == before
@@ -47,8 +46,8 @@ def test_a_database_of_something_else_is_refused(write: bool, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "rows",
     [
-        "create table {}(schema int); insert into {} values (1)",
-        "create table {}(schema int); insert into {} values (1), (1)",
+        f"create table {{}}(schema int); insert into {{}} values ({VERSION})",
+        f"create table {{}}(schema int); insert into {{}} values ({VERSION}), ({VERSION})",
         "create table {}(version_num text); insert into {} values ('a1')",
         "create table {}(schema int)",
     ],
