@@ -5,9 +5,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from tornpage.evidence.accused import keep_run_evidence
+from tornpage.evidence.evidence import load_evidence
 from tornpage.live.fault_free import judge_fault_free
 from tornpage.oracle.fingerprint import RUN_SITE
 from tornpage.plans.campaign import Campaign, Config, fault_free_spec
@@ -17,17 +20,25 @@ from tornpage.store.bugs import Bug, Reproducer
 from tornpage.store.place import Place
 from tornpage.store.rows import GoldenRunRow, Run, TrialRow
 from tornpage.store.store import Store
+from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.model import Outcome, Source, TrialResult, TrialSpec
+from tornpage.vocabulary.paths import Paths
 
 __all__ = [
     "fault_free_row",
     "golden_runs_by_script",
+    "images_of",
+    "keep_accused",
+    "kept_scripts",
     "play_script",
     "replay_line",
+    "reproducer_name",
     "row_named",
     "row_of",
+    "stored_row",
+    "with_kept_image",
 ]
 
 
@@ -51,19 +62,61 @@ def fault_free_row(store: Store, run: int, number: int) -> TrialRow:
         raise ConfigError(f"{store.name}: no fault-free run {run}.s{number}")
     spec = fault_free_spec(campaign, found.target, _scripts(campaign)[number])
     result = _result(number, golden_run)
-    return TrialRow(run, number, replace(spec, number=number), RUN_SITE, "", result)
+    spec = replace(spec, number=number)
+    return TrialRow(run, number, spec, RUN_SITE, "", result, bugs=golden_run.bugs)
 
 
 def row_named(trial: str, place: Place) -> TrialRow:
     """What ID names in the store of this place. ConfigError if there is no such trial or run."""
+    with Store(place, write=False) as store:
+        return stored_row(store, trial)
+
+
+def stored_row(store: Store, trial: str) -> TrialRow:
+    """What ID names in a store. ConfigError if there is no such trial or run."""
     name = re.fullmatch(r"([0-9]{1,18})\.(s?)([0-9]{1,18})", trial)
     if name is None:
         raise ConfigError(
             f"{trial!r}: a trial is named RUN.NUMBER, as 3.117, a run without a fault RUN.sNUMBER"
         )
     run, number = int(name[1]), int(name[3])
-    with Store(place, write=False) as store:
-        return fault_free_row(store, run, number) if name[2] else store.trial(run, number)
+    return fault_free_row(store, run, number) if name[2] else store.trial(run, number)
+
+
+def play_script(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:
+    """Runs a script again without a fault, and judges the run. How it broke a rule is kept below `images`."""
+    result = _result(spec.number, judge_fault_free(spec, target, scratch / "fault_free"))
+    image = images / script_folder(spec.number)
+    if not any(violation.source is Source.RULE for violation in result.violations):
+        return result
+    kept = keep_run_evidence(spec, target, scratch, image)
+    return replace(result, image=image.resolve()) if kept else result
+
+
+def script_folder(number: int) -> str:
+    """The folder of a script among the images of a run."""
+    return f"s{number}"
+
+
+def keep_accused(
+    store: Store, run: Run, scratch: Path, paths: Paths, out: Path, late: Callable[[], bool]
+) -> None:
+    """Of each bug that is a rule on bytes, and that a run without a fault has shown, keeps how the first such
+    run broke it: its script is played once more. late: asked before each; then no more are."""
+    known: set[int] = set()
+    for number, row in sorted(golden_runs_by_script(store, run).items()):
+        bugs = {
+            bug
+            for violation, bug in zip(row.violations, row.bugs, strict=True)
+            if violation.source is Source.RULE
+        }
+        image = images_of(out, run.id) / script_folder(number)
+        if bugs <= known or late():
+            continue
+        known |= bugs
+        if load_evidence(image) is None:
+            spec = fault_free_row(store, run.id, number).spec
+            keep_run_evidence(spec, make_target(run.target, paths.build), scratch, image)
 
 
 def row_of(store: Store, reproducer: Reproducer) -> TrialRow:
@@ -78,17 +131,40 @@ def row_of(store: Store, reproducer: Reproducer) -> TrialRow:
 
 def replay_line(store: Store, bug: Bug) -> str:
     """The one command that shows the bug again, wherever it is told of; "" if its run has been deleted."""
+    name = reproducer_name(store, bug)
+    return command_line(f"tornpage replay {name}", store.place.options) if name else ""
+
+
+def reproducer_name(store: Store, bug: Bug) -> str:
+    """What `tornpage replay` calls that which shows the bug, "" if its run has been deleted."""
     try:
         row = row_of(store, bug.reproducer)
     except ConfigError:
         return ""
-    name = bug.reproducer.name or f"{row.run}.s{row.number}"
-    return command_line(f"tornpage replay {name}", store.place.options)
+    return bug.reproducer.name or f"{row.run}.s{row.number}"
 
 
-def play_script(spec: TrialSpec, target: Target, scratch: Path) -> TrialResult:
-    """Runs a script again without a fault, and judges the run."""
-    return _result(spec.number, judge_fault_free(spec, target, scratch / "fault_free"))
+def kept_scripts(store: Store, run: int, bug: int, out: Path) -> list[str]:
+    """Names of the runs without a fault that show a bug, and of which it was kept how."""
+    return [
+        f"{run}.s{number}"
+        for number, row in sorted(golden_runs_by_script(store, store.run(run)).items())
+        if bug in row.bugs
+        and load_evidence(images_of(out, run) / script_folder(number)) is not None
+    ]
+
+
+def images_of(out: Path, run: int) -> Path:
+    """Where the crashed images of a run are kept."""
+    return out / "images" / str(run)
+
+
+def with_kept_image(row: TrialRow, out: Path) -> TrialRow:
+    """A run without a fault has its image where its evidence was kept; a trial has its own."""
+    image = images_of(out, row.run) / script_folder(row.number)
+    if row.result is None or row.spec.plan.crashes or load_evidence(image) is None:
+        return row
+    return replace(row, result=replace(row.result, image=image.resolve()))
 
 
 def _scripts(campaign: Campaign) -> list[Config]:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tornpage.campaigns.fault_free import (
+    kept_scripts,
+    reproducer_name,
+    stored_row,
+    with_kept_image,
+)
 from tornpage.evidence.evidence import load_evidence
 from tornpage.plans.campaign import Campaign
 from tornpage.reports.dossier import Dossier
@@ -25,7 +31,7 @@ INDEX = "index.html"
 def write_report(store: Store, summary: Summary, paths: Paths, out: Path) -> Path:
     """Writes out/report-RUN.html, and the index anew; returns the path of the first."""
     path = out.resolve() / _name(summary.run.id)
-    dossiers = {seen.bug.id: _dossier(store, seen) for seen in summary.bugs}
+    dossiers = {seen.bug.id: _dossier(store, seen, out) for seen in summary.bugs}
     gone = _gone(store, summary)
     replace_file(path, render_report(summary, paths.templates, dossiers, gone))
     write_index(store, paths, out)
@@ -47,20 +53,24 @@ def _name(run: int) -> str:
     return f"report-{run}.html"
 
 
-def _dossier(store: Store, seen: BugSeen) -> Dossier:
-    """Of its reproducer; where no image of that is here, of the first trial of this run that has one."""
-    best = seen.bug.reproducer
-    trials = [(best.run, best.trial)] if best.trial is not None else []
+def _dossier(store: Store, seen: BugSeen, out: Path) -> Dossier:
+    """Of its reproducer; where nothing was kept of that here, of the first of this run that has something. Of
+    a rule that was broken, the accused operation says more than a crash."""
     images = [finding.image for finding in seen.findings if finding.image is not None]
-    trials += [(int(image.parent.name), int(image.name)) for image in images]
-    told = (_told(store, seen, run, number) for run, number in trials)
-    return next(filter(None, told), Dossier(seen))
+    names = [
+        reproducer_name(store, seen.bug),
+        *kept_scripts(store, seen.sighting.run, seen.bug.id, out),
+        *(f"{image.parent.name}.{image.name}" for image in images),
+    ]
+    told = [one for name in names if (one := _told(store, seen, name, out)) is not None]
+    accused = (one for one in told if one.accuses)
+    return next(accused, next(iter(told), Dossier(seen)))
 
 
-def _told(store: Store, seen: BugSeen, run: int, number: int) -> Dossier | None:
-    """What this trial tells of a bug; None if it was deleted, or no image of it was kept."""
+def _told(store: Store, seen: BugSeen, name: str, out: Path) -> Dossier | None:
+    """What a trial, or run without a fault, tells of a bug; None if it was deleted, or nothing was kept."""
     try:
-        row = store.trial(run, number)
+        row = with_kept_image(stored_row(store, name), out)
     except ConfigError:
         return None
     evidence = load_evidence(row.result.image if row.result else None)
@@ -70,7 +80,7 @@ def _told(store: Store, seen: BugSeen, run: int, number: int) -> Dossier | None:
     return Dossier(
         seen=seen,
         evidence=evidence,
-        trial=f"{run}.{number}",
+        trial=name,
         what=next((violation.what for violation, bug in violations if bug == seen.bug.id), ""),
         script=str(row.spec.params.get("script", "")),
     )

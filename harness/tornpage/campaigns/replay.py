@@ -112,7 +112,7 @@ def play_trial(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> 
         result = run_trial(spec, target, scratch, images)
         keep_evidence(spec, result, target, scratch)
         return result
-    return play_script(spec, target, scratch)
+    return play_script(spec, target, scratch, images)
 
 
 def _play(

@@ -19,7 +19,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tornpage.campaigns.fault_free import golden_runs_by_script, replay_line
+from tornpage.campaigns.fault_free import (
+    golden_runs_by_script,
+    images_of,
+    keep_accused,
+    replay_line,
+)
 from tornpage.evidence.evidence import keep_evidence
 from tornpage.evidence.images import KeptImages
 from tornpage.faults.scratch import scratch_folder
@@ -165,6 +170,7 @@ def _run(
             run = _lose(store, begin, campaign, target, context, scratch)
         else:
             run = _kill(store, begin, campaign, target, context, scratch)
+        keep_accused(store, run, scratch, context.paths, context.out, context.is_late)
     if context.is_late():
         run = store.stop_run(run.id)
     summary = load_summary(store, run)
@@ -220,7 +226,7 @@ def _kill(
             numbers = [number for number in range(run.trials) if cells and number not in done]
             draws = (draw_trial(campaign, run.target, cells, number) for number in numbers)
             context.progress.phase("trials", len(numbers))
-            job = replace(job, images=context.out / "images" / str(run.id))
+            job = replace(job, images=images_of(context.out, run.id))
             _run_trials(store, run, draws, job, executor, context)
     return store.finish_run(run.id, None if cells else 0)
 

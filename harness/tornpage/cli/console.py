@@ -41,7 +41,7 @@ __all__ = [
 
 ERRORS_SHOWN = 5
 BUGS_SHOWN = 20
-STEPS_SHOWN = 12
+STEPS_SHOWN = 16
 _STANDING = {
     Standing.NEW: "new",
     Standing.BACK: "back",
@@ -277,15 +277,28 @@ def _runs(states: Sequence[str]) -> str:
 def _way_lines(evidence: Evidence | None) -> list[str]:
     """The last operations before each crash, and what became of them."""
     lines = []
-    for phase in phase_views(evidence or Evidence()):
-        lines.append(f"  {phase.name}, its last operations:")
+    evidence = evidence or Evidence()
+    for phase in phase_views(evidence):
+        end = "its last operations" if phase.crashed else "up to the operation that breaks a rule"
+        lines.append(f"  {phase.name}, {end}:")
         for row in phase.rows[-STEPS_SHOWN:]:
             place = ", ".join(part for part in (row.path, row.place, row.site) if part)
             fate = "" if row.fate == "statement" else row.fate
             sectors = "".join("1" if sector == "new" else "0" for sector in row.sectors)
-            lines.append(f"    {fate:8}{row.op} {place} {sectors}".rstrip())
-        lines.append(f"    crash   {phase.how}")
-    return lines
+            lines.append(f"  {row.seq or '':>7} {fate:8}{row.op} {place} {sectors}".rstrip())
+        lines.append(f"          {'crash' if phase.crashed else 'rule':8}{phase.how}")
+        lines += [f"          {name}: {value}" for name, value in phase.facts]
+    return lines + _row_lines(evidence)
+
+
+def _row_lines(evidence: Evidence) -> list[str]:
+    """What recovery came to beside what was acknowledged."""
+    lines = [f"  rows: {evidence.rows_note}"] if evidence.rows_note else []
+    for row in evidence.rows:
+        lines += [f"    - {row.table}: {row.expected}"] if row.expected else []
+        lines += [f"    + {row.table}: {row.recovered}"] if row.recovered else []
+        lines.append(f"        {row.why}")
+    return lines + ([f"    and {evidence.rows_more} more"] if evidence.rows_more else [])
 
 
 def print_shrunk(console: Console, shrunk: Shrunk) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tornpage.campaigns.fault_free import row_named
+from tornpage.campaigns.fault_free import row_named, with_kept_image
 from tornpage.cli.console import print_trial
 from tornpage.cli.options import JsonOption, OutOption, StoreOption, TrialArgument
 from tornpage.cli.terminal import make_console
@@ -12,7 +12,7 @@ from tornpage.evidence.evidence import load_evidence
 from tornpage.plans.origin import command_line
 from tornpage.store.place import place_in
 from tornpage.vocabulary.codec import to_plain
-from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.model import Outcome, Source, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import DEFAULT_OUT
 
 __all__ = ["EPILOG", "show"]
@@ -28,7 +28,7 @@ def show(
 ) -> int:
     """Prints what the store knows of a trial: plan, write hit or what the power loss lost, verdict, what
     recovery did, the line that replays it."""
-    row = row_named(trial, place_in(out, store_place))
+    row = with_kept_image(row_named(trial, place_in(out, store_place)), out)
     if json_output:
         print(
             json.dumps(
@@ -45,12 +45,13 @@ def show(
     else:
         line = command_line(f"tornpage replay {trial}", place_in(out, store_place).options)
         if _is_untold(row.spec, row.result):
-            line = f"no image was kept; this plays it again and tells the way of its crash:\n{line}"
+            line = f"no image was kept; this plays it again and tells how it came about:\n{line}"
         print_trial(make_console(), trial, row.spec, row.result, line, row.bugs)
     return 0
 
 
 def _is_untold(spec: TrialSpec, result: TrialResult) -> bool:
-    """It has a crash of which there is no timeline here: another trial with the same finding has it."""
-    broken = result.outcome is Outcome.VIOLATION and spec.plan.crashes
+    """There is no timeline of it here: another trial, or script, with the same finding has it."""
+    ruled = any(violation.source is Source.RULE for violation in result.violations)
+    broken = result.outcome is Outcome.VIOLATION and (spec.plan.crashes or ruled)
     return broken and load_evidence(result.image) is None

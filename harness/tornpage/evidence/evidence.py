@@ -10,16 +10,26 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tornpage.evidence.pages import States, hurt_pages, page_view
-from tornpage.evidence.timeline import live_phase
+from tornpage.evidence.rows import with_rows
+from tornpage.evidence.timeline import live_phase, recorded_steps
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
+from tornpage.live.golden_run import TOLD
+from tornpage.live.kept import load_crash
 from tornpage.targets.target import Target
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.evidence import Evidence, Fate, PageView, Phase, Step
 from tornpage.vocabulary.model import TrialResult, TrialSpec, Violation
 from tornpage.workloads.workload import generate
 
-__all__ = ["EVIDENCE", "keep_evidence", "load_evidence", "page_views", "write_evidence"]
+__all__ = [
+    "EVIDENCE",
+    "evidence_of",
+    "keep_evidence",
+    "load_evidence",
+    "page_views",
+    "write_evidence",
+]
 
 EVIDENCE = "evidence.json"
 """Its name in the folder of a kept image."""
@@ -53,8 +63,16 @@ def keep_evidence(spec: TrialSpec, result: TrialResult, target: Target, scratch:
         if states is not None:
             wanted = hurt_pages(states, size) or here
             pages = page_views(states, wanted, result.violations, size, phases[0].sector, target)
+    found = evidence_of(spec, phases, pages, size)
+    if not spec.plan.recover and result.image.joinpath("data").is_dir() and traces:
+        crash = load_crash(result.image)
+        place = (crash.at if crash is not None else None) or work / "recovered"
+        told, data = result.image / TOLD, result.image / "data"
+        found = with_rows(
+            found, spec, target, recorded_steps(Trace.load(traces[0])), told, data, place
+        )
     remove_image(work)
-    write_evidence(spec, phases, pages, size, result.image)
+    write_evidence(found, result.image)
 
 
 def load_evidence(image: Path | None) -> Evidence | None:
@@ -101,14 +119,19 @@ def page_views(
     return [page_view(states, path, page, size, sector, target) for path, page in chosen]
 
 
-def write_evidence(
-    spec: TrialSpec, phases: Iterable[Phase], pages: Iterable[PageView], size: int, image: Path
-) -> None:
+def evidence_of(
+    spec: TrialSpec, phases: Iterable[Phase], pages: Iterable[PageView], size: int
+) -> Evidence:
+    """With the text of the last statements. size: bytes of a page."""
     phases = tuple(phases)
     texts = generate(spec.workload, spec.params, spec.workload_seed).text.splitlines()
     lines = {step.line for phase in phases for step in phase.steps if step.line}
     last = max(lines, default=0)
     lines |= set(range(max(1, last - STATEMENTS_BEFORE), last + 1))
     statements = {n: texts[n - 1][:STATEMENT_MAX] for n in sorted(lines) if 0 < n <= len(texts)}
-    found = Evidence(phases, tuple(pages), statements, size)
-    (image / EVIDENCE).write_text(to_json(found), "utf-8")
+    return Evidence(phases, tuple(pages), statements, size)
+
+
+def write_evidence(evidence: Evidence, image: Path) -> None:
+    """Into the folder of a kept image."""
+    (image / EVIDENCE).write_text(to_json(evidence), "utf-8")

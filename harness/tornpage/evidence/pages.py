@@ -161,8 +161,14 @@ def _fields(decoded: list[dict[str, str]]) -> list[Field]:
 
 def _bytes(contents: tuple[bytes, bytes, bytes]) -> list[Field]:
     ends = range(0, max(len(side) for side in contents), BYTES_ROW)
-    rows = ((at, (side[at : at + BYTES_ROW].hex(" ", 4) for side in contents)) for at in ends)
+    rows = ((at, (_dump(side[at : at + BYTES_ROW]) for side in contents)) for at in ends)
     return _different(Field(f"byte {at}", *sides) for at, sides in rows)
+
+
+def _dump(data: bytes) -> str:
+    """In hexadecimal and as ASCII, "." for what is not printed; "" if there is none."""
+    text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in data)
+    return f"{data.hex(' ', 4)}  {text}" if data else ""
 
 
 def _different(rows: Iterable[Field]) -> list[Field]:

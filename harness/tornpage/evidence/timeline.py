@@ -1,26 +1,36 @@
-"""The last file operations before a crash, from the recording of a live process, or as the explorer
-tells them of a state that it has composed.
+"""The last file operations before a crash, or before the one that broke a rule, from the recording of a live
+process, or as the explorer tells them of a state that it has composed. Marks of statements stand among them.
 """
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from tornpage.faults.stream import CREATED, DIRECTORY
 from tornpage.faults.trace import Event, FilePaths, Op, Trace
 from tornpage.live.writes import list_writes
 from tornpage.targets.target import Target
 from tornpage.vocabulary.evidence import Fate, Phase, Step
 
-__all__ = ["STEPS_MAX", "live_phase", "loss_phases"]
+__all__ = [
+    "STEPS_MAX",
+    "accused_phase",
+    "crash_point",
+    "is_covered",
+    "live_phase",
+    "loss_phases",
+    "recorded_steps",
+]
 
 STEPS_MAX = 24
 """Operations before the crash that are told: the explorer's own number (explorer/run/way.h)."""
 
 _OPS = {
+    Op.OPEN: "create",
     Op.WRITE: "write",
     Op.FSYNC: "fsync",
     Op.FDATASYNC: "fdatasync",
@@ -33,38 +43,101 @@ _OPS = {
     Op.LINK: "link",
     Op.SYNC_ALL: "sync",
 }
-_SYNCS = ("fsync", "fdatasync", "sync_dir")
+_SYNCS = ("fsync", "fdatasync", "sync_dir", "sync")
 _CONTENT = ("write", "truncate", "fallocate")
+_MARKS = ("issue", "ack", "fail")
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """An operation or a mark of a recording. sector: bytes of one, if a fault hit it; how: of that fault."""
+
+    step: Step
+    sector: int = 0
+    how: str = ""
+
+
+def recorded_steps(trace: Trace) -> list[Step]:
+    """All operations that change something on disk, and all marks of statements, as the process knew them:
+    what was synced later is not told."""
+    return [told.step for told in _told(trace, {}, "")]
 
 
 def live_phase(name: str, trace: Trace, target: Target, page_size: int, hit: str) -> Phase:
     """The end of a recorded process that a fault ended, or that failed by one. hit: site of the
     operation that was hit, which the recording has no write of."""
-    sites = {write.seq: write.site.value for write in list_writes(target, trace, page_size)}
-    steps: deque[Step] = deque(maxlen=STEPS_MAX)
+    told = list(_told(trace, _sites(trace, target, page_size), hit))
+    sector = next((one.sector for one in reversed(told) if one.sector), 512)
+    how = next((one.how for one in reversed(told) if one.how), "ended")
+    return Phase(name, how, sector, _last(told))
+
+
+def accused_phase(
+    trace: Trace, target: Target, page_size: int, seq: int, rule: str, what: str
+) -> Phase:
+    """A run up to the event `seq`, by which it broke a rule. what: the rule says."""
+    sites = _sites(trace, target, page_size)
+    told = [one for one in _told(trace, sites, "") if one.step.seq <= seq]
+    if told and told[-1].step.seq == seq:
+        told[-1] = replace(told[-1], step=replace(told[-1].step, fate=Fate.ACCUSED))
+    return Phase("run", what, 512, _last(told), rule)
+
+
+def _sites(trace: Trace, target: Target, page_size: int) -> dict[int, str]:
+    return {write.seq: write.site.value for write in list_writes(target, trace, page_size)}
+
+
+def _told(trace: Trace, sites: Mapping[int, str], hit: str) -> Iterator[_Told]:
+    """sites: of writes, by their number."""
     paths = FilePaths()
-    line, sector, how = 0, 512, "ended"
+    line = 0
     for event in trace.events():
         if event.kind == Op.MARK:
-            mark = trace.mark(event)
-            line = int(mark.facts["n"]) if mark.verb == "issue" else line
+            if trace.tells(event, _MARKS):
+                step = _mark(trace, event)
+                line = step.line if step.op == "issue" else line
+                yield _Told(step)
             continue
         paths.see(trace, event)
-        step = _step(trace, event, paths)
-        if step is None:
+        made = _step(trace, event, paths)
+        if made is None:
             continue
+        site = sites.get(event.seq, hit if event.kind == Op.KILL else "")
+        step = replace(made, line=line, site=site)
         if event.kind in (Op.KILL, Op.FAULT):
             damage = trace.damage(event)
-            sector = damage.sector if damage else sector
             how = "killed" if event.kind == Op.KILL else "a fault was injected"
-        steps.append(
-            replace(
-                step, line=line, site=sites.get(event.seq, hit if event.kind == Op.KILL else "")
-            )
-        )
+            yield _Told(step, damage.sector if damage else 0, how)
+        else:
+            yield _Told(step)
+
+
+def _mark(trace: Trace, event: Event) -> Step:
+    mark = trace.mark(event)
+    client = mark.facts.get("client", "")
+    return Step(event.seq, mark.verb, client, Fate.MARK, line=int(mark.facts["n"]))
+
+
+def _last(told: Sequence[_Told]) -> tuple[Step, ...]:
+    """The last operations as they stand at the end, with the marks among them."""
+    steps: deque[Step] = deque(maxlen=STEPS_MAX)
+    for one in told:
+        step = one.step
+        if step.fate is Fate.MARK:
+            continue
+        steps.append(step)
         if step.op in _SYNCS and step.fate is Fate.DURABLE:
             steps = deque((_synced(old, step) for old in steps), STEPS_MAX)
-    return Phase(name, how, sector, tuple(steps))
+    return _with_marks(list(steps), (one.step for one in told if one.step.fate is Fate.MARK))
+
+
+def _with_marks(steps: Sequence[Step], marks: Iterable[Step]) -> tuple[Step, ...]:
+    """From the statement on that the first operation is of. marks: up to the crash."""
+    marks = list(marks)
+    first = steps[0].seq if steps else 0
+    start = max((one.seq for one in marks if one.op == "issue" and one.seq < first), default=first)
+    among = [one for one in marks if one.seq >= start][-STEPS_MAX:]
+    return tuple(sorted([*steps, *among], key=lambda step: step.seq))
 
 
 def _step(trace: Trace, event: Event, paths: FilePaths) -> Step | None:
@@ -72,12 +145,12 @@ def _step(trace: Trace, event: Event, paths: FilePaths) -> Step | None:
     hit = event.kind in (Op.KILL, Op.FAULT)
     kind = event.flags & 0xFF if hit else event.kind
     op = _OPS.get(Op(kind)) if kind in Op._value2member_map_ else None
-    if op is None:
+    if op is None or (op == "create" and event.flags & (CREATED | DIRECTORY) != CREATED):
         return None
     path, to = paths[event.file], ""
     if not hit and event.kind in (Op.RENAME, Op.LINK):
         path, to = trace.renamed(event)
-    elif not hit and event.kind in (Op.UNLINK, Op.SYNC_DIR, Op.MKDIR):
+    elif not hit and event.kind in (Op.OPEN, Op.UNLINK, Op.SYNC_DIR, Op.MKDIR):
         path = trace.text(event)
     step = Step(event.seq, op, path, Fate.KEPT, to)
     if op in _CONTENT:
@@ -102,16 +175,34 @@ def _hit(trace: Trace, event: Event, step: Step) -> Step:
 
 def _synced(step: Step, sync: Step) -> Step:
     """The step as it stands after a sync."""
-    if step.fate is not Fate.KEPT:
-        return step
-    content = sync.op != "sync_dir" and step.op in _CONTENT and step.path == sync.path
-    names = sync.op == "sync_dir" and step.op not in _CONTENT
-    return replace(step, fate=Fate.DURABLE) if content or names else step
+    covered = step.fate is Fate.KEPT and is_covered(step, sync)
+    return replace(step, fate=Fate.DURABLE) if covered else step
 
 
-def loss_phases(lines: Iterable[str]) -> tuple[Phase, ...]:
-    """What tornpage-explore --way wrote: one JSON object per level."""
-    return tuple(_loss_phase(json.loads(line)) for line in lines)
+def is_covered(step: Step, sync: Step) -> bool:
+    """Whether a sync that succeeded after the operation makes it durable."""
+    if sync.op not in _SYNCS or sync.fate is not Fate.DURABLE or step.op in (*_SYNCS, *_MARKS):
+        return False
+    if sync.op == "sync_dir":
+        return step.op not in _CONTENT
+    return sync.op == "sync" or (step.op in _CONTENT and step.path == sync.path)
+
+
+def crash_point(steps: Sequence[Step], seq: int) -> list[Step]:
+    """What of recorded_steps() comes before the power loss after event `seq`: also what the run said until
+    its next operation."""
+    rest = (one.seq for one in steps if one.seq > seq and one.fate is not Fate.MARK)
+    end = next(rest, None)
+    return [one for one in steps if end is None or one.seq < end]
+
+
+def loss_phases(lines: Iterable[str], steps: Iterable[Step]) -> tuple[Phase, ...]:
+    """What tornpage-explore --way wrote: one JSON object per level; to the first come the marks of the run.
+    steps: of the run up to the crash."""
+    phases = [_loss_phase(json.loads(line)) for line in lines]
+    marks = [step for step in steps if step.fate is Fate.MARK]
+    first = [replace(one, steps=_with_marks(one.steps, marks)) for one in phases[:1]]
+    return (*first, *phases[1:])
 
 
 def _loss_phase(told: Mapping[str, Any]) -> Phase:

@@ -57,6 +57,14 @@ class SparseFile:
         if data:
             self.size = max(self.size, offset + len(data))
 
+    def save(self, path: Path) -> None:
+        """As a new file, with holes where nothing was written."""
+        with path.open("xb") as file:
+            for number, part in sorted(self._parts.items()):
+                file.seek(number * PART_BYTES)
+                file.write(part)
+            file.truncate(self.size)
+
     def take_over(self, other: SparseFile, start: int, end: int) -> None:
         """What the other file has in these bytes, as far as it reaches."""
         end = min(end, other.size)

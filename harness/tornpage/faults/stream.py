@@ -18,10 +18,18 @@ from tornpage.faults.image import files_below
 from tornpage.faults.sparse import SparseFile
 from tornpage.faults.trace import WRITE_PAYLOAD, Call, Event, Op, Trace
 
-__all__ = ["RecordedFiles", "is_ignored", "stream_difference", "unseen_changes"]
+__all__ = [
+    "CREATED",
+    "DIRECTORY",
+    "RecordedFiles",
+    "is_ignored",
+    "stream_difference",
+    "unseen_changes",
+]
 
 CREATED = 1
 DIRECTORY = 2
+"""Flags of an open."""
 PLAYED = frozenset((Op.OPEN, Op.WRITE, Op.TRUNCATE, Op.FALLOCATE, Op.RENAME, Op.LINK, Op.UNLINK))
 """What a file or a name is changed by."""
 KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
@@ -72,6 +80,14 @@ class RecordedFiles:
         self._seen: dict[str, _Looked] = {}
         self.read_bytes = 0
         """Of files that were read for a comparison, all together."""
+
+    def lay_out(self, folder: Path) -> None:
+        """Writes the files as they are now below a folder, which is made."""
+        folder.mkdir(parents=True)
+        for name, number in sorted(self._disk.names.items()):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._disk.files[number].save(path)
 
     def follow(self, trace: Trace) -> str:
         """Plays these events, the ones behind those before; what cannot be followed, else ""."""

@@ -227,6 +227,11 @@ class Trace:
         for at in self._starts(kinds, start):
             yield make((*unpack(data, at), at))
 
+    def until(self, seq: int) -> Trace:
+        """The same up to this event."""
+        end = next((event.at for event in self.events() if event.seq > seq), len(self.data))
+        return Trace(bytes(self.data[:end]))
+
     def marks(self, *verbs: str) -> Iterator[tuple[Event, Mark]]:
         """The MARK events, each with what it says. verbs: only these; none: all."""
         data = self.data

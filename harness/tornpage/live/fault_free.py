@@ -59,7 +59,8 @@ class FaultFreeRun:
 
     hash: of its record, contents that only this run was asked for left out; not_audited: why it was not,
     where that was asked for; findings: of the rules; violations: all that is wrong with it, those of the
-    trace, of its answers and of the database that it left.
+    trace, of its answers and of the database that it left. output: what it printed, if that tells
+    its states.
     """
 
     script: Script
@@ -71,6 +72,7 @@ class FaultFreeRun:
     findings: tuple[Finding, ...]
     violations: tuple[Violation, ...]
     not_audited: str = ""
+    output: bytes = b""
 
 
 def run_fault_free(
@@ -154,8 +156,18 @@ def _run_once(
         ),
     )
     remove_image(data)
+    output = child.stdout if observed else b""
     return FaultFreeRun(
-        script, answer, oracle, trace, usual.hash(), setting, findings, violations, not_audited
+        script,
+        answer,
+        oracle,
+        trace,
+        usual.hash(),
+        setting,
+        findings,
+        violations,
+        not_audited,
+        output,
     )
 
 

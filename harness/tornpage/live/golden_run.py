@@ -37,12 +37,17 @@ from tornpage.vocabulary.model import (
 )
 
 __all__ = [
+    "TOLD",
     "Baseline",
     "golden_run_key",
     "load_baseline",
     "take_baseline",
     "take_golden_run",
 ]
+
+
+TOLD = "told"
+"""Beside a recording: what its run has printed, if it tells its states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,8 @@ def _take(
     _check_capable(target)
     work = _folder(spec, scratch).with_suffix(f".{os.getpid()}")
     run = run_fault_free(spec, target, work)
+    if run.output:
+        (work / TOLD).write_bytes(run.output)
     setting = run.setting
     violations = run.violations
     if names is None and Capability.DETERMINISTIC not in target.capabilities:

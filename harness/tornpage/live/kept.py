@@ -118,8 +118,8 @@ def keep_recording(recording: Recording, image: Path, target: Target) -> None:
     (place / recording.trace.name).write_bytes(
         Trace.load(recording.trace).data
     )  # it has room behind
-    for file in (recording.allowed, recording.kinds, recording.write_sites):
-        if file is not None:
+    for file in (recording.allowed, recording.kinds, recording.write_sites, recording.told):
+        if file is not None and file.is_file():
             shutil.copyfile(file, place / file.name)
     copy_image(recording.found, place / recording.found.name)
     facts = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
 from tornpage.live.fault_free import FaultFreeRun, run_fault_free
-from tornpage.live.golden_run import golden_run_key
+from tornpage.live.golden_run import TOLD, golden_run_key
 from tornpage.live.writes import list_writes
 from tornpage.oracle.prefixes import prefixes_of
 from tornpage.targets.target import Capability, Target
@@ -44,6 +44,11 @@ class Recording:
     suspect: tuple[int, ...] = ()
     at: Path | None = None
 
+    @property
+    def told(self) -> Path:
+        """What the run has printed, if it tells its states; else there is no such file."""
+        return self.trace.with_name(TOLD)
+
 
 @contextmanager
 def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Recording]:
@@ -56,6 +61,8 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
         run = run_fault_free(spec, target, folder, contents=True)
         (folder / "allowed").write_text(prefixes_of(run.oracle), "ascii")
         (folder / "kinds").write_text(_kinds_of(run.script), "ascii")
+        if run.output:
+            (folder / TOLD).write_bytes(run.output)
         sites = _write_sites_of(run, target)
         (folder / "sites").write_text(sites, "ascii")
         yield Recording(

@@ -20,12 +20,13 @@ from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.plan import format_plan
 from tornpage.faults.trace import Trace
 from tornpage.live.crash import Crash, RunVerdict, judge_crash, judge_unfired, make_crash
-from tornpage.live.golden_run import Baseline, golden_run_key, load_baseline
+from tornpage.live.golden_run import TOLD, Baseline, golden_run_key, load_baseline
 from tornpage.live.hit import mask_of, tears_nothing, torn_write
 from tornpage.live.kept import keep_crash, keep_found
 from tornpage.live.recovered import Recovered, recover_crash
 from tornpage.live.stage import Spent, Stage, spent_on
 from tornpage.live.verdict import Judged, judge_trial
+from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.state import state_digest
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import GoldenRunError
@@ -195,7 +196,18 @@ class _Ended:
         if crash.bare and crash.hit is not None:
             whole = stage.base.contents.fill(crash.trace, crash.hit.event)
             (place / "run.trace").write_bytes(whole)
+        if crash.child.stdout and isinstance(stage.base.oracle, ObservedOracle):
+            (place / TOLD).write_bytes(_told(stage, crash))
         keep_found(stage.base.found, place, self.judged.violations, stage.target)
         if self.run is not None:
             keep_crash(self.run.allowed, self.run.before_first, stage.data, place)
         return place.resolve()
+
+
+def _told(stage: Stage, crash: Crash) -> bytes:
+    """What the killed run has printed, behind what the golden run did if that is a part of it: the states of
+    statements that it did not get to tell."""
+    own, golden = crash.child.stdout, stage.base.found.with_name(TOLD)
+    whole = golden.read_bytes() if golden.is_file() else b""
+    alike = whole.startswith(own.rpartition(b"\n")[0])
+    return whole + own if alike else own

@@ -10,6 +10,7 @@ itself, so there is a sequence of states for each: its parts.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +20,18 @@ import xxhash
 from tornpage.oracle.state import State
 from tornpage.vocabulary.errors import GoldenRunError
 
-__all__ = ["NAME_MAX_BYTES", "KeptStates", "ObservedOracle", "observed_state"]
+__all__ = [
+    "NAME_MAX_BYTES",
+    "KeptStates",
+    "ObservedOracle",
+    "Texts",
+    "observed_state",
+    "rows_of",
+    "told_texts",
+]
+
+Texts = Mapping[str, str]
+"""A state as a target tells it: texts by name."""
 
 NAME_MAX_BYTES = 63
 """Of a text of a state: the explorer's limit for the name of a table."""
@@ -40,6 +52,36 @@ def observed_state(texts: Any) -> State:
         rows = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
         state[name] = (rows, xxhash.xxh64_intdigest(data), ())
     return state
+
+
+def told_texts(output: bytes) -> dict[int, Texts]:
+    """The states in what a run has printed, by the number of the statement, as far as they can be read: what
+    a person is shown of them."""
+    found: dict[int, Texts] = {}
+    for line in output.splitlines():
+        try:
+            told = json.loads(line)
+            found[int(told["n"])] = {str(name): str(text) for name, text in told["state"].items()}
+        except (ValueError, TypeError, KeyError, AttributeError):
+            continue  # it was cut by the kill
+    return found
+
+
+def rows_of(text: str) -> list[tuple[str, str]]:
+    """The rows of a text, each with the key that it goes by: of a JSON object its members, of an array its
+    items, else lines, by their first word."""
+    try:
+        told = json.loads(text)
+    except ValueError:
+        told = None
+    if isinstance(told, dict):
+        return [(str(key), f"{key}={_plain(value)}") for key, value in told.items()]
+    lines = [_plain(item) for item in told] if isinstance(told, list) else text.splitlines()
+    return [((line.split() or [line])[0], line) for line in lines]
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 class ObservedOracle:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from tornpage.evidence.evidence import page_views, write_evidence
+from tornpage.evidence.evidence import evidence_of, page_views, write_evidence
 from tornpage.evidence.pages import States, hurt_pages
-from tornpage.evidence.timeline import loss_phases
+from tornpage.evidence.rows import with_rows
+from tornpage.evidence.timeline import crash_point, loss_phases, recorded_steps
 from tornpage.faults.image import remove_image
+from tornpage.faults.trace import Trace
 from tornpage.live.kept import keep_recording
 from tornpage.live.recording import Recording
 from tornpage.powerloss.explorer import lay_out_state
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError
-from tornpage.vocabulary.evidence import Phase
+from tornpage.vocabulary.evidence import Phase, Step
 from tornpage.vocabulary.model import TrialResult, TrialSpec
 
 __all__ = ["keep_loss_evidence"]
@@ -37,8 +39,22 @@ def keep_loss_evidence(
         size = target.judge_setting(spec.options).page_size
         hurt = hurt_pages(states, size)
         pages = page_views(states, hurt, result.violations, size, phases[-1].sector, target)
-        write_evidence(spec, phases, pages, size, result.image)
+        found = evidence_of(spec, phases, pages, size)
+        if "/" not in spec.plan.loss:
+            run = _steps_of(spec, recording)
+            place = recording.at or work / "recovered"
+            data = result.image / "data"
+            found = with_rows(found, spec, target, run, recording.told, data, place)
+        write_evidence(found, result.image)
     remove_image(work)
+    if recording.at is not None:
+        recording.at.mkdir(exist_ok=True)
+
+
+def _steps_of(spec: TrialSpec, recording: Recording) -> list[Step]:
+    """Of the run up to the first crash."""
+    steps = recorded_steps(Trace.load(recording.trace))
+    return crash_point(steps, int(spec.plan.loss.partition(".")[0]))
 
 
 def _loss_states(
@@ -54,4 +70,5 @@ def _loss_states(
     lay_out_state(spec, target, recording, spec.plan.loss, work / "again", way)
     if not way.is_file():
         raise ChildError(f"the explorer says nothing of state {spec.plan.loss}")
-    return states, loss_phases(way.read_text("utf-8").splitlines())
+    lines = way.read_text("utf-8").splitlines()
+    return states, loss_phases(lines, _steps_of(spec, recording))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tornpage.reports.sectors import kept_sectors, page_sectors, sector_states
 from tornpage.reports.summary import BugSeen, Finding
-from tornpage.vocabulary.evidence import Evidence, Fate, Field, PageView, Phase, Step
+from tornpage.vocabulary.evidence import Evidence, Fate, Field, PageView, Phase, RowChange, Step
 
 __all__ = ["BugView", "Dossier", "PhaseView", "badge_of", "bug_view", "phase_views"]
 
@@ -23,6 +23,7 @@ _FATES = {
     Fate.LOST: "not in the crashed image",
     Fate.GONE: "its file has no name any more",
     Fate.FAILED: "it returned an error",
+    Fate.ACCUSED: "it breaks the rule",
 }
 
 
@@ -37,11 +38,19 @@ class Dossier:
     what: str = ""
     script: str = ""
 
+    @property
+    def accuses(self) -> bool:
+        """Its evidence leads to the operation that broke the bug's own rule."""
+        phases = self.evidence.phases if self.evidence is not None else ()
+        return any(self.seen.bug.fingerprint == f"rule {phase.rule}" for phase in phases)
+
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A line of a timeline: a statement (fate "statement") or an operation."""
+    """A line of a timeline: a statement (fate "statement") or an operation. seq: its number in the recording,
+    0 of a statement that has no mark."""
 
+    seq: int
     fate: str
     title: str
     op: str
@@ -53,11 +62,13 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class PhaseView:
-    """One process before it crashed; rows: the oldest first."""
+    """One process before it crashed, or broke a rule; rows: the oldest first; facts: of the accused page."""
 
     name: str
     how: str
     rows: list[_Row]
+    crashed: bool
+    facts: list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +109,9 @@ class BugView:
     phases: list[PhaseView]
     pictures: list[_Picture]
     statements: list[tuple[int, str]]
+    rows: list[RowChange]
+    rows_more: int
+    rows_note: str
     trial: str
     what: str
     replay: str
@@ -117,9 +131,12 @@ def bug_view(dossier: Dossier) -> BugView:
         seen=seen,
         findings=list(seen.findings[:FINDINGS_MAX]),
         findings_more=max(0, len(seen.findings) - FINDINGS_MAX),
-        phases=phase_views(evidence),
+        phases=phase_views(evidence, seen.bug.fingerprint),
         pictures=pictures,
         statements=sorted(evidence.statements.items()),
+        rows=list(evidence.rows),
+        rows_more=evidence.rows_more,
+        rows_note=evidence.rows_note,
         trial=dossier.trial,
         what=dossier.what or seen.findings[0].what,
         replay=seen.replay,
@@ -132,28 +149,40 @@ def badge_of(seen: BugSeen) -> str:
     return seen.sighting.novelty if seen.is_news else seen.bug.status
 
 
-def phase_views(evidence: Evidence) -> list[PhaseView]:
-    """How it crashed: a line per statement and per operation."""
-    return [_phase(phase, evidence) for phase in evidence.phases]
+def phase_views(evidence: Evidence, fingerprint: str = "") -> list[PhaseView]:
+    """How it crashed, or broke rules: a line per statement and per operation. fingerprint: of a bug; where
+    several rules were broken, only its own."""
+    own = [phase for phase in evidence.phases if fingerprint == f"rule {phase.rule}"]
+    return [_phase(phase, evidence) for phase in own or evidence.phases]
 
 
 def _phase(phase: Phase, evidence: Evidence) -> PhaseView:
     rows = []
     line = 0
     for step in phase.steps:
-        if step.line and step.line != line:
+        if (step.line and step.line != line) or step.fate is Fate.MARK:
+            text = evidence.statements.get(step.line, "") if step.line != line else ""
             line = step.line
-            text = evidence.statements.get(line, "")
-            rows.append(_Row("statement", "", f"line {line}", text, "", "", []))
-        rows.append(_step(step, evidence))
-    return PhaseView(phase.name, phase.how, rows)
+            rows.append(_statement(step, text))
+        if step.fate is not Fate.MARK:
+            rows.append(_step(step, evidence))
+    return PhaseView(phase.name, phase.how, rows, not phase.rule, list(phase.facts.items()))
+
+
+def _statement(step: Step, text: str) -> _Row:
+    """A mark, with its client; or its line, where it came before the operations that are told."""
+    if step.fate is not Fate.MARK:
+        return _Row(0, "statement", "", f"line {step.line}", text, "", "", [])
+    return _Row(step.seq, "statement", "", f"{step.op} {step.line}", text, step.path, "", [])
 
 
 def _step(step: Step, evidence: Evidence) -> _Row:
     path = f"{step.path} → {step.to}" if step.to else step.path
     sectors = kept_sectors(step.kept)[:SECTORS_MAX]
     site = step.site.replace("_", " ")
-    return _Row(step.fate, _FATES[step.fate], step.op, path, _place(step, evidence), site, sectors)
+    return _Row(
+        step.seq, step.fate, _FATES[step.fate], step.op, path, _place(step, evidence), site, sectors
+    )
 
 
 def _place(step: Step, evidence: Evidence) -> str:

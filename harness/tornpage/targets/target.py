@@ -187,6 +187,11 @@ class Target(Protocol):
         """Prints a page of a data file, decoded, as one JSON object; None if the file has none that
         this target decodes."""
 
+    def log_command(self, data: Path) -> Command | None:
+        """Prints the redo log of a data directory from its checkpoint on: a line per group of records, as
+        366938..366973, and below it a line per record, which says space=N page=N; None if this target decodes
+        none."""
+
     def judge_setting(self, options: Mapping[str, str]) -> Setting:
         """What that program must know of a run with these options."""
 

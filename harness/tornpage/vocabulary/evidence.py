@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from pydantic import ConfigDict, with_config
 
-__all__ = ["Evidence", "Fate", "Field", "PageView", "Phase", "Step"]
+__all__ = ["Evidence", "Fate", "Field", "PageView", "Phase", "RowChange", "Step"]
 
 _JSON = with_config(ConfigDict(extra="forbid"))
 
@@ -28,14 +28,18 @@ class Fate(StrEnum):
     """No name leads to its file any more: it cannot be seen after the crash."""
     FAILED = "failed"
     """It returned an error."""
+    ACCUSED = "accused"
+    """It broke the rule that the phase tells of; no crash has come."""
+    MARK = "mark"
+    """No operation, but what the run said: a statement was issued, acknowledged, or had failed."""
 
 
 @_JSON
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A file operation. seq: its number in the recording; op: write, fsync, ...; to: new name of a
-    rename; offset, length in bytes; line: statement that was in flight, 0 if none; kept: of a torn
-    write one character per sector, "1" = in the crashed image."""
+    """A file operation, or a mark. seq: its number in the recording; op: write, fsync, ..., or issue, ack,
+    fail; to: new name of a rename; offset, length in bytes; line: statement that was in flight, 0 if none, or
+    that a mark is about; kept: of a torn write one character per sector, "1" = in the crashed image."""
 
     seq: int
     op: str
@@ -52,13 +56,16 @@ class Step:
 @_JSON
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """The operations of one process before it crashed, the oldest first. name: "run" or "recovery 1";
-    how: of the crash; sector: bytes of one."""
+    """The operations of one process before it crashed, or up to the one that broke a rule, the oldest first.
+    name: "run" or "recovery 1"; how: of the crash, or what the rule says; sector: bytes of one; rule: its
+    name, "" if it is a crash; facts: what is known of the accused page, by name."""
 
     name: str
     how: str
     sector: int
     steps: tuple[Step, ...]
+    rule: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 @_JSON
@@ -92,11 +99,27 @@ class PageView:
 
 @_JSON
 @dataclass(frozen=True, slots=True)
+class RowChange:
+    """A row that is not as it was acknowledged. table: the name of its text in the state; expected,
+    recovered: "" where there is none; why: what was acknowledged where, and synced or not."""
+
+    table: str
+    expected: str
+    recovered: str
+    why: str
+
+
+@_JSON
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """statements: text by line, of those that the steps name and of a few before the last of them.
-    page_size: bytes, of the database."""
+    page_size: bytes, of the database. rows: that recovery came to otherwise than acknowledged, rows_more of
+    them are not listed; rows_note: of which state, or why there are none."""
 
     phases: tuple[Phase, ...] = ()
     pages: tuple[PageView, ...] = ()
     statements: Mapping[int, str] = field(default_factory=dict)
     page_size: int = 0
+    rows: tuple[RowChange, ...] = ()
+    rows_more: int = 0
+    rows_note: str = ""

@@ -68,6 +68,7 @@ def test_sectors_are_new_old_same_or_neither(states: States) -> None:
     view = page_view(states, "a", 0, PAGE, 256, TARGET)
     assert view.sectors == "nsox"
     assert not view.decoded and view.fields[0].name == "byte 512"
+    assert view.fields[0].written == f"{' '.join(['32323232'] * 4)}  {'2' * 16}"
 
 
 def test_a_decoded_page_shows_what_differs(states: States) -> None:

@@ -7,10 +7,18 @@ from pathlib import Path
 
 from fake_trace import FakeTrace
 
-from tornpage.evidence.timeline import STEPS_MAX, live_phase, loss_phases
+from tornpage.evidence.timeline import (
+    STEPS_MAX,
+    accused_phase,
+    crash_point,
+    is_covered,
+    live_phase,
+    loss_phases,
+    recorded_steps,
+)
 from tornpage.faults.trace import Op
 from tornpage.targets.engine.target import EngineTarget
-from tornpage.vocabulary.evidence import Fate
+from tornpage.vocabulary.evidence import Fate, Step
 
 TARGET = EngineTarget(Path("/engine"), Path("/preload"))
 PAGE = 4096
@@ -28,6 +36,8 @@ def test_a_sync_makes_durable_what_it_covers() -> None:
     trace.write("a", 0, PAGE).write("b", 0, PAGE).rename("b", "c").unlink("x").fsync("a")
     trace.write("a", PAGE, PAGE).sync_dir()
     assert fates(trace) == [
+        ("create", "a", Fate.DURABLE),
+        ("create", "b", Fate.DURABLE),
         ("write", "a", Fate.DURABLE),
         ("write", "b", Fate.KEPT),
         ("rename", "b", Fate.DURABLE),
@@ -52,7 +62,7 @@ def test_the_write_that_was_hit_ends_it() -> None:
         trace = FakeTrace().mark("issue n=3").open("t1.ibd").write("t1.ibd", 0, PAGE)
         trace.mark("issue n=4").kill("t1.ibd", PAGE, kept, old, new)
         phase = live_phase("run", trace.trace(), TARGET, PAGE, "data_page")
-        first, last = phase.steps
+        first, last = (step for step in phase.steps if step.fate is not Fate.MARK)
         assert (first.line, last.line, last.site) == (3, 4, "data_page")
         assert (last.fate, last.offset, last.length) == (fate, PAGE, PAGE)
         assert (phase.how, phase.sector) == ("killed", 512)
@@ -75,9 +85,54 @@ def test_what_the_explorer_tells_is_read() -> None:
         {"seq": 5, "op": "rename", "path": "a", "to": "b", "issued": 2, "acked": 1, "fate": "lost"},
     ]
     level = {"level": 1, "model": "subset", "sector": 512, "waiting": 7, "events": events}
-    first, second = loss_phases([json.dumps(level), json.dumps({**level, "level": 2})])
+    marks = [Step(3, "issue", "", Fate.MARK, line=2), Step(6, "ack", "", Fate.MARK, line=2)]
+    lines = [json.dumps(level), json.dumps({**level, "level": 2})]
+    first, second = loss_phases(lines, marks)
+    assert [step.seq for step in first.steps] == [3, 4, 5, 6]
+    assert [step.seq for step in second.steps] == [4, 5]
     assert (first.name, second.name) == ("run", "recovery 1")
     assert first.how == "power loss, subset; 7 operations were not synced"
-    torn, lost = first.steps
+    torn, lost = second.steps
     assert (torn.fate, torn.kept, torn.line) == (Fate.TORN, "10", 2)
     assert (lost.op, lost.to, lost.fate) == ("rename", "b", Fate.LOST)
+
+
+def test_marks_stand_among_the_operations() -> None:
+    """From the statement on that the first operation is of; acknowledgements too, each with its client."""
+    trace = FakeTrace().open("a").mark("issue n=1").mark("ack n=1")
+    trace.mark("issue n=2 client=c1").write("a", 0, PAGE).mark("ack n=2 client=c1").fsync("a")
+    steps = live_phase("run", trace.trace(), TARGET, PAGE, "").steps
+    told = [(step.op, step.line, step.path) for step in steps]
+    assert told == [("issue", 2, "c1"), ("write", 2, "a"), ("ack", 2, "c1"), ("fsync", 2, "a")]
+    assert [step.fate for step in steps if step.op in ("issue", "ack")] == [Fate.MARK] * 2
+
+
+def test_the_accused_operation_ends_it() -> None:
+    """What came before stands as it was then: a later fsync does not count."""
+    trace = FakeTrace().open("a").mark("issue n=1").write("a", 0, PAGE).write("a", PAGE, PAGE)
+    whole = trace.fsync("a").trace()
+    phase = accused_phase(whole, TARGET, PAGE, 4, "write_ahead", "write_ahead: too early")
+    assert [(step.seq, step.fate) for step in phase.steps] == [
+        (2, Fate.MARK),
+        (3, Fate.KEPT),
+        (4, Fate.ACCUSED),
+    ]
+    assert (phase.rule, phase.how) == ("write_ahead", "write_ahead: too early")
+
+
+def test_a_power_loss_comes_before_the_next_operation() -> None:
+    """What the run said until then it had said."""
+    trace = FakeTrace().open("a").mark("issue n=1").write("a", 0, PAGE).mark("ack n=1")
+    steps = recorded_steps(trace.fsync("a").mark("issue n=2").trace())
+    assert [step.op for step in crash_point(steps, 3)] == ["issue", "write", "ack"]
+    assert [step.op for step in crash_point(steps, 5)] == [step.op for step in steps]
+
+
+def test_a_sync_of_everything_covers_names_and_contents() -> None:
+    """And no other sync does both."""
+    trace = FakeTrace().open("a", True).write("a", 0, PAGE)
+    create, write, sync = recorded_steps(trace.record(Op.SYNC_ALL).trace())
+    assert create.op == "create" and sync.op == "sync"
+    assert is_covered(create, sync) and is_covered(write, sync)
+    folder = Step(9, "sync_dir", ".", Fate.DURABLE)
+    assert is_covered(create, folder) and not is_covered(write, folder)

@@ -345,6 +345,10 @@ class CommandTarget:
         """There is none."""
         return None
 
+    def log_command(self, data: Path) -> Command | None:  # noqa: ARG002
+        """There is none."""
+        return None
+
     def judge_setting(self, options: Mapping[str, str]) -> Setting:
         """The options `page_size`, where it says how many bytes a page has, and `doublewrite`."""
         chosen = {**self.file.values({}), **options}

@@ -191,6 +191,10 @@ class EngineTarget:
         size = ("--page-size", str(page_size))
         return Command((str(self.program), "page", str(file), str(page), "--json", *size))
 
+    def log_command(self, data: Path) -> Command:
+        """engine log DIR"""
+        return Command((str(self.program), "log", str(data)))
+
     def judge_setting(self, options: Mapping[str, str]) -> Setting:
         """Where a page is written without doublewrite there is nothing to be held against its rules."""
         page_size = page_size_of(options)
