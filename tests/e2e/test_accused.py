@@ -10,12 +10,28 @@ from pathlib import Path
 import pytest
 from trials import make_spec
 
+from tornpage.campaigns.fault_free import (
+    fault_free_row,
+    reproducer_name,
+    stored_row,
+    with_kept_image,
+)
 from tornpage.evidence.accused import keep_run_evidence
 from tornpage.evidence.evidence import load_evidence
+from tornpage.live.fault_free import judge_fault_free
+from tornpage.oracle.fingerprint import RUN_SITE, fingerprint_of
 from tornpage.oracle.rules import Setting
+from tornpage.plans.campaign import Campaign, PowerLoss, fault_free_spec
+from tornpage.shrinking import shrink
+from tornpage.shrinking.crashes_run import RunSearch
+from tornpage.store.origin import Origin
+from tornpage.store.store import Store
 from tornpage.targets.engine.target import EngineTarget
+from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.evidence import Evidence, Fate
-from tornpage.vocabulary.model import FaultPlan, TrialSpec
+from tornpage.vocabulary.model import FaultPlan, Source, TrialSpec, Violation
+from tornpage.vocabulary.paths import Paths, data_folder
+from tornpage.workloads.parse import parse_script
 
 SCRIPT = (
     "create table t1 a:bigint primary a\ninsert - t1 a=1\ncheckpoint\ninsert - t1 a=2\ncheckpoint\n"
@@ -101,3 +117,57 @@ def test_a_run_that_keeps_the_rules_has_no_evidence(accusing: Promises, tmp_path
     assert not keep_run_evidence(spec_of("on"), accusing, tmp_path, tmp_path / "image")
     assert not (tmp_path / "image").exists()
     assert not list(tmp_path.iterdir())
+
+
+def campaign() -> Campaign:
+    """Power losses of SCRIPT, of which no state is looked at here."""
+    return Campaign(
+        name="mine",
+        description="",
+        workload="inline",
+        params={"script": SCRIPT},
+        crash_model="power_loss",
+        options=spec_of("off").options,
+        seed=3,
+        explore=PowerLoss(states=1),
+    )
+
+
+def test_a_finding_by_rule_shrinks_to_a_script_that_shows_it(
+    accusing: Promises, build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bug is replayed by it from then on, and its evidence is kept."""
+    monkeypatch.setattr(shrink, "make_target", lambda _name, _build: accusing)
+    monkeypatch.setattr(shrink, "origin_of", lambda _settings, _target: Origin())
+    paths = Paths(build, data_folder("workloads"), data_folder("reports"), tmp_path)
+    with Store(tmp_path / "tornpage.db") as store:
+        mine = campaign()
+        settings = mine.model_dump(mode="json")
+        run = store.begin_run("mine", "engine", 3, 0, settings, Origin())
+        spec = fault_free_spec(mine, "engine", mine.configs()[0])
+        row = judge_fault_free(spec, accusing, tmp_path / "work")
+        store.put_golden_run(run.id, replace(row, crashed=True))
+        found = fault_free_row(store, run.id, 0)
+        assert found.result is not None
+        wanted = fingerprint_of(found.result.violations[0], RUN_SITE)
+        done = shrink.shrink_trial(store, found, paths, tmp_path, 60, lambda _text: None)
+        assert (done.trial, done.shrunk) == (f"{run.id}.s0", f"{run.id + 1}.s0")
+        assert done.fingerprint == wanted and done.complete
+        assert done.after.statements < done.before.statements == len(SCRIPT.splitlines())
+        small = stored_row(store, done.shrunk)
+        assert small.result is not None
+        assert wanted in {fingerprint_of(one, RUN_SITE) for one in small.result.violations}
+        kept = with_kept_image(small, tmp_path).result
+        assert kept is not None and load_evidence(kept.image) is not None
+        bug = store.bug(small.bugs[0] or 0)
+        assert reproducer_name(store, bug) == done.shrunk
+
+
+def test_a_script_that_keeps_the_rules_does_not_show_it(accusing: Promises, tmp_path: Path) -> None:
+    """And a search for what a run does not show says so."""
+    script = parse_script(SCRIPT)
+    wanted = Violation(13, "dblwr_skip: page 0:1 has no copy", source=Source.RULE)
+    search = RunSearch(spec_of("off"), script, accusing, tmp_path, wanted)
+    assert search.find(script, range(len(script.statements))) is not None
+    with pytest.raises(TornpageError, match="does not break I13 any more"):
+        RunSearch(spec_of("on"), script, accusing, tmp_path, wanted)

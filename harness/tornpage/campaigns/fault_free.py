@@ -20,11 +20,9 @@ from tornpage.store.bugs import Bug, Reproducer
 from tornpage.store.place import Place
 from tornpage.store.rows import GoldenRunRow, Run, TrialRow
 from tornpage.store.store import Store
-from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, Source, TrialResult, TrialSpec
-from tornpage.vocabulary.paths import Paths
 
 __all__ = [
     "fault_free_row",
@@ -99,7 +97,12 @@ def script_folder(number: int) -> str:
 
 
 def keep_accused(
-    store: Store, run: Run, scratch: Path, paths: Paths, out: Path, late: Callable[[], bool]
+    store: Store,
+    run: Run,
+    scratch: Path,
+    target: Target,
+    out: Path,
+    late: Callable[[], bool] = lambda: False,
 ) -> None:
     """Of each bug that is a rule on bytes, and that a run without a fault has shown, keeps how the first such
     run broke it: its script is played once more. late: asked before each; then no more are."""
@@ -116,7 +119,7 @@ def keep_accused(
         known |= bugs
         if load_evidence(image) is None:
             spec = fault_free_row(store, run.id, number).spec
-            keep_run_evidence(spec, make_target(run.target, paths.build), scratch, image)
+            keep_run_evidence(spec, target, scratch, image)
 
 
 def row_of(store: Store, reproducer: Reproducer) -> TrialRow:

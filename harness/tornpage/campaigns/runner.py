@@ -162,15 +162,15 @@ def _run(
     require_room(
         context.out, "free some, or choose another --out; `tornpage prune` deletes old runs"
     )
-    on_shm = make_target(target, context.paths.build).on_shm
-    with scratch_folder(on_shm) as scratch, machine_errors():
+    made = make_target(target, context.paths.build)
+    with scratch_folder(made.on_shm) as scratch, machine_errors():
         examined = context.examined or _examine(store, campaign, target, context, scratch)
         context = replace(context, origin=replace(context.origin, examined=examined))
         if campaign.explore:
             run = _lose(store, begin, campaign, target, context, scratch)
         else:
             run = _kill(store, begin, campaign, target, context, scratch)
-        keep_accused(store, run, scratch, context.paths, context.out, context.is_late)
+        keep_accused(store, run, scratch, made, context.out, context.is_late)
     if context.is_late():
         run = store.stop_run(run.id)
     summary = load_summary(store, run)

@@ -12,14 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tornpage.campaigns.fault_free import fault_free_row, keep_accused
 from tornpage.campaigns.replay import play_trial
 from tornpage.faults.scratch import scratch_folder
+from tornpage.live.fault_free import judge_fault_free
 from tornpage.oracle.fingerprint import Fingerprint
 from tornpage.plans.campaign import Campaign, PowerLoss, hit_of_place
 from tornpage.plans.origin import command_line, origin_of
 from tornpage.shrinking.crashes import Crash, CrashSearch, inline_spec
 from tornpage.shrinking.crashes_live import KillSearch
 from tornpage.shrinking.crashes_loss import LossSearch
+from tornpage.shrinking.crashes_run import RunSearch
 from tornpage.shrinking.reduce import Items, items_of, operations, reduce_script
 from tornpage.store.bugs import Reproducer
 from tornpage.store.rows import SHRINK, TrialRow
@@ -83,24 +86,24 @@ def shrink_trial(
     spec = row.spec
     if row.result is None or not row.result.violations:
         raise ConfigError(f"trial {row.run}.{row.number} broke no invariant: nothing to shrink")
-    if not (spec.plan.run or spec.plan.loss):
-        raise ConfigError(f"{row.run}.s{row.number} has no crash: nothing to shrink")
     target = make_target(spec.target, paths.build)
     original = generate(spec.workload, spec.params, spec.workload_seed)
     items = items_of(original)
     whole = Script.of(original.statements)
     with scratch_folder(target.on_shm) as scratch:
-        kind = LossSearch if spec.plan.loss else KillSearch
-        search: CrashSearch = kind(spec, whole, target, scratch, row.result.violations[0])
+        search: CrashSearch = _kind(spec.plan)(
+            spec, whole, target, scratch, row.result.violations[0]
+        )
         probe = _Probe(search, clock + budget_s * SCRIPT_SHARE, tell)
         probe.keep(items, search.start)
         reduce_script(items, lambda: search.origin, probe.fails)
         script = _script_of(probe.items)
         crash = search.refine(script, probe.crash, clock + budget_s)
         shrunk = inline_spec(spec, script, crash.plan)
-        number = _store(store, row, shrunk, target, scratch, out)
+        keep = _store if spec.plan.crashes else _store_run
+        number = keep(store, row, shrunk, target, scratch, out)
     return Shrunk(
-        trial=f"{row.run}.{row.number}",
+        trial=f"{row.run}.{'' if spec.plan.crashes else 's'}{row.number}",
         shrunk=number,
         fingerprint=search.fingerprint,
         before=Size(len(items), operations(whole), search.start.lost_sectors),
@@ -112,6 +115,12 @@ def shrink_trial(
         complete=not probe.late,
         replay=command_line(f"tornpage replay {number}", store.place.options),
     )
+
+
+def _kind(plan: FaultPlan) -> type[LossSearch] | type[KillSearch] | type[RunSearch]:
+    if plan.loss:
+        return LossSearch
+    return KillSearch if plan.run else RunSearch
 
 
 class _Probe:
@@ -174,9 +183,37 @@ def _store(
     return f"{run.id}.{spec.number}"
 
 
+def _store_run(
+    store: Store, row: TrialRow, spec: TrialSpec, target: Target, scratch: Path, out: Path
+) -> str:
+    """The same of a finding without a crash: the run of the smaller script."""
+    settings = _settings(Campaign.model_validate(store.run(row.run).settings), row, spec)
+    run = store.begin_run(
+        SHRINK,
+        spec.target,
+        spec.workload_seed,
+        0,
+        settings.model_dump(mode="json"),
+        origin_of(settings, target),
+    )
+    label = settings.scripted()[0].label
+    spec = replace(spec, campaign=SHRINK, config=label)
+    played = judge_fault_free(spec, target, scratch / "shrunk")
+    store.put_golden_run(run.id, replace(played, crashed=True))
+    store.finish_run(run.id, 0)
+    keep_accused(store, store.run(run.id), scratch, target, out)
+    shrunk = fault_free_row(store, run.id, 0)
+    for bug in {*shrunk.bugs} & {*row.bugs}:
+        if bug is not None:
+            store.set_reproducer(bug, Reproducer(run.id, None, label))
+    return f"{run.id}.s0"
+
+
 def _settings(campaign: Campaign, row: TrialRow, spec: TrialSpec) -> Campaign:
     """A campaign of this one trial and of nothing else, so that the report treats its run like any other."""
-    hits = [hit_of_place(row.site, hit.masks[:1]) for hit in campaign.hit[:1]]
+    hits = campaign.hit[:1]
+    if spec.plan.crashes:
+        hits = [hit_of_place(row.site, hit.masks[:1]) for hit in hits]
     depth = spec.plan.loss.count("/") + 1
     return Campaign(
         name=SHRINK,
@@ -194,6 +231,8 @@ def _settings(campaign: Campaign, row: TrialRow, spec: TrialSpec) -> Campaign:
 
 def _describe(plan: FaultPlan) -> str:
     """The crash in one line."""
+    if not plan.crashes:
+        return "none is needed: the run itself shows it"
     if plan.loss:
         return f"power loss, state {plan.loss}"
     words = "; then ".join(_describe_fault(fault) for fault in plan.run)
