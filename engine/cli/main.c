@@ -104,9 +104,9 @@ static const command_t COMMANDS[] = {
      "  --json  as JSON    --offline  exit code 7 if it needs recovery\n"
      "Example:\n"
      "  engine status /tmp/db --json\n"},
-    {"options", cli_options, 0, "json help",
+    {"options", cli_options, 0, "set json help",
      "engine options: what --set takes: names, defaults, values, meanings.\n"
-     "  --json  as JSON\n"
+     "  --set NAME=VALUE  only checked: exit code 2 if it is none    --json   as JSON\n"
      "Example:\n"
      "  engine options\n"},
 };

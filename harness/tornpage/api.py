@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tornpage.campaigns.fault_free import row_named
-from tornpage.campaigns.fitting import Opened, open_campaign, open_with
+from tornpage.campaigns.fitting import Opened, changed, open_campaign, open_with
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.replay import Replay, replay_trial
 from tornpage.campaigns.runner import load_summary, run_campaign
 from tornpage.live.admission import work_of
 from tornpage.plans.campaign import Campaign, PowerLoss
-from tornpage.plans.changes import change, command_words
+from tornpage.plans.changes import command_words
 from tornpage.plans.limits import Limits
 from tornpage.plans.origin import without_password
 from tornpage.reports.summary import Finding, Summary
@@ -93,8 +93,8 @@ def run(
     command = _command(
         named, None if target is None else opened.name, command_words(limits, chosen)
     )
-    campaign = change(opened.campaign, limits, chosen)
-    return _run(opened, campaign, jobs, Path(out), _place(out, store), command)
+    (limited,) = changed([opened], limits, chosen, find_paths())
+    return _run(opened, limited.campaign, jobs, Path(out), _place(out, store), command)
 
 
 def powerloss(
@@ -135,8 +135,8 @@ def powerloss(
         **_work(made, script),
     )
     opened = open_with(campaign, made, chosen, find_paths())
-    limited = change(opened.campaign, limits)
-    summary = _run(opened, limited, jobs, Path(out), _place(out, store))
+    (limited,) = changed([opened], limits, {}, find_paths())
+    summary = _run(opened, limited.campaign, jobs, Path(out), _place(out, store))
     if not summary.findings and summary.exit_code():
         errors = "; ".join(summary.errors) or "no crash state of the script was judged"
         raise TornpageError(f"run {summary.run.id}: {errors}")

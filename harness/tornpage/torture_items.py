@@ -17,7 +17,7 @@ import pytest
 
 from tornpage import api
 from tornpage.campaigns.fault_free import replay_line, row_named
-from tornpage.campaigns.fitting import Opened, open_campaign
+from tornpage.campaigns.fitting import Opened, changed, open_campaign
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import recheck_bugs
 from tornpage.campaigns.runner import run_campaign
@@ -101,7 +101,7 @@ class TortureFile(pytest.File):
         try:
             opened = open_campaign(str(self.path), None, paths)
             limits = own(opened.campaign, session_limits(self.config))
-            campaign = change(opened.campaign, limits)
+            campaign = changed([opened], limits, {}, paths)[0].campaign
             cells = self.config.getoption("--torture-cells")
             models = loss_models(explorer_path(paths.build)) if cells and campaign.explore else ()
             portions = portions_of(campaign, cells=cells, models=tuple(models))

@@ -81,7 +81,7 @@ def test_a_new_campaign_runs(
 def test_a_new_campaign_is_for_a_target_that_there_is(tmp_path: Path) -> None:
     """Otherwise nothing is written."""
     done = call(tmp_path, "new", "campaign", "mine", "--target", "nosuch")
-    assert done.returncode == 2 and "unknown target 'nosuch'" in done.stderr
+    assert done.returncode == 2 and "no target 'nosuch'" in done.stderr
     assert not [*tmp_path.iterdir()]
 
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tornpage.campaigns.fitting import Opened, open_campaign
+from tornpage.campaigns.fitting import Opened, changed, open_campaign
 from tornpage.campaigns.runner import run_campaign
 from tornpage.faults.scratch import scratch_folder
 from tornpage.live.admission import Admission, admit
-from tornpage.plans.changes import change_all
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.control import examine_runs, works_of
 from tornpage.reports.summary import Summary
@@ -37,8 +36,7 @@ def campaigns_of(
     """Power loss, and kills, of a target by its name or file, each with the limits that it has. Raises
     ConfigError, TargetError."""
     opened = [open_campaign(name, target, paths) for name in ("powerloss", "smoke")]
-    chosen = change_all([one.campaign for one in opened], limits, settings)
-    return [replace(one, campaign=as_) for one, as_ in zip(opened, chosen, strict=True)]
+    return changed(opened, limits, settings, paths)
 
 
 def examine(opened: Opened, context: RunContext) -> tuple[Admission, Examined]:

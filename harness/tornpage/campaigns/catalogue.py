@@ -18,6 +18,7 @@ from tornpage.targets.registry import (
     make_target,
     target_names,
 )
+from tornpage.vocabulary.closest import unknown
 from tornpage.vocabulary.documented import first_sentence, keys_of, meanings
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.invariants import load_invariants
@@ -42,7 +43,7 @@ class Item:
 def list_items(kind: str, paths: Paths) -> list[Item]:
     """All of one kind. Raises ConfigError naming the kinds, TargetError if a program is not built."""
     if kind not in KINDS:
-        raise ConfigError(f"nothing is called {kind!r}; there are: {', '.join(KINDS)}")
+        raise ConfigError(unknown("list", kind, KINDS))
     return KINDS[kind](paths)
 
 

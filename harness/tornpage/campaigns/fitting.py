@@ -4,30 +4,36 @@ target are what they say, and are told apart by that; the path of a file is only
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tornpage.live.admission import work_of
 from tornpage.plans.campaign import Campaign, load_campaign
+from tornpage.plans.changes import change_all
+from tornpage.plans.limits import Limits
 from tornpage.plans.origin import origin_of
+from tornpage.powerloss.explorer import loss_models
 from tornpage.store.origin import Origin
 from tornpage.store.rows import Run
 from tornpage.targets.registry import (
     DEFAULT_TARGET,
     TARGET_FILE,
     campaign_parts,
+    explorer_path,
     identity_of,
     is_target_file,
     make_target,
     target_name,
 )
 from tornpage.targets.target import Capability, Target
+from tornpage.vocabulary.closest import unknown
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
+from tornpage.workloads.workload import fit_params, validate_params
 
-__all__ = ["Opened", "open_campaign", "open_with"]
+__all__ = ["Opened", "changed", "open_campaign", "open_with"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,53 @@ def open_with(campaign: str | Campaign, target: Target, name: str, paths: Paths)
     if not isinstance(campaign, Campaign):
         campaign = load_campaign(campaign, paths.workloads, target.name)
     return Opened(_fitted(campaign, target), target, name)
+
+
+def changed(
+    opened: Sequence[Opened], limits: Limits, settings: Mapping[str, str], paths: Paths
+) -> list[Opened]:
+    """Campaigns that are one question, with these limits and settings, as of change_all(). ConfigError for
+    what one of them, or its target, does not have: before anything runs."""
+    chosen = change_all([one.campaign for one in opened], limits, settings)
+    found = [replace(one, campaign=as_) for one, as_ in zip(opened, chosen, strict=True)]
+    for one in found:
+        _check(one, paths)
+    return found
+
+
+def _check(opened: Opened, paths: Paths) -> None:
+    """Options with their values, parameters, models."""
+    campaign = opened.campaign
+    known = {option.name: option for option in opened.target.options()}
+    for name, value in _options_of(campaign):
+        if name not in known:
+            told = unknown("option", name, known)
+            raise ConfigError(f"target {opened.target.name}: {told}")
+        check = known[name].check
+        if check is not None and (refusal := check(value)):
+            raise ConfigError(f"target {opened.target.name}: {refusal}")
+    config = campaign.configs()[0]
+    validate_params(
+        campaign.workload, fit_params(campaign.workload, campaign.params, config.options)
+    )
+    models = loss_models(explorer_path(paths.build)) if _models_of(campaign) else {}
+    for model in _models_of(campaign):
+        if model not in models:
+            raise ConfigError(unknown("model", model, models))
+
+
+def _models_of(campaign: Campaign) -> list[str]:
+    return campaign.explore.models if campaign.explore else []
+
+
+def _options_of(campaign: Campaign) -> list[tuple[str, str]]:
+    """Every option with every value that it may have, each pair once."""
+    pairs = [*campaign.options.items()]
+    pairs += [(name, value) for name, values in campaign.cross.items() for value in values]
+    for names, values in campaign.vary.items():
+        for value in values:
+            pairs += zip(names.split(","), value.split(","), strict=True)
+    return list(dict.fromkeys(pairs))
 
 
 def _own_target(campaign: str | Campaign, folder: Path) -> str:

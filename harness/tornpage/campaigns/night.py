@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tornpage.campaigns.fault_free import replay_line
-from tornpage.campaigns.fitting import Opened, open_campaign
+from tornpage.campaigns.fitting import Opened, changed, open_campaign
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import REPLAY_RUN, recheck_bugs
 from tornpage.campaigns.runner import go_on, load_summary, run_campaign
@@ -391,7 +391,7 @@ def _load(plan: NightPlan, paths: Paths) -> list[Opened]:
         opened = open_campaign(name, plan.target or None, paths)
         found.setdefault(_key(opened), opened)
     campaigns = list(found.values())
-    _chosen(plan, campaigns)
+    changed(campaigns, plan.limits, dict(plan.settings), paths)
     return campaigns
 
 

@@ -45,10 +45,20 @@ class _Command:
         """As the command-line library wants it."""
         module = importlib.import_module(self.module)
         own = typer.Typer(add_completion=False, rich_markup_mode="rich")
-        own.command(name, epilog=getattr(module, self.epilog), rich_help_panel=self.panel)(
-            getattr(module, self.function)
-        )
-        return typer.main.get_command(own)
+        function = getattr(module, self.function)
+        help_ = " ".join(function.__doc__.split())
+        epilog = getattr(module, self.epilog)
+        own.command(name, help=help_, epilog=epilog, rich_help_panel=self.panel)(function)
+        return _with_bare_flags(typer.main.get_command(own))
+
+
+def _with_bare_flags(command: Any) -> Any:
+    """Its help says nothing of a value where an option takes none."""
+    context = typer.Context(command)
+    for option in command.get_params(context):
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    return command
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ class _Group:
         group = typer.main.get_group(own)
         group.rich_help_panel = self.panel
         group.commands = cast(Any, _Loaded(self.commands))
-        return group
+        return _with_bare_flags(group)
 
 
 class _Loaded(Mapping[str, Any]):
@@ -133,17 +143,18 @@ COMMANDS: dict[str, _Command | _Group] = {
 app = typer.Typer(
     name="tornpage",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
-    epilog="In a checkout, `make help` lists coverage, benchmarks and tests.",
+    epilog="Exit codes: 0 clean, 1 violations, 2 usage or harness failure, 3 no crash was exercised, or a "
+    "required path never ran, 128 + N ended by signal N (130: Ctrl-C). In a checkout, `make help` lists "
+    "coverage, benchmarks and tests.",
 )
 
 
 def root() -> Any:
     """The command with all others below it, as the command-line library wants it."""
-    group = typer.main.get_group(app)
-    group.commands = cast(Any, _Loaded(COMMANDS))
-    return group
+    group = cast(Any, typer.main.get_command(app))
+    group.commands = _Loaded(COMMANDS)
+    return _with_bare_flags(group)
 
 
 def _print_version(wanted: bool) -> None:
@@ -165,11 +176,7 @@ def _options(
         bool, typer.Option("--debug", help="Print the traceback of a failure of the harness.")
     ] = False,
 ) -> None:
-    """Tortures the crash recovery of page-based storage engines.
-
-    Exit codes: 0 clean, 1 violations, 2 usage or harness failure, 3 no crash was exercised, or a
-    required path never ran, 128 + N ended by signal N (130: Ctrl-C).
-    """
+    """Tortures the crash recovery of page-based storage engines."""
     context.obj["debug"] = debug
 
 

@@ -76,7 +76,7 @@ StoreOption = Annotated[
         "--store",
         metavar="PLACE",
         envvar="TORNPAGE_STORE",
-        help="The result store, if not in --out: a file, or postgresql://USER@HOST/DATABASE.",
+        help="The result store, if not in --out: a file, or postgresql://...",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, last.")]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.fitting import open_campaign
+from tornpage.campaigns.fitting import changed, open_campaign
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.runner import (
@@ -39,7 +39,6 @@ from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.cli.terminal import make_console
 from tornpage.lab.neighbour import fio_beside
-from tornpage.plans.changes import change
 from tornpage.plans.limits import UNLIMITED, Limits
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
@@ -105,7 +104,7 @@ def run(
     loaded, name = opened.campaign, opened.name
     origin = opened.origin()
     chosen_settings = settings_of(settings, fs)
-    chosen = change(loaded, limits, chosen_settings)
+    (chosen,) = changed([opened], limits, chosen_settings, paths)
     progress = make_progress(json_output)
     with (
         _cluster(cluster, name, json_output) as executor,
@@ -121,7 +120,7 @@ def run(
                 )
             summary = resume_campaign(store, loaded.name, name, context)
         else:
-            summary = run_campaign(store, chosen, name, context)
+            summary = run_campaign(store, chosen.campaign, name, context)
         report = write_report(store, summary, paths, out)
         if keep is not None:
             prune_runs(store, paths, out, keep)

@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tornpage.vocabulary.closest import unknown
 from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import ConfigError
 
@@ -116,5 +117,5 @@ def choose_mutants(rows: list[Row], names: Sequence[str]) -> list[Row]:
     known = {row.name for row in rows}
     for name in names:
         if name not in known:
-            raise ConfigError(f"no mutant {name!r}; there are: {', '.join(sorted(known))}")
+            raise ConfigError(unknown("mutant", name, sorted(known)))
     return [row for row in rows if not names or row.name in names]

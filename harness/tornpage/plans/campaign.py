@@ -23,6 +23,7 @@ from tornpage.faults.aim import is_error
 from tornpage.plans.limits import BOUNDS
 from tornpage.targets.option import FS
 from tornpage.targets.registry import DEFAULT_TARGET, family_of
+from tornpage.vocabulary.closest import unknown
 from tornpage.vocabulary.codec import first_error, read_toml
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import FaultPlan, Site, TrialSpec
@@ -295,8 +296,7 @@ def _campaign_file(name: str, folder: Path, target: str) -> Path:
     for stem in (f"{name}-{family_of(target)}", name):
         if (folder / f"{stem}.toml").is_file():
             return folder / f"{stem}.toml"
-    known = ", ".join(sorted(p.stem for p in folder.glob("*.toml"))) or "none"
-    raise ConfigError(f"no campaign {name!r}; there are: {known}")
+    raise ConfigError(unknown("campaign", name, sorted(p.stem for p in folder.glob("*.toml"))))
 
 
 def default_campaigns(folder: Path) -> list[Campaign]:

@@ -21,16 +21,15 @@ from tornpage.faults.image import remove_image
 from tornpage.live.recording import recorded_run
 from tornpage.plans.campaign import Campaign, Config, fault_free_spec
 from tornpage.plans.limits import Limits
-from tornpage.powerloss.explorer import Scope, loss_models
+from tornpage.powerloss.explorer import Scope
 from tornpage.powerloss.parts import Explored, Part, explore_part
 from tornpage.powerloss.slices import Failed, SlicedPart, answer_of, slice_count
 from tornpage.store.rows import Run
 from tornpage.store.store import Store
-from tornpage.targets.registry import explorer_path, make_target
+from tornpage.targets.registry import make_target
 from tornpage.targets.target import Capability
 from tornpage.vocabulary.codec import to_json
 from tornpage.vocabulary.errors import (
-    ConfigError,
     FailedRunError,
     TornpageError,
     UnexploredError,
@@ -348,21 +347,9 @@ def _keep(store: Store, run: Run, explored: Explored, kept: KeptImages) -> None:
 
 
 def check_parts(campaign: Campaign, target: str, paths: Paths, scratch: Path) -> None:
-    """Raises ConfigError if there is no such model of crash states, GoldenRunError or ConfigError if the
-    first run of the campaign cannot even be recorded."""
-    _check_models(campaign, paths)
+    """Raises GoldenRunError or ConfigError if the first run of the campaign cannot even be recorded."""
     config, _depth = loss_parts(campaign)[0]
     with contextlib.suppress(FailedRunError):  # a verdict, which is found again
         spec = fault_free_spec(campaign, target, config)
         with recorded_run(spec, make_target(target, paths.build), scratch):
             pass
-
-
-def _check_models(campaign: Campaign, paths: Paths) -> None:
-    assert campaign.explore is not None, "the campaign's model says so"
-    if not campaign.explore.models:
-        return
-    known = loss_models(explorer_path(paths.build))
-    for model in campaign.explore.models:
-        if model not in known:
-            raise ConfigError(f"no model {model!r} of crash states; there are: {', '.join(known)}")

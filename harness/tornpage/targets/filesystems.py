@@ -13,6 +13,7 @@ from typing import Any
 from tornpage.faults.process import run_child
 from tornpage.targets.option import DEFAULT_FS, FS, TargetOption
 from tornpage.targets.target import last_object
+from tornpage.vocabulary.closest import unknown
 from tornpage.vocabulary.errors import ConfigError, TargetError
 
 __all__ = ["file_systems", "fs_arguments", "fs_option", "require_fs", "without_fs"]
@@ -36,13 +37,18 @@ def require_fs(explorer: Path, names: Sequence[str], where: str = "") -> None:
     known = file_systems(explorer)
     for name in names:
         if name not in known:
-            raise ConfigError(f"{where}unknown file system {FS}={name}: {' or '.join(known)}")
+            raise ConfigError(where + unknown("file system", name, known))
 
 
 def fs_option(explorer: Path, default: str = DEFAULT_FS) -> TargetOption:
     """The option of a target whose file does not say otherwise. Raises TargetError."""
-    values = ", ".join(file_systems(explorer))
-    return TargetOption(FS, values, default, "power loss: the file system whose promises hold")
+    known = file_systems(explorer)
+    what = "power loss: the file system whose promises hold"
+
+    def check(value: str) -> str:
+        return "" if value in known else unknown("file system", value, known)
+
+    return TargetOption(FS, ", ".join(known), default, what, check)
 
 
 def fs_arguments(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 __all__ = ["DEFAULT_FS", "FS", "TargetOption"]
@@ -13,9 +14,11 @@ DEFAULT_FS = "posix"
 
 @dataclass(frozen=True, slots=True)
 class TargetOption:
-    """values: what it takes; default: where a campaign does not say; what: one line."""
+    """values: what it takes, for people; default: where a campaign does not say; what: one line. check: says
+    why it does not take a value, "" if it does; None: that shows when the target runs."""
 
     name: str
     values: str
     default: str
     what: str
+    check: Callable[[str], str] | None = None

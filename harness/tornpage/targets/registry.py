@@ -14,6 +14,7 @@ from tornpage.targets.command.file import load_target_file
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.target import Target
+from tornpage.vocabulary.closest import unknown
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = [
@@ -138,8 +139,8 @@ def _from_outside(name: str, build: Path) -> Target:
     if file is not None:
         return _of_file(file, build, name)
     if name not in _installed():
-        known = ", ".join(target_names())
-        raise ConfigError(f"unknown target {name!r} (known: {known}, or a target file NAME.toml)")
+        also = ", or a target file NAME.toml"
+        raise ConfigError(unknown("target", name, target_names(), also))
     made = _loaded(name)
     if not callable(made):
         raise ConfigError(f"entry point {name!r}: neither the path of a target file nor callable")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from pydantic_core import PydanticSerializationError
 from pydantic_core import to_json as write
 from pydantic_core import to_jsonable_python as plain
 
+from tornpage.vocabulary.closest import meant
 from tornpage.vocabulary.errors import ConfigError, DamagedError
 from tornpage.vocabulary.named import parse_toml, read_toml_text
 
@@ -61,18 +62,22 @@ def read_toml(cls: type[M], path: Path, what: str, **given: Any) -> M:
     except RecursionError as error:
         raise ConfigError(f"{path}: nested too deeply") from error
     except ValidationError as error:
-        raise ConfigError(f"{path}: {first_error(error)}") from error
+        raise ConfigError(f"{path}: {first_error(error, known=cls.model_fields)}") from error
     except ValueError as error:  # no TOML
         raise ConfigError(f"{path}: {error}") from error
 
 
-def first_error(error: ValidationError, *outer: str) -> str:
-    """The first finding as "outer.place.of.the.key: what is wrong"."""
-    first = error.errors(include_url=False)[0]
+def first_error(error: ValidationError, *outer: str, known: Iterable[str] = ()) -> str:
+    """The first finding as "outer.place.of.the.key: what is wrong"; a key that there is not comes before one
+    that is missing. known: keys that there are at the top."""
+    found = error.errors(include_url=False)
+    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
     where = ".".join([*outer, *(str(part) for part in first["loc"])])
     what = first["msg"]
     if first["type"] == "extra_forbidden":
-        what = "unknown key"
+        what = "unknown key" + (
+            meant(str(first["loc"][0]), known) if len(first["loc"]) == 1 else ""
+        )
     elif first["type"] == "value_error":  # a validator of ours: its words alone
         what = str(first["ctx"]["error"])
     return f"{where}: {what}" if where else what

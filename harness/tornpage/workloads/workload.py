@@ -19,6 +19,7 @@ from pathlib import Path
 import xxhash
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tornpage.vocabulary.closest import unknown
 from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import ConfigError, WorkloadError
 from tornpage.vocabulary.named import read_named
@@ -205,12 +206,13 @@ def page_size_of(options: Mapping[str, str]) -> int:
 def validate_params(name: str, params: Mapping[str, int | str]) -> dict[str, int | str]:
     """The parameters with their defaults filled in. Raises WorkloadError naming what is wrong."""
     if name not in _WORKLOADS:
-        raise WorkloadError(f"unknown workload {name!r} (known: {', '.join(workload_names())})")
+        raise WorkloadError(unknown("workload", name, workload_names()))
     model = _WORKLOADS[name][0]
     try:
         return model.model_validate(dict(params)).model_dump(mode="json")
     except ValidationError as error:
-        raise WorkloadError(f"workload {name!r}: {first_error(error)}") from error
+        told = first_error(error, known=model.model_fields)
+        raise WorkloadError(f"workload {name!r}: {told}") from error
 
 
 def generate(name: str, params: Mapping[str, int | str], seed: int) -> Script:

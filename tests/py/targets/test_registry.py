@@ -46,7 +46,7 @@ def test_what_the_model_judges_is_for_run(tmp_path: Path) -> None:
             target_file(text)
         run = f"tornpage run smoke --target {text}"
         assert str(told.value) == f"{text!r} is judged by Tornpage's model: {run}"
-    with pytest.raises(ConfigError, match="unknown target 'nosuch'"):
+    with pytest.raises(ConfigError, match="no target 'nosuch'"):
         target_file("nosuch")
     assert target_file("leveldb") == "leveldb"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ import xxhash
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tornpage.targets.option import DEFAULT_FS, FS
+from tornpage.vocabulary.closest import meant, unknown
 from tornpage.vocabulary.codec import read_toml
 from tornpage.vocabulary.model import Site
 
@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 PATTERNS_MAX = 24
-ALIKE = 0.75
 """From there on a word in braces is one of ours, mistyped; what a shell or awk has in braces is not."""
 DIR = "{dir}"
 LINES = "{lines}"
@@ -227,15 +226,18 @@ class TargetFile(BaseModel):
             for pattern in ([patterns] if isinstance(patterns, str) else patterns)
         ]
 
+    def refusal(self, name: str, value: str) -> str:
+        """Why an option of the store does not take a value, "" if it does."""
+        choice = self.options[name]
+        return "" if choice.takes(value) else f"{name}={value}: {' or '.join(choice.values)}"
+
     def values(self, chosen: Mapping[str, str]) -> dict[str, str]:
         """Every option of the store with its value. Raises ValueError naming what is wrong with a choice."""
         for name, value in chosen.items():
             if name not in self.options:
-                known = ", ".join([FS, *self.options])
-                raise ValueError(f"no option {name!r} (known: {known})")
-            choice = self.options[name]
-            if not choice.takes(value):
-                raise ValueError(f"{name}={value}: {' or '.join(choice.values)}")
+                raise ValueError(unknown("option", name, [FS, *self.options]))
+            if refusal := self.refusal(name, value):
+                raise ValueError(refusal)
         return {name: chosen.get(name, choice.values[0]) for name, choice in self.options.items()}
 
     @model_validator(mode="after")
@@ -252,8 +254,9 @@ class TargetFile(BaseModel):
     def _words_are_known(self) -> TargetFile:
         known = {*OURS, *self.options}
         for word in sorted(self._words_in_braces() - known):
-            for name in difflib.get_close_matches(word, known, 1, ALIKE):
-                raise ValueError(f"there is no {{{word}}}; is it {{{name}}}?")
+            told = meant(word, known)
+            if told:
+                raise ValueError(f"there is no {{{word}}}{told}")
         return self
 
     def _words_in_braces(self) -> set[str]:

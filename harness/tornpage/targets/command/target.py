@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -273,7 +274,13 @@ class CommandTarget:
     def options(self) -> tuple[TargetOption, ...]:
         """The file system, and those of the store."""
         own = (
-            TargetOption(name, ", ".join(choice.values), choice.values[0], choice.what)
+            TargetOption(
+                name,
+                ", ".join(choice.values),
+                choice.values[0],
+                choice.what,
+                partial(self.file.refusal, name),
+            )
             for name, choice in self.file.options.items()
         )
         return (fs_option(self.explorer, self.file.file_systems()[0]), *own)

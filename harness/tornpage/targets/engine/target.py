@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import cache, partial
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -74,6 +75,14 @@ DICT_INDEX_MAX = 32
 """Ids below this belong to the catalogue's own trees."""
 
 
+@cache
+def _refusal(program: Path, name: str, value: str) -> str:
+    """Why the engine does not take this value of an option, "" if it does."""
+    words: list[str | Path] = [program, "options", "--set", f"{name}={value}"]
+    child = run_child(words, os.environ, OPTIONS_DEADLINE_S)
+    return "" if child.exit_code == 0 else child.last_line.removeprefix("engine: ")
+
+
 class EngineTarget:
     """The bundled engine: build/.../engine and libtornpage_preload.so."""
 
@@ -122,7 +131,13 @@ class EngineTarget:
         if child.exit_code != 0 or data is None:
             raise TargetError(f"{self.program} tells no options: {child.describe()}")
         own = (
-            TargetOption(item["name"], item["values"], item["default"], item["what"])
+            TargetOption(
+                item["name"],
+                item["values"],
+                item["default"],
+                item["what"],
+                partial(_refusal, self.program, item["name"]),
+            )
             for item in data["options"]
         )
         return (fs_option(self._explorer()), *own) if self.explorer else tuple(own)

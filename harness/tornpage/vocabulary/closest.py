@@ -1,0 +1,28 @@
+"""What to say of a name that there is not: what was meant, where one is alike, else all that there are."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["meant", "unknown"]
+
+SHOWN = 20
+"""Names that are listed."""
+GUESSES = 3
+
+
+def unknown(what: str, name: str, known: Iterable[str], also: str = "") -> str:
+    """A message, as: no campaign 'smokee'; did you mean 'smoke'? what: it would be; also: what else there may
+    be."""
+    names = list(known)
+    shown = ", ".join(names[:SHOWN]) or "none"
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    there = f"; there are: {shown}{more}{also}"
+    return f"no {what} {name!r}{meant(name, names) or there}"
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The end of such a message: "; did you mean 'smoke'?", or "" if none is alike."""
+    alike = difflib.get_close_matches(name, list(known), GUESSES)
+    return f"; did you mean {' or '.join(map(repr, alike))}?" if alike else ""
