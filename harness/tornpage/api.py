@@ -30,7 +30,8 @@ from tornpage.store.store import Store as ResultStore
 from tornpage.targets.registry import full_name, make_target, target_name
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.codec import to_plain
-from tornpage.vocabulary.errors import ConfigError, TornpageError
+from tornpage.vocabulary.errors import ConfigError, MachineError, TargetError, TornpageError
+from tornpage.vocabulary.notebook import Rows
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 from tornpage.workers.context import DEFAULT_JOBS, QuietProgress, RunContext
 
@@ -39,10 +40,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Campaign",
+    "ConfigError",
     "Finding",
+    "MachineError",
     "Store",
     "Summary",
     "Target",
+    "TargetError",
     "TornpageError",
     "powerloss",
     "replay",
@@ -111,7 +115,7 @@ def powerloss(
     jobs: int = 1,
     out: str | Path = DEFAULT_OUT,
     store: str | Path | None = None,
-) -> list[Finding]:
+) -> Rows[Finding]:
     """Runs one script, judges crash states of a power loss at any moment of it, and returns what it finds.
 
     target: a name, or a target file; script: in the language of docs/SCRIPT.md; for a target file that takes
@@ -140,7 +144,7 @@ def powerloss(
     if not summary.findings and summary.exit_code():
         errors = "; ".join(summary.errors) or "no crash state of the script was judged"
         raise TornpageError(f"run {summary.run.id}: {errors}")
-    return summary.findings
+    return Rows(summary.findings)
 
 
 def replay(trial: str, *, out: str | Path = DEFAULT_OUT, store: str | Path | None = None) -> Replay:
@@ -183,15 +187,15 @@ class Store:
         with self._open():
             pass
 
-    def runs(self) -> list[RunFacts]:
+    def runs(self) -> Rows[RunFacts]:
         """All runs, the oldest first."""
         with self._open() as store:
-            return store.overview()
+            return Rows(store.overview())
 
-    def bugs(self) -> list[Bug]:
+    def bugs(self) -> Rows[Bug]:
         """All bugs, by their numbers."""
         with self._open() as store:
-            return store.bugs()
+            return Rows(store.bugs())
 
     def trials(self, run: int | None = None) -> list[TrialRow]:
         """The trials of a run, None: of the newest one."""

@@ -4,12 +4,14 @@ explains both. Every pytest loads it where Tornpage is installed, so the harness
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tornpage.plans.limits import OF_PYTEST
+from tornpage.vocabulary.shown import one_line
 
 if TYPE_CHECKING:
     from tornpage.api import Finding, Summary
@@ -92,15 +94,43 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [owner]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that failed with findings of the fixture tells them as a campaign file does."""
+    report = yield
+    given = getattr(item, "funcargs", {}).get("torture")
+    if report.when == "call" and report.failed and isinstance(given, Torture) and given.found:
+        from tornpage.torture_items import told_findings
+
+        report.sections.append(("torture", "\n".join(told_findings(given.found, item.config))))
+    return report
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Findings in place of none, a line each."""
+    if op != "==" or right != [] or type(left).__name__ != "Rows" or not left:
+        return None
+    from tornpage.api import Finding
+
+    if not isinstance(left, list) or not all(isinstance(one, Finding) for one in left):
+        return None
+    lines = [f"  I{one.invariant} at {one.site}: {one.what}" for one in left]
+    return [f"{len(left)} findings, and none was expected:", *map(one_line, lines)]
+
+
 class Torture:
     """What the fixture gives: the names of tornpage.api that make findings, with the session's store, seed
-    and number of workers. `out` is the folder of reports, and of the store unless that is elsewhere."""
+    and number of workers. `out` is the folder of reports, and of the store unless that is elsewhere; `found`
+    has all that this test has found, which its report tells if it fails."""
 
     def __init__(self, name: str, config: pytest.Config) -> None:
         """name: of the runs in the store."""
         from tornpage.torture_items import store_folder, store_name
 
         self.out = store_folder(config)
+        self.found: list[Finding] = []
         self._name = name
         self._options: dict[str, Any] = {
             "out": self.out,
@@ -116,7 +146,7 @@ class Torture:
         from tornpage import api
 
         given = {**self._options, "name": self._name, **options}
-        return api.powerloss(target, script, **given)
+        return self._noted(api.powerloss(target, script, **given))
 
     def run(
         self, campaign: str | Path, target: str | Path | None = None, **options: Any
@@ -124,7 +154,13 @@ class Torture:
         """As tornpage.api.run()."""
         from tornpage import api
 
-        return api.run(campaign, target, **{**self._options, **options})
+        summary = api.run(campaign, target, **{**self._options, **options})
+        self._noted(summary.findings)
+        return summary
+
+    def _noted(self, found: list[Finding]) -> list[Finding]:
+        self.found += found
+        return found
 
 
 @pytest.fixture

@@ -21,13 +21,15 @@ from tornpage.campaigns.fitting import Opened, changed, open_campaign
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import recheck_bugs
 from tornpage.campaigns.runner import run_campaign
+from tornpage.evidence.evidence import load_evidence
 from tornpage.plans.campaign import Campaign
 from tornpage.plans.changes import change, has, own
 from tornpage.plans.limits import BOUNDS, OF_PYTEST, Limits
 from tornpage.plans.origin import command_line
 from tornpage.plans.portions import portions_of
 from tornpage.powerloss.explorer import loss_models
-from tornpage.reports.summary import BugSeen, Summary
+from tornpage.reports.dossier import page_lines, way_lines
+from tornpage.reports.summary import BugSeen, Finding, Summary
 from tornpage.store.bugs import BugStatus
 from tornpage.store.memory import Answer
 from tornpage.store.place import Place, place_in
@@ -38,7 +40,14 @@ from tornpage.vocabulary.paths import find_paths
 from tornpage.vocabulary.shown import one_line
 from tornpage.workers.context import QuietProgress, RunContext
 
-__all__ = ["TortureFile", "TortureItem", "owner_of", "require_heard", "store_folder"]
+__all__ = [
+    "TortureFile",
+    "TortureItem",
+    "owner_of",
+    "require_heard",
+    "store_folder",
+    "told_findings",
+]
 
 STORE = ".tornpage"
 NOT_IN_K = re.compile(r"[^\w:+.\[\]/-]")
@@ -218,20 +227,7 @@ class TortureItem(pytest.Item):
     def _tell(self, seen: BugSeen) -> Iterator[str]:
         finding = seen.findings[0]
         yield f"{seen.headline}: {finding.count} of {finding.config}"
-        yield f"  I{finding.invariant} at {finding.site}: {finding.what}"
-        budget = self.config.getoption("--torture-shrink")
-        replay = seen.replay
-        if budget > 0 and finding.of_trial:
-            try:
-                small = api.shrink(finding.trial, budget_s=budget, out=self._out, store=self._named)
-            except TornpageError as error:
-                yield f"  not shrunk: {error}"
-            else:
-                yield f"  {small.before.statements} statements, shrunk to {small.after.statements}:"
-                yield from (f"    {line}" for line in small.script.splitlines())
-                yield f"  crash: {small.crash}"
-                replay = small.replay
-        yield f"replay: {replay}"
+        yield from _told_finding(finding, seen.replay, self.config)
 
     def _play(self, trial: str) -> None:
         done = api.replay(trial, out=self._out, store=self._named)
@@ -241,6 +237,43 @@ class TortureItem(pytest.Item):
             what = [f"  I{one.invariant}: {one.what}" for one in done.result.violations]
             line = command_line(f"tornpage replay {trial}", self._place.options)
             raise Found([f"trial {trial} reproduced", *what, f"replay: {line}"])
+
+
+def told_findings(findings: Sequence[Finding], config: pytest.Config) -> list[str]:
+    """What a test of one's own has found: of each bug the first finding, as that of an item."""
+    firsts = {finding.bug: finding for finding in reversed(findings)}
+    told = sorted(firsts.items())
+    lines = []
+    for bug, finding in told[:SHOWN]:
+        lines += [f"bug {bug}: {finding.count} of {finding.config}"]
+        lines += _told_finding(finding, finding.replay, config)
+    if told[SHOWN:]:
+        lines.append(f"and {len(told) - SHOWN} more bugs")
+    return [*map(one_line, lines)]
+
+
+def _told_finding(finding: Finding, replay: str, config: pytest.Config) -> Iterator[str]:
+    """What is broken, by the smallest script and crash that show it: the way of the crash, what was expected
+    and what recovered, and the line that plays it. replay: of the finding as it was found."""
+    yield f"  I{finding.invariant} at {finding.site}: {finding.what}"
+    budget, place = config.getoption("--torture-shrink"), store_place(config)
+    image = finding.image
+    if budget > 0 and finding.of_trial:
+        try:
+            small = api.shrink(
+                finding.trial, budget_s=budget, out=store_folder(config), store=store_name(config)
+            )
+        except TornpageError as error:
+            yield f"  not shrunk: {error}"
+        else:
+            yield f"  {small.before.statements} statements, shrunk to {small.after.statements}:"
+            yield from (f"    {line}" for line in small.script.splitlines())
+            yield f"  crash: {small.crash}"
+            replay, result = small.replay, row_named(small.shrunk, place).result
+            image = result.image if result else None
+    evidence = load_evidence(image)
+    yield from (*way_lines(evidence), *page_lines(evidence))
+    yield f"replay: {replay}"
 
 
 def owner_of(trial: str, items: Sequence[pytest.Item]) -> TortureItem:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from contextlib import nullcontext
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ def programs(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_page_names_every_name() -> None:
-    """Ten names, each a row of the table, and no other."""
+    """Thirteen names, each a row of the table, and no other."""
     rows = re.findall(r"^\| `(\w+)", PAGE, re.M)
-    assert len(api.__all__) == 10
+    assert len(api.__all__) == 13
     assert sorted(rows) == sorted(api.__all__)
 
 
@@ -101,6 +102,10 @@ def test_a_clean_script_finds_nothing_and_no_script_is_no_pass(tmp_path: Path) -
         api.powerloss("engine", "no statement\n", out=tmp_path)
     with pytest.raises(api.TornpageError):
         api.Store(tmp_path / "nowhere")
+    with pytest.raises(api.ConfigError):
+        api.powerloss("no such target", SCRIPT, out=tmp_path)
+    for kind in (api.ConfigError, api.MachineError, api.TargetError):
+        assert issubclass(kind, api.TornpageError)
 
 
 def test_a_campaign_file_names_its_target(tmp_path: Path) -> None:
@@ -133,5 +138,14 @@ def test_frames_hold_what_the_store_holds(tmp_path: Path) -> None:
     assert len(store.frame("findings")) == len(summary.findings)
     assert len(store.frame("bugs")) == len(summary.bugs) == len(store.bugs())
     assert list(store.frame("runs")["campaign"]) == ["smoke"]
+    for shown, said in (
+        (store.runs(), "smoke"),
+        (store.runs()[0], "violations"),
+        (store.bugs(), summary.bugs[0].bug.title),
+        (summary.findings[0], summary.findings[0].replay),
+        (summary, summary.bugs[0].headline),
+    ):
+        html = shown._repr_html_()  # type: ignore[attr-defined]
+        assert escape(said) in html and "<table>" in html
     with pytest.raises(api.TornpageError, match="no table"):
         store.frame("nothing")

@@ -100,6 +100,43 @@ def test_a_finding_is_told_remembered_and_played_first(project: pytest.Pytester)
     run(project, "-k", "off").assert_outcomes(passed=1, deselected=1)
 
 
+def test_a_failing_fixture_tells_what_it_found(project: pytest.Pytester) -> None:
+    """The findings a line each; the smallest script, the crash in words, what was expected and what
+    recovered, and a line that plays it. A test that passes, or fails before it finds anything, has none."""
+    project.makepyfile(
+        f"SCRIPT = {SCRIPT!r}\n"
+        "def test_torn(torture):\n"
+        "    assert torture.powerloss('engine', SCRIPT, settings={'doublewrite': 'off'}) == []\n"
+        "def test_expected(torture):\n"
+        "    assert torture.powerloss('engine', SCRIPT, settings={'doublewrite': 'off'})\n"
+        "def test_other(torture):\n"
+        "    assert torture.found\n"
+    )
+    done = run(project, "--torture-shrink", "5")
+    done.assert_outcomes(passed=1, failed=2)
+    done.stdout.fnmatch_lines(
+        [
+            "*findings, and none was expected:",
+            "*- torture -*",
+            "bug 1: * of *",
+            "  I5 at *: *",
+            "  4 statements, shrunk to *:",
+            "    create table t *",
+            "  crash: power loss, state *",
+            "  run, its last operations:",
+            "*torn    write *",
+            "*crash   power loss, *",
+            "  page * of *:",
+            "    verdict: expected ok, recovered bad checksum",
+            "replay: *tornpage replay *",
+        ]
+    )
+    told = done.stdout.str()
+    assert told.count("- torture -") == 1
+    (line,) = set(re.findall(r"replay: (.*tornpage replay .*)", told))
+    assert shell(line) == 1
+
+
 def test_a_shared_store_remembers_for_all(project: pytest.Pytester) -> None:
     """What one project has found in a campaign file, another plays first, by the store on a server; the line
     that is told replays it from there. A fixture's runs are there too."""

@@ -8,9 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from tornpage.targets.bundled.server import give_away, unprivileged
+from tornpage.targets.bundled.server import as_user, give_away
 
 PROGRAMS = max(Path("/usr/lib/postgresql").glob("*/bin"), default=Path("/usr/lib/postgresql"))
 DEADLINE_S = 60
@@ -41,16 +40,13 @@ class PrivateServer:
         return f"postgresql://postgres@/{name}?host={self.folder}"
 
     def _call(self, program: str, *arguments: str) -> None:
-        user = unprivileged()
-        who: dict[str, Any] = {"user": user, "group": "nogroup", "extra_groups": []} if user else {}
         subprocess.run(
-            [PROGRAMS / program, *arguments],
+            [*as_user(), PROGRAMS / program, *arguments],
             check=True,
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             timeout=DEADLINE_S,
-            **who,
         )
 
 

@@ -12,14 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from tornpage.cli.terminal import make_console, plain_printer, told
-from tornpage.reports.dossier import phase_views
+from tornpage.reports.dossier import way_lines
 from tornpage.reports.night import NightSummary, Standing
 from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.reports.verdict import Verdict, looked_at, verdict_of
 from tornpage.store.bugs import Bug, Change, Sighting
 from tornpage.store.memory import Replayed
-from tornpage.vocabulary.evidence import Evidence
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.shown import visible
 
@@ -250,7 +249,7 @@ def print_trial(
         plain(f"  {result.torn.path} at {result.torn.offset}: {states}")
     from tornpage.evidence.evidence import load_evidence
 
-    for line in _way_lines(load_evidence(result.image)):
+    for line in way_lines(load_evidence(result.image)):
         plain(line)
     for violation in result.violations:
         console.print(
@@ -272,33 +271,6 @@ def print_trial(
 def _runs(states: Sequence[str]) -> str:
     """What becomes of the sectors of a write: "2 new, 6 old"."""
     return ", ".join(f"{len(list(run))} {state}" for state, run in groupby(states))
-
-
-def _way_lines(evidence: Evidence | None) -> list[str]:
-    """The last operations before each crash, and what became of them."""
-    lines = []
-    evidence = evidence or Evidence()
-    for phase in phase_views(evidence):
-        end = "its last operations" if phase.crashed else "up to the operation that breaks a rule"
-        lines.append(f"  {phase.name}, {end}:")
-        for row in phase.rows[-STEPS_SHOWN:]:
-            place = ", ".join(part for part in (row.path, row.place, row.site) if part)
-            fate = "" if row.fate == "statement" else row.fate
-            sectors = "".join("1" if sector == "new" else "0" for sector in row.sectors)
-            lines.append(f"  {row.seq or '':>7} {fate:8}{row.op} {place} {sectors}".rstrip())
-        lines.append(f"          {'crash' if phase.crashed else 'rule':8}{phase.how}")
-        lines += [f"          {name}: {value}" for name, value in phase.facts]
-    return lines + _row_lines(evidence)
-
-
-def _row_lines(evidence: Evidence) -> list[str]:
-    """What recovery came to beside what was acknowledged."""
-    lines = [f"  rows: {evidence.rows_note}"] if evidence.rows_note else []
-    for row in evidence.rows:
-        lines += [f"    - {row.table}: {row.expected}"] if row.expected else []
-        lines += [f"    + {row.table}: {row.recovered}"] if row.recovered else []
-        lines.append(f"        {row.why}")
-    return lines + ([f"    and {evidence.rows_more} more"] if evidence.rows_more else [])
 
 
 def print_shrunk(console: Console, shrunk: Shrunk) -> None:

@@ -8,10 +8,21 @@ from tornpage.reports.sectors import kept_sectors, page_sectors, sector_states
 from tornpage.reports.summary import BugSeen, Finding
 from tornpage.vocabulary.evidence import Evidence, Fate, Field, PageView, Phase, RowChange, Step
 
-__all__ = ["BugView", "Dossier", "PhaseView", "badge_of", "bug_view", "phase_views"]
+__all__ = [
+    "BugView",
+    "Dossier",
+    "PhaseView",
+    "badge_of",
+    "bug_view",
+    "page_lines",
+    "phase_views",
+    "way_lines",
+]
 
 FINDINGS_MAX = 12
 """Findings of one bug that are listed."""
+STEPS_SHOWN = 12
+"""Operations of a phase that are told in words."""
 SECTORS_MAX = 128
 """Sectors of one write that are drawn."""
 NOT_PAGES = ("redo", "checkpoint_header", "rollback_journal", "metadata")
@@ -154,6 +165,46 @@ def phase_views(evidence: Evidence, fingerprint: str = "") -> list[PhaseView]:
     several rules were broken, only its own."""
     own = [phase for phase in evidence.phases if fingerprint == f"rule {phase.rule}"]
     return [_phase(phase, evidence) for phase in own or evidence.phases]
+
+
+def way_lines(evidence: Evidence | None) -> list[str]:
+    """The last operations before each crash, and what became of them."""
+    lines = []
+    evidence = evidence or Evidence()
+    for phase in phase_views(evidence):
+        end = "its last operations" if phase.crashed else "up to the operation that breaks a rule"
+        lines.append(f"  {phase.name}, {end}:")
+        for row in phase.rows[-STEPS_SHOWN:]:
+            place = ", ".join(part for part in (row.path, row.place, row.site) if part)
+            fate = "" if row.fate == "statement" else row.fate
+            sectors = "".join("1" if sector == "new" else "0" for sector in row.sectors)
+            lines.append(f"  {row.seq or '':>7} {fate:8}{row.op} {place} {sectors}".rstrip())
+        lines.append(f"          {'crash' if phase.crashed else 'rule':8}{phase.how}")
+        lines += [f"          {name}: {value}" for name, value in phase.facts]
+    return lines + _row_lines(evidence)
+
+
+def _row_lines(evidence: Evidence) -> list[str]:
+    """What recovery came to beside what was acknowledged."""
+    lines = [f"  rows: {evidence.rows_note}"] if evidence.rows_note else []
+    for row in evidence.rows:
+        lines += [f"    - {row.table}: {row.expected}"] if row.expected else []
+        lines += [f"    + {row.table}: {row.recovered}"] if row.recovered else []
+        lines.append(f"        {row.why}")
+    return lines + ([f"    and {evidence.rows_more} more"] if evidence.rows_more else [])
+
+
+def page_lines(evidence: Evidence | None) -> list[str]:
+    """Of the page that a crash has hurt, what was written beside what recovery came to."""
+    lines = []
+    for page in evidence.pages[:1] if evidence else ():
+        lines.append(f"  page {page.page} of {page.path}:")
+        lines += [
+            f"    {one.name}: expected {one.written or 'absent'}, recovered {one.after or 'absent'}"
+            for one in page.fields
+            if one.after != one.written
+        ]
+    return lines
 
 
 def _phase(phase: Phase, evidence: Evidence) -> PhaseView:

@@ -25,6 +25,7 @@ from tornpage.vocabulary.model import (
     Violation,
     config_of,
 )
+from tornpage.vocabulary.notebook import Shown, table_of
 
 __all__ = ["BugSeen", "Claims", "Finding", "Summary", "summarise"]
 
@@ -40,7 +41,7 @@ class Claims:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Shown):
     """Violations of one fingerprint (invariant, site, path) in one configuration.
 
     bug: that it tells of; source: who says so; trial: the first one, as "RUN.NUMBER", or the fault-free run,
@@ -59,6 +60,18 @@ class Finding:
     count: int
     torn: TornWrite | None
     image: Path | None
+
+    def cells(self) -> Mapping[str, object]:
+        """For a notebook."""
+        return {
+            "bug": self.bug,
+            "broken": f"I{self.invariant}",
+            "site": self.site,
+            "configuration": self.config,
+            "what": self.what,
+            "times": self.count,
+            "replay": self.replay,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +158,20 @@ class Summary:
     claims_missed: list[str] = field(default_factory=list)
     run_claims_missed: list[str] = field(default_factory=list)
     uncovered_sites: list[str] = field(default_factory=list)
+
+    def _repr_html_(self) -> str:
+        """For a notebook."""
+        run = {
+            "run": self.run.id,
+            "campaign": self.run.campaign,
+            "target": self.run.identity,
+            "verdict": self.verdict,
+            "crashes": self.units,
+            "exercised": self.exercised,
+            "violations": self.violations,
+        }
+        bugs = [{"bug": seen.headline, "replay": seen.replay} for seen in self.bugs]
+        return table_of([run]) + (table_of(bugs) if bugs else "")
 
     @property
     def exercised(self) -> int:

@@ -19,6 +19,7 @@ from tornpage.store.rows import DETAILS, SHRINK
 from tornpage.vocabulary.codec import from_json
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Violation
+from tornpage.vocabulary.notebook import Shown
 
 __all__ = [
     "Bug",
@@ -117,7 +118,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Bug:
+class Bug(Shown):
     """One cause. runs, count, builds: over all its sightings, of runs that are deleted too; life: each status
     that it has had, the newest last."""
 
@@ -135,6 +136,19 @@ class Bug:
     count: int
     builds: tuple[str, ...]
     life: tuple[Change, ...] = ()
+
+    def cells(self) -> Mapping[str, object]:
+        """For a notebook."""
+        return {
+            "bug": self.id,
+            "status": self.status,
+            "title": self.title,
+            "target": self.target,
+            "broken": ", ".join(f"I{number}" for number in self.invariants),
+            "times": self.count,
+            "runs": self.runs,
+            "shown by": self.reproducer.name or f"the fault-free run of {self.reproducer.config}",
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from tornpage.store.origin import Origin
 from tornpage.store.sql import next_id
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.notebook import Shown
 
 __all__ = ["Answer", "MemoryStore", "Night", "Replayed", "RunFacts"]
 
@@ -64,7 +65,7 @@ class Night:
 
 
 @dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunFacts(Shown):
     """A row of the view `runs` (views.sql)."""
 
     id: int
@@ -81,6 +82,11 @@ class RunFacts:
     news: int
     seconds: float
     night: int | None
+
+    def cells(self) -> Mapping[str, object]:
+        """For a notebook."""
+        names = ("id", "started", "campaign", "target", "seed", "state", "verdict", "crashes")
+        return {name: getattr(self, name) for name in (*names, "broken", "bugs", "seconds")}
 
 
 class MemoryStore(Database):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import pwd
 import re
 import shutil
 import subprocess
@@ -24,14 +23,12 @@ from typing import Any
 
 from tornpage_mark import Refused, ack, issue, ready, serve
 
-from tornpage.targets.bundled.server import ServerEnded, private_folder
+from tornpage.targets.bundled.server import ServerEnded, as_user, give_away, private_folder
 from tornpage.targets.bundled.statements import parts_of, statements_of
 
 __all__ = ["main"]
 
 PROGRAMS = Path("/usr/lib/postgresql/15/bin")
-USER = "nobody"
-"""Who the backend is where this process is root, which it refuses to be."""
 SETTINGS = (
     "shared_buffers=256kB",
     "wal_level=minimal",
@@ -94,7 +91,7 @@ def backend(data: Path, settings: Sequence[str]) -> Iterator[Backend]:
     """On this cluster, as a user without rights, killed in the end."""
     _give(data)
     with private_folder(data) as private:
-        words = [*_as_user(), str(PROGRAMS / "postgres"), "--single", "-D", str(data)]
+        words = [*as_user(), str(PROGRAMS / "postgres"), "--single", "-D", str(data)]
         words += [f"-c{setting}" for setting in (*SETTINGS, *settings)]
         said = private / "said"
         with said.open("wb") as errors:
@@ -110,22 +107,11 @@ def backend(data: Path, settings: Sequence[str]) -> Iterator[Backend]:
             _remove_shared_memory(data)
 
 
-def _as_user() -> list[str]:
-    """Words before a command of the backend, for a root: another user with one of root's rights, to come to
-    every file, for scratch may lie in a folder that is closed to others."""
-    if os.geteuid() != 0:
-        return []
-    user = pwd.getpwnam(USER)
-    words = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
-    return [*words, "--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
-
-
 def _give(data: Path) -> None:
     """The folder to the user of the backend, which starts in its own only."""
     if (data / "base").exists():
         _unrecorded(["mkdir", "-p", *(str(data / name) for name in EMPTY)])
-    if os.geteuid() == 0:
-        _unrecorded(["chown", "-R", USER, str(data)])
+    give_away(data)
     _unrecorded(["chmod", "0700", str(data)])
 
 
@@ -162,7 +148,7 @@ def prepare(data: Path) -> None:
     """A new cluster with checksums on its pages, as small as it can be."""
     _give(data)
     words = [
-        *_as_user(),
+        *as_user(),
         str(PROGRAMS / "initdb"),
         "-D",
         str(data),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -13,9 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-__all__ = ["Server", "ServerEnded", "private_folder", "private_of"]
+__all__ = ["Server", "ServerEnded", "as_user", "give_away", "private_folder", "private_of"]
 
 POLL_S = 0.005
+USER = "nobody"
 ERROR = re.compile(r"\[ERROR\]|FATAL:|PANIC:")
 
 T = TypeVar("T")
@@ -23,6 +25,24 @@ T = TypeVar("T")
 
 class ServerEnded(Exception):
     """The server ended before it could be used; its text is what it said last."""
+
+
+def as_user() -> list[str]:
+    """Words before the command of a server that refuses to be root's, where this process is: another user
+    with one of root's rights, to come to every file: scratch may lie in a folder that is closed to others."""
+    if os.geteuid() != 0:
+        return []
+    user = pwd.getpwnam(USER)
+    words = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    return [*words, "--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
+
+
+def give_away(folder: Path) -> None:
+    """Makes a folder that user's. Another program does it: what this process touches would count as the
+    store's own work."""
+    if os.geteuid() == 0:
+        environment = {"PATH": os.environ.get("PATH", os.defpath)}
+        subprocess.run(["chown", "-R", USER, folder], check=True, env=environment)
 
 
 def private_of(data: Path) -> Path:
