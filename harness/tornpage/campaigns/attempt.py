@@ -8,15 +8,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tornpage.campaigns.fitting import Opened, changed, open_campaign
-from tornpage.campaigns.runner import run_campaign
+from tornpage.campaigns.runner import go_on, load_summary, run_campaign
 from tornpage.faults.scratch import scratch_folder
 from tornpage.live.admission import Admission, admit
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.control import examine_runs, works_of
 from tornpage.reports.summary import Summary
 from tornpage.store.origin import Examined
+from tornpage.store.rows import Run
 from tornpage.store.store import Store
 from tornpage.targets.target import Target
+from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 from tornpage.workers.context import RunContext
 
@@ -50,11 +52,36 @@ def examine(opened: Opened, context: RunContext) -> tuple[Admission, Examined]:
 
 
 def torture(
-    store: Store, campaigns: list[Opened], examined: Examined, context: RunContext
+    store: Store,
+    campaigns: list[Opened],
+    examined: Examined,
+    context: RunContext,
+    *,
+    resume: bool = False,
 ) -> list[Summary]:
-    """Runs the campaigns, of a target that was examined."""
+    """Runs the campaigns, of a target that was examined; resume: goes on with the newest ones of the same
+    limits and options, of which one was interrupted. ConfigError if none was."""
     ours = replace(context, examined=examined)
-    return [
-        run_campaign(store, opened.campaign, opened.name, replace(ours, origin=opened.origin()))
-        for opened in campaigns
-    ]
+    found = [_newest(store, one) if resume else None for one in campaigns]
+    if resume and not any(map(_is_interrupted, found)):
+        raise ConfigError(f"{store.name}: no interrupted try with these limits and options")
+    summaries = []
+    for number, (opened, run) in enumerate(zip(campaigns, found, strict=True), 1):
+        here = replace(ours, origin=opened.origin())
+        if run is not None and _is_interrupted(run):
+            summaries.append(go_on(store, store.own_run(run.id), here))
+        elif run is not None and any(map(_is_interrupted, found[number:])):
+            summaries.append(load_summary(store, run))
+        else:
+            summaries.append(run_campaign(store, opened.campaign, opened.name, here))
+    return summaries
+
+
+def _newest(store: Store, opened: Opened) -> Run | None:
+    settings = opened.campaign.model_dump(mode="json")
+    ours = [run for run in store.runs() if opened.did(run) and run.settings == settings]
+    return ours[-1] if ours else None
+
+
+def _is_interrupted(run: Run | None) -> bool:
+    return run is not None and run.state == "running"

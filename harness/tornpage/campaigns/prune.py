@@ -12,28 +12,44 @@ from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["prune_runs"]
+__all__ = ["old_runs", "prune_runs", "size_beside"]
+
+
+def old_runs(store: Store, keep: int) -> list[int]:
+    """The numbers of all but the newest `keep` runs, in a shared store of this machine, without those that
+    hold the reproducer of a bug that is not ignored."""
+    shared = store.place.shared
+    runs = [run.id for run in store.runs() if not shared or run.origin.host == platform.node()]
+    needed = store.reproducing_runs()
+    return [run for run in runs[: max(0, len(runs) - keep)] if run not in needed]
+
+
+def size_beside(out: Path, run: int) -> int:
+    """Bytes on the disk of what a run has left beside the store."""
+    image, report = _left_by(out, run)
+    files = [report, *(path for path in image.rglob("*") if not path.is_symlink())]
+    return sum(512 * path.stat().st_blocks for path in files if path.is_file())
+
+
+def _left_by(out: Path, run: int) -> tuple[Path, Path]:
+    """Images and report."""
+    return out / "images" / str(run), out / f"report-{run}.html"
 
 
 def prune_runs(store: Store, paths: Paths, out: Path, keep: int) -> list[int]:
-    """Deletes all but the newest `keep` runs, in a shared store of this machine; one whose owner lives stays,
-    and one that holds the reproducer of a bug that is not ignored. The index tells of the others. Returns the
-    numbers of those that are gone."""
+    """Deletes old runs; one whose owner lives stays. The index tells of the others. Returns the numbers of
+    those that are gone."""
     gone = []
-    shared = store.place.shared
-    runs = [run for run in store.runs() if not shared or run.origin.host == platform.node()]
-    needed = store.reproducing_runs()
-    for run in runs[: max(0, len(runs) - keep)]:
-        if run.id in needed:
-            continue
+    for run in old_runs(store, keep):
         try:
-            store.delete_run(run.id)
+            store.delete_run(run)
         except ConfigError:
             continue
-        remove_image(out / "images" / str(run.id))
-        forget_slices(out, run.id)
-        (out / f"report-{run.id}.html").unlink(missing_ok=True)
-        gone.append(run.id)
+        image, report = _left_by(out, run)
+        remove_image(image)
+        forget_slices(out, run)
+        report.unlink(missing_ok=True)
+        gone.append(run)
     if gone:
         store.compact()
         write_index(store, paths, out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,10 +14,14 @@ from tornpage.cli.console import bug_lines, print_verdict
 from tornpage.cli.needs import with_needs
 from tornpage.cli.options import (
     DEFAULT_JOBS,
+    Annotate,
+    FailOn,
+    FailOnOption,
     FetchOption,
     FsOption,
     JobsOption,
     JsonOption,
+    JunitOption,
     OutOption,
     SetOption,
     StoreOption,
@@ -26,8 +29,9 @@ from tornpage.cli.options import (
     with_limits,
 )
 from tornpage.cli.progress import make_progress
+from tornpage.cli.publish import publish
 from tornpage.cli.target import audit_text, target_file
-from tornpage.cli.terminal import make_console, told
+from tornpage.cli.terminal import make_console, print_object, told
 from tornpage.live.admission import Admission
 from tornpage.plans.limits import BOUNDS, UNLIMITED, Limits
 from tornpage.reports.summary import Summary
@@ -63,7 +67,12 @@ def try_target(
     fs: FsOption = None,
     settings: SetOption = None,
     fetch: FetchOption = False,
+    fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an interrupted try of the same options.")
+    ] = False,
+    junit: JunitOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
@@ -80,10 +89,10 @@ def try_target(
     context = RunContext(paths, jobs, out, progress, campaigns[0].origin())
     with progress:
         admission, seen = examine(campaigns[0], context)
-        with Store(place) as store:
-            summaries = torture(store, campaigns, seen, context)
+        with Store(place, create=not resume) as store:
+            summaries = torture(store, campaigns, seen, context, resume=resume)
             reports = [write_report(store, summary, paths, out) for summary in summaries]
-    verdict = verdict_of_runs(summaries)
+    verdict = verdict_of_runs(summaries, only_news=fail_on is FailOn.NEW)
     if json_output:
         parts = [looked_at(summary) for summary in summaries]
         about = {
@@ -91,10 +100,11 @@ def try_target(
             "not_exercised": not_exercised(parts),
         }
         data = _to_json(admission, seen, summaries, place.name, reports)
-        print(json.dumps({**data, **about, **verdict.to_json()}))
+        print_object({**data, **about, **verdict.to_json()}, verdict.exit_code)
     else:
         for line in _lines(admission, seen, summaries, reports):
             make_console().print(line, highlight=False, soft_wrap=True)
+    publish(summaries, junit, Annotate.NONE, fail_on)
     print_verdict(verdict, json_output)
     return verdict.exit_code
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +18,7 @@ from tornpage.cli.options import (
     seconds_of,
 )
 from tornpage.cli.progress import goes_on, make_progress
-from tornpage.cli.terminal import make_console
+from tornpage.cli.terminal import make_console, print_object
 from tornpage.lab.finds import measure_finds, sample
 from tornpage.lab.measured import Effort
 from tornpage.lab.mutant_build import MutantBuilder
@@ -94,7 +93,7 @@ def seeds(
         replace_file(report, render_figures(tables, rows, machine(), paths.templates))
         notes.print(f"report: {report}")
     if json_output:
-        print(json.dumps({"rows": rows, "tables": [table.to_json() for table in tables]}))
+        print_object({"rows": rows, "tables": [table.to_json() for table in tables]})
     return 0
 
 
@@ -126,7 +125,7 @@ def speed(
             console.print(note, highlight=False, soft_wrap=True)
     if json_output:
         told = {"machine": machine(), "rounds": rounds, "share": share}
-        print(json.dumps({**told, "tables": [table.to_json() for table in tables]}))
+        print_object({**told, "tables": [table.to_json() for table in tables]})
     return 0
 
 
@@ -165,7 +164,7 @@ def finds(
         )
     make_console(quiet=json_output).print(found.table())
     if json_output:
-        print(json.dumps(found.to_json()))
+        print_object(found.to_json())
     return USAGE_ERROR if any(row.error for row in found.rows) else 0
 
 

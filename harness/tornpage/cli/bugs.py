@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ import typer
 from tornpage.campaigns.fault_free import replay_line
 from tornpage.cli.console import print_bug, print_bugs
 from tornpage.cli.options import JsonOption, OutOption, StoreOption
-from tornpage.cli.terminal import make_console
+from tornpage.cli.terminal import make_console, print_object
 from tornpage.store.bugs import Bug, BugStatus
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
@@ -68,8 +67,8 @@ def bugs(
         history = store.sightings_of(bug) if bug else []
         replays = store.replays(bug=bug) if bug else []
     if json_output:
-        print(json.dumps({"bugs": [_to_json(one, lines[one.id]) for one in found]}))
-    elif bug is None:
+        return print_object({"bugs": [_to_json(one, lines[one.id]) for one in found]})
+    if bug is None:
         print_bugs(make_console(), found)
     else:
         print_bug(make_console(), found[0], lines[bug], history, replays)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from rich.markup import escape
 from rich.table import Table
 
 from tornpage.cli.options import USAGE_ERROR
-from tornpage.cli.terminal import make_console
+from tornpage.cli.terminal import make_console, print_object
 from tornpage.lab.doctor import Finding
 from tornpage.vocabulary.codec import to_plain
 
@@ -20,7 +19,7 @@ def show_checks(checks: Sequence[Finding], json_output: bool) -> int:
     """Prints all of them. The exit code: 0 if all is well."""
     good = all(check.ok for check in checks if check.needed)
     if json_output:
-        print(json.dumps({"ok": good, "checks": to_plain(checks)}))
+        print_object({"ok": good, "checks": to_plain(checks)}, 0 if good else USAGE_ERROR)
     else:
         table = Table("check", "", "seen", "remedy")
         for check in checks:

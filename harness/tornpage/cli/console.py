@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from tornpage.cli.terminal import make_console, plain_printer, told
+from tornpage.cli.terminal import make_console, plain_printer, print_object, told
 from tornpage.reports.dossier import way_lines
 from tornpage.reports.night import NightSummary, Standing
 from tornpage.reports.sectors import sector_states
@@ -63,7 +62,9 @@ def tell_run(
     verdict = verdict_of(summary, only_news=only_news)
     if json_output:
         about = {"looked_at": looked_at(summary).to_json()}
-        print(json.dumps({**summary.to_json(store, report), **about, **verdict.to_json()}))
+        print_object(
+            {**summary.to_json(store, report), **about, **verdict.to_json()}, verdict.exit_code
+        )
     else:
         print_summary(make_console(), summary, report)
     print_verdict(verdict, json_output)

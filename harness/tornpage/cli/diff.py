@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from tornpage.campaigns.runner import load_summary
+from tornpage.cli.console import print_verdict
 from tornpage.cli.options import JsonOption, OutOption, StoreOption
-from tornpage.cli.terminal import say
-from tornpage.reports.difference import RunDifference, difference_of
+from tornpage.cli.terminal import print_object, say
+from tornpage.reports.difference import RunDifference, difference_of, verdict_of_difference
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT
@@ -34,11 +34,12 @@ def diff(
     with Store(place_in(out, store_place), write=False) as store:
         before, after = (load_summary(store, store.run(run)) for run in (old, new))
     found = difference_of(before, after)
+    verdict = verdict_of_difference(found)
     if json_output:
-        print(json.dumps(found.to_json()))
-    else:
-        _print(found)
-    return 1 if found.new_bugs else 0
+        return print_object({**found.to_json(), **verdict.to_json()}, verdict.exit_code)
+    _print(found)
+    print_verdict(verdict)
+    return verdict.exit_code
 
 
 def _print(found: RunDifference) -> None:

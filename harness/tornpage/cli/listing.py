@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -11,7 +10,7 @@ from rich.table import Table
 
 from tornpage.campaigns.catalogue import KINDS, list_items
 from tornpage.cli.options import JsonOption
-from tornpage.cli.terminal import make_console
+from tornpage.cli.terminal import make_console, print_object
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import find_paths
 
@@ -27,8 +26,7 @@ def listing(
     """Lists what can be chosen, each with one line of explanation."""
     items = list_items(kind, find_paths())
     if json_output:
-        print(json.dumps({"kind": kind, "items": to_plain(items)}))
-        return 0
+        return print_object({"kind": kind, "items": to_plain(items)})
     facts = list(items[0].facts) if items else []
     table = Table("name", *facts, "meaning")
     for item in items:

@@ -6,7 +6,6 @@ all, 2 usage or harness failure.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ import typer
 
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
 from tornpage.cli.progress import goes_on, make_progress
-from tornpage.cli.terminal import make_console
+from tornpage.cli.terminal import make_console, print_object
 from tornpage.lab.harness_mutants import (
     HARNESS_TABLE,
     HarnessSources,
@@ -110,7 +109,7 @@ def mutants(
         if check:
             build_all(chosen, builder, progress)
             if json_output:
-                print(json.dumps({"mutants": len(chosen), "compiled": len(chosen)}))
+                print_object({"mutants": len(chosen), "compiled": len(chosen)})
             return 0
         if as_shipped:
             shipped = run_shipped(chosen, seeds or SEEDS, builder, paths, jobs, out, progress)
@@ -137,13 +136,13 @@ def _try_harness(
         if check:
             check_harness(chosen, sources, jobs, progress)
             if json_output:
-                print(json.dumps({"mutants": len(chosen), "compiled": len(chosen)}))
+                print_object({"mutants": len(chosen), "compiled": len(chosen)})
             return 0
         score = run_harness(chosen, sources, jobs, out, progress)
     if table is not None:
         write_bugs(table, second=harness_page(rows, score))
     if json_output:
-        print(json.dumps(score.to_json()))
+        print_object(score.to_json(), score.exit_code())
     else:
         make_console().print(harness_table(score))
     return score.exit_code()
@@ -151,7 +150,7 @@ def _try_harness(
 
 def _show(score: Score, json_output: bool) -> int:
     if json_output:
-        print(json.dumps(score.to_json()))
+        print_object(score.to_json(), score.exit_code())
         return score.exit_code()
     console = make_console()
     console.print(mutants_table(score))
@@ -163,7 +162,7 @@ def _show(score: Score, json_output: bool) -> int:
 
 def _show_shipped(score: ShippedScore, json_output: bool) -> int:
     if json_output:
-        print(json.dumps(score.to_json()))
+        print_object(score.to_json(), score.exit_code())
     else:
         make_console().print(shipped_table(score))
     return score.exit_code()

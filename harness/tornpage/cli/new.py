@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 
 from tornpage.cli.options import JsonOption
+from tornpage.cli.terminal import print_object
 from tornpage.plans.campaign import load_campaign
 from tornpage.plans.skeleton import skeleton
 from tornpage.targets.registry import (
@@ -57,7 +57,9 @@ def campaign(
     except FileExistsError as error:
         raise ConfigError(f"{path} exists already, and is left as it is") from error
     command = f"tornpage run {path}"
-    print(json.dumps({"file": str(path), "run": command}) if json_output else f"{path}: {command}")
+    if json_output:
+        return print_object({"file": str(path), "run": command})
+    print(f"{path}: {command}")
     return 0
 
 

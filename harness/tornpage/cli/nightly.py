@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -31,7 +30,7 @@ from tornpage.cli.options import (
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
-from tornpage.cli.terminal import make_console, told
+from tornpage.cli.terminal import make_console, print_object, told
 from tornpage.plans.limits import BOUNDS, UNLIMITED, Limits
 from tornpage.reports.verdict import looked_at, verdict_of_night
 from tornpage.store.place import place_in
@@ -120,7 +119,9 @@ def nightly(
     verdict = verdict_of_night(summary, only_news=fail_on is FailOn.NEW)
     if json_output:
         about = {"looked_at": [looked_at(one).to_json() for one in runs]}
-        print(json.dumps({**summary.to_json(store.name), **about, **verdict.to_json()}))
+        print_object(
+            {**summary.to_json(store.name), **about, **verdict.to_json()}, verdict.exit_code
+        )
     else:
         print_night(make_console(), summary)
     publish(runs, junit, annotate, fail_on)

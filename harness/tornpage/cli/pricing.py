@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 from rich.table import Table
 
 from tornpage.cli.options import JsonOption
-from tornpage.cli.terminal import make_console
+from tornpage.cli.terminal import make_console, print_object
 from tornpage.lab.doublewrite import LOAD_ROWS, Priced, price_doublewrite
 from tornpage.vocabulary.paths import find_paths
 
@@ -44,7 +43,7 @@ def doublewrite(
     with notes.status("") as status:
         found = price_doublewrite(build, rows, rounds, folder, iologs, status.update)
     if json_output:
-        print(json.dumps(found.to_json()))
+        print_object(found.to_json())
     else:
         make_console().print(_prices(found))
         print(

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.prune import prune_runs
+from tornpage.campaigns.prune import old_runs, prune_runs, size_beside
 from tornpage.cli.options import JsonOption, OutOption, StoreOption
+from tornpage.cli.terminal import print_object
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "prune"]
 
-EPILOG = "Example: [bold]tornpage prune --keep 10[/]"
+EPILOG = "Examples: [bold]tornpage prune --keep 10 --dry-run[/] · tornpage prune --keep 10"
+MIB = 1 << 20
 
 
 def prune(
     keep: Annotated[int, typer.Option(min=0, help="So many of the newest runs stay.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell which runs would go, and their sizes.")
+    ] = False,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
     """Deletes old runs from the store, with their images and reports."""
-    with Store(place_in(out, store_place), create=False) as store:
-        gone = prune_runs(store, find_paths(), out, keep)
-        left = len(store.runs())
+    with Store(place_in(out, store_place), create=False, write=not dry_run) as store:
+        sizes = {run: size_beside(out, run) for run in old_runs(store, keep)}
+        gone = [*sizes] if dry_run else prune_runs(store, find_paths(), out, keep)
+        left = len(store.runs()) - (len(gone) if dry_run else 0)
+    told = {run: sizes[run] for run in gone}
     if json_output:
-        print(json.dumps({"deleted": gone, "left": left}))
-    else:
-        print(f"{len(gone)} runs deleted, {left} left")
+        return print_object({"dry_run": dry_run, "deleted": gone, "bytes": told, "left": left})
+    for run, size in told.items():
+        print(f"run {run}: {size / MIB:.1f} MiB of images and report")
+    would = " would be" if dry_run else ""
+    print(f"{len(gone)} runs{would} deleted, {sum(told.values()) / MIB:.1f} MiB, {left} left")
     return 0

@@ -5,7 +5,6 @@ Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +20,7 @@ from tornpage.cli.options import (
     StoreOption,
     TrialArgument,
 )
-from tornpage.cli.terminal import make_console, say
+from tornpage.cli.terminal import make_console, print_object, say
 from tornpage.faults.plan import load_plan
 from tornpage.plans.origin import command_line
 from tornpage.reports.verdict import verdict_of_replay
@@ -65,7 +64,7 @@ def replay(
             "result": to_plain(done.result),
             **verdict.to_json(),
         }
-        print(json.dumps(answer))
+        print_object(answer, verdict.exit_code)
     else:
         line = command_line(f"tornpage replay {trial}", place_in(out, store_place).options)
         print_trial(make_console(), trial, row.spec, done.result, line)

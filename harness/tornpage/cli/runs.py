@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 from rich.table import Table
 
 from tornpage.cli.options import JsonOption, OutOption, StoreOption
-from tornpage.cli.terminal import make_console, told
+from tornpage.cli.terminal import make_console, print_object, told
 from tornpage.store.memory import RunFacts
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
@@ -36,9 +35,8 @@ def runs(
         found = [one for one in store.overview() if campaign in (None, one.campaign)]
     found = found[-last:] if last else found
     if json_output:
-        print(json.dumps({"runs": [asdict(one) for one in found]}))
-    else:
-        make_console().print(_table(found))
+        return print_object({"runs": [asdict(one) for one in found]})
+    make_console().print(_table(found))
     return 0
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 from tornpage.campaigns.fault_free import row_named, with_kept_image
 from tornpage.cli.console import print_trial
 from tornpage.cli.options import JsonOption, OutOption, StoreOption, TrialArgument
-from tornpage.cli.terminal import make_console
+from tornpage.cli.terminal import make_console, print_object
 from tornpage.evidence.evidence import load_evidence
 from tornpage.plans.origin import command_line
 from tornpage.store.place import place_in
@@ -30,17 +28,9 @@ def show(
     recovery did, the line that replays it."""
     row = with_kept_image(row_named(trial, place_in(out, store_place)), out)
     if json_output:
-        print(
-            json.dumps(
-                {
-                    "trial": trial,
-                    "spec": to_plain(row.spec),
-                    "result": to_plain(row.result),
-                    "bugs": list(row.bugs),
-                }
-            )
-        )
-    elif row.result is None:
+        told = {"trial": trial, "spec": to_plain(row.spec), "result": to_plain(row.result)}
+        return print_object({**told, "bugs": list(row.bugs)})
+    if row.result is None:
         print(f"trial {trial} was interrupted; its run goes on with --resume")
     else:
         line = command_line(f"tornpage replay {trial}", place_in(out, store_place).options)

@@ -15,13 +15,12 @@ from tornpage.cli.options import (
     TrialArgument,
     seconds_of,
 )
-from tornpage.cli.terminal import make_console
+from tornpage.cli.terminal import make_console, print_object
 from tornpage.shrinking.shrink import shrink_trial
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
-from tornpage.vocabulary.codec import to_json
+from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
-from tornpage.vocabulary.shown import visible
 
 __all__ = ["EPILOG", "shrink"]
 
@@ -47,7 +46,6 @@ def shrink(
     ):
         result = shrink_trial(store, row, find_paths(), out, seconds, status.update)
     if json_output:
-        print(visible(to_json(result)))
-    else:
-        print_shrunk(make_console(), result)
+        return print_object(to_plain(result))
+    print_shrunk(make_console(), result)
     return 0

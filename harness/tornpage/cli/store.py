@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from tornpage.cli.options import JsonOption
-from tornpage.cli.terminal import say
+from tornpage.cli.terminal import print_object, say
 from tornpage.store.copy import Copied, copy_runs
 from tornpage.store.place import place_of
 from tornpage.store.store import Store
@@ -36,9 +35,9 @@ def copy(
     with Store(here, write=False) as old, Store(there) as new:
         copied = copy_runs(old, new)
     if json_output:
-        print(json.dumps({"runs": copied.runs, "there": copied.there, "running": copied.running}))
-    else:
-        _print(copied, there.name)
+        told = {"runs": copied.runs, "there": copied.there, "running": copied.running}
+        return print_object(told)
+    _print(copied, there.name)
     return 0
 
 

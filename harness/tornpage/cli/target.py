@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from tornpage.campaigns.attempt import check_target
 from tornpage.cli.needs import with_needs
 from tornpage.cli.options import FetchOption, JsonOption, settings_of
-from tornpage.cli.terminal import say
+from tornpage.cli.terminal import print_object, say
 from tornpage.lab.fetch import fetch
 from tornpage.live.admission import Admission
 from tornpage.targets.command.skeleton import Language, write_skeleton
@@ -52,7 +51,7 @@ def new(
     made = write_skeleton(name, language, Path())
     command = f"tornpage try {made.file}"
     if json_output:
-        print(json.dumps({"file": str(made.file), "build": made.build, "run": command}))
+        print_object({"file": str(made.file), "build": made.build, "run": command})
     else:
         print("\n".join(filter(None, [f"{made.file}", made.build, command])))
     return 0
@@ -72,8 +71,7 @@ def check(
     target = with_needs(fetch_needs, lambda: make_target(target_file(file), build))
     seen = check_target(target, settings_of(settings, None))
     if json_output:
-        print(json.dumps({"ok": True, **asdict(seen)}))
-        return 0
+        return print_object({"ok": True, **asdict(seen)})
     text = (
         f"{file} fits: {seen.commits} commits, {seen.writes} writes and {seen.syncs} syncs recorded, "
         f"the recording equals the files, {audit_text(seen)}, and recovery comes to the last state"
@@ -95,7 +93,9 @@ def get(
     if not isinstance(target, CommandTarget):
         raise ConfigError(f"{name!r} has no target file, and nothing to fetch")
     folder = fetch(target.file)
-    print(json.dumps({"folder": str(folder)}) if json_output else folder)
+    if json_output:
+        return print_object({"folder": str(folder)})
+    print(folder)
     return 0
 
 

@@ -7,8 +7,9 @@ print by say(), by the functions of console.py, or on a console that make_consol
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TextIO
 
@@ -18,8 +19,10 @@ from rich.text import Text
 
 from tornpage.vocabulary.shown import one_line, visible
 
-__all__ = ["make_console", "plain_printer", "say", "told"]
+__all__ = ["SCHEMA", "make_console", "plain_printer", "print_object", "say", "told"]
 
+SCHEMA = 1
+"""Of what --json prints (docs/json.schema.json): grows when a key changes its meaning."""
 PIPE_COLUMNS = 10_000
 """As wide as a table may become that is piped: a line of a log is a line."""
 
@@ -42,6 +45,12 @@ class _Console(Console):
 def told(text: str) -> str:
     """Text of others, for a line with markup."""
     return escape(one_line(text))
+
+
+def print_object(data: Mapping[str, Any], exit_code: int = 0) -> int:
+    """The object of --json, with the version of its schema and the exit code, which is returned."""
+    print(json.dumps({"schema": SCHEMA, **data, "exit_code": exit_code}))
+    return exit_code
 
 
 def say(text: str, file: TextIO | None = None) -> None:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tornpage.reports.summary import Summary
+from tornpage.reports.verdict import Verdict, Word
 from tornpage.store.bugs import Bug
 from tornpage.vocabulary.model import Outcome
 
-__all__ = ["RunDifference", "difference_of"]
+__all__ = ["RunDifference", "difference_of", "verdict_of_difference"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,15 @@ def difference_of(old: Summary, new: Summary) -> RunDifference:
         gained=tuple(sorted(after - before)),
         lost=tuple(sorted(before - after)),
     )
+
+
+def verdict_of_difference(found: RunDifference) -> Verdict:
+    """Of two runs side by side: the newer one has a bug that the older has not, or none."""
+    counts = {"new": found.new_bugs, "still there": found.still_there, "gone": found.gone}
+    text = ", ".join(f"{len(bugs)} {word}" for word, bugs in counts.items())
+    if found.new_bugs:
+        return Verdict(Word.VIOLATIONS, 1, f"bugs: {text}")
+    return Verdict(Word.KNOWN if found.still_there else Word.CLEAN, 0, f"bugs: {text}")
 
 
 def _bugs_of(summary: Summary) -> dict[int, Bug]:

@@ -24,7 +24,6 @@ from tornpage.store.origin import Examined
 from tornpage.vocabulary.model import Outcome, TrialResult
 
 __all__ = [
-    "SCHEMA",
     "LookedAt",
     "Verdict",
     "Word",
@@ -36,8 +35,6 @@ __all__ = [
     "verdict_of_runs",
 ]
 
-SCHEMA = 1
-"""Of the keys of --json: grows when one of them changes its meaning."""
 HASH_DIGITS = 8
 NAMED_MAX = 6
 """What is not exercised that the line names; --json has all."""
@@ -165,7 +162,7 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """The keys of --json that say so."""
-        return {"schema": SCHEMA, "verdict": self.word, "exit_code": self.exit_code}
+        return {"verdict": self.word, "exit_code": self.exit_code}
 
 
 def looked_at(summary: Summary) -> LookedAt:

@@ -12,7 +12,6 @@ from builders import make_bug, make_result, make_spec, make_summary
 from tornpage.reports.night import NightBug, NightSummary, Standing
 from tornpage.reports.summary import Claims, Summary
 from tornpage.reports.verdict import (
-    SCHEMA,
     Word,
     looked_at,
     not_exercised,
@@ -102,7 +101,6 @@ def test_the_line_says_what_the_exit_code_says(summary: Summary, line: str) -> N
     assert verdict.line == line
     assert verdict.exit_code == summary.exit_code()
     assert verdict.to_json() == {
-        "schema": SCHEMA,
         "verdict": verdict.word,
         "exit_code": verdict.exit_code,
     }
