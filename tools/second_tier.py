@@ -32,6 +32,7 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/e2e/test_e2e_shared_store.py": (STORE, "tests/py/private_postgresql.py"),
     "tests/e2e/test_findings_walk.py": (
         "docs/FINDINGS.md",
+        "docs/LOST_KEY.md",
         "harness/tornpage/cli/",
         "harness/tornpage/shrinking/",
         "tests/mutants/dblwr_off.patch",

@@ -136,7 +136,11 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
-PAGES = ["index.html", *(f"report-{run}.html" for run in (KILLS, CLEAN, LOSSES, NESTED))]
+PAGES = [
+    "index.html",
+    "bug-1.html",
+    *(f"report-{run}.html" for run in (KILLS, CLEAN, LOSSES, NESTED)),
+]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -199,7 +203,42 @@ def test_links_lead_somewhere(out: Path, browser: Browser, name: str) -> None:
 def test_from_the_index_to_a_bug_and_back(out: Path, browser: Browser) -> None:
     """By clicks alone."""
     browser.open(out / "index.html", 390, "dark")
+    assert browser.click("a[href$='bug-1.html']").endswith("bug-1.html")
+    assert browser.run("return document.querySelector('.list .badge').textContent")
+    assert browser.click("nav a[href^='report-']").endswith(".html")
     assert browser.click("a[href$='#bug-1']").endswith("#bug-1")
     assert browser.click(".bug .to").endswith("#bugs")
     assert browser.click("nav a").endswith("index.html")
     assert browser.messages() == []
+
+
+def test_lists_are_sorted_and_filtered_in_the_page(out: Path, browser: Browser) -> None:
+    """By a click on a heading, numbers as numbers, the other way round by a second one; by words of a row.
+    No request is made."""
+    browser.open(out / "index.html", 1400, "light")
+    column = "return [...document.querySelectorAll('.list')[0].tBodies[0].rows]"
+    runs = browser.run(f"{column}.map(row => +row.cells[0].textContent)")
+    assert runs == sorted(runs, reverse=True) and len(runs) == 4
+    for wanted in (sorted(runs), runs):
+        browser.click(".list th button")
+        assert browser.run(f"{column}.map(row => +row.cells[0].textContent)") == wanted
+    crashes = (
+        "[...document.querySelectorAll('.list th')].findIndex(e => e.textContent === 'crashes')"
+    )
+    browser.run(f"document.querySelectorAll('.list th button')[{crashes}].click()")
+    numbers = browser.run(
+        f"{column}.map(row => +row.cells[{crashes}].textContent.replaceAll(',', ''))"
+    )
+    assert numbers == sorted(numbers)
+    browser.run(
+        "const field = document.querySelector('input'); field.value = 'Powerloss';"
+        "field.dispatchEvent(new Event('input'))"
+    )
+    assert browser.run(f"{column}.filter(row => !row.hidden).length") == 2
+    assert browser.run("return performance.getEntriesByType('resource').length") == 0
+
+
+@pytest.mark.parametrize("name", ["report-1.html", "report-3.html", "index.html", "bug-1.html"])
+def test_a_page_is_small(out: Path, name: str) -> None:
+    """Below 150 KB, whatever it tells."""
+    assert (out / name).stat().st_size < 150_000

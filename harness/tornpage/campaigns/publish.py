@@ -12,10 +12,11 @@ from tornpage.campaigns.fault_free import (
 )
 from tornpage.evidence.evidence import load_evidence
 from tornpage.plans.campaign import Campaign
+from tornpage.reports.bug_page import render_bug
 from tornpage.reports.dossier import Dossier
 from tornpage.reports.index import IndexedRun, render_index
 from tornpage.reports.page import replace_file
-from tornpage.reports.report import render_report
+from tornpage.reports.report import BUGS_MAX, render_report, unit_of
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.bugs import Bug, BugStatus
 from tornpage.store.rows import DETAILS, Run
@@ -29,11 +30,19 @@ INDEX = "index.html"
 
 
 def write_report(store: Store, summary: Summary, paths: Paths, out: Path) -> Path:
-    """Writes out/report-RUN.html, and the index anew; returns the path of the first."""
+    """Writes out/report-RUN.html, a page per bug that it saw last, and the index anew; returns the path of
+    the first."""
     path = out.resolve() / _name(summary.run.id)
-    dossiers = {seen.bug.id: _dossier(store, seen, out) for seen in summary.bugs}
+    dossiers = {seen.bug.id: _dossier(store, seen, out) for seen in summary.bugs[:BUGS_MAX]}
     gone = _gone(store, summary)
-    replace_file(path, render_report(summary, paths.templates, dossiers, gone))
+    replace_file(path, render_report(summary, paths.templates, dossiers, gone, dossiers.keys()))
+    reports = {run.id: _name(run.id) for run in store.runs() if (out / _name(run.id)).is_file()}
+    for bug, dossier in dossiers.items():
+        page = out.resolve() / _bug_name(bug)
+        if dossier.seen.bug.last.run == summary.run.id or not page.is_file():
+            history = store.sightings_of(bug), store.replays(bug=bug), reports
+            text = render_bug(dossier, *history, unit_of(summary), paths.templates)
+            replace_file(page, text)
     write_index(store, paths, out)
     return path
 
@@ -45,12 +54,17 @@ def write_index(store: Store, paths: Paths, out: Path) -> None:
         for run in store.overview()
         if run.campaign not in DETAILS
     ]
-    told = {bug: one.report for one in runs if one.report for bug in store.sightings(one.run.id)}
-    replace_file(out.resolve() / INDEX, render_index(runs, store.bugs(), told, paths.templates))
+    bugs = store.bugs()
+    told = {bug.id: name for bug in bugs if (out / (name := _bug_name(bug.id))).is_file()}
+    replace_file(out.resolve() / INDEX, render_index(runs, bugs, told, paths.templates))
 
 
 def _name(run: int) -> str:
     return f"report-{run}.html"
+
+
+def _bug_name(bug: int) -> str:
+    return f"bug-{bug}.html"
 
 
 def _dossier(store: Store, seen: BugSeen, out: Path) -> Dossier:

@@ -40,7 +40,7 @@ class IndexedRun:
 def render_index(
     runs: Sequence[IndexedRun], bugs: Sequence[Bug], told: Mapping[int, str], templates: Path
 ) -> str:
-    """The page as text. runs: the oldest first; told: by bug the page of the last run that tells of it."""
+    """The page as text. runs: the oldest first; told: by bug its page."""
     newest = list(reversed(runs))[:RUNS_MAX]
     order = list(BugStatus)
     by_status = sorted(bugs, key=lambda bug: (order.index(bug.status), -bug.last.run, bug.id))

@@ -8,11 +8,23 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-__all__ = ["render_page", "replace_file"]
+__all__ = ["render_page", "render_part", "replace_file"]
 
 
 def render_page(templates: Path, name: str, **data: object) -> str:
-    """A template with its data. templates: the folder of the templates and of report.css."""
+    """A template with its data. templates: the folder of the templates, of report.css and report.js."""
+    style, script = (
+        Markup((templates / f"report.{kind}").read_text("utf-8")) for kind in ("css", "js")
+    )
+    return _template(templates, name).render(style=style, script=script, **data)
+
+
+def render_part(templates: Path, name: str, **data: object) -> Markup:
+    """A part of a page, for another template."""
+    return Markup(_template(templates, name).render(**data))
+
+
+def _template(templates: Path, name: str) -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates),
         autoescape=True,
@@ -21,8 +33,7 @@ def render_page(templates: Path, name: str, **data: object) -> str:
         lstrip_blocks=True,
     )
     environment.filters["grouped"] = _grouped
-    style = Markup((templates / "report.css").read_text(encoding="utf-8"))
-    return environment.get_template(name).render(style=style, **data)
+    return environment.get_template(name)
 
 
 def _grouped(number: Any) -> str:

@@ -22,6 +22,8 @@ from tornpage.vocabulary.model import Outcome, Site, TrialResult, Violation
 from tornpage.vocabulary.paths import data_folder
 
 TEMPLATES = data_folder("reports")
+SIZE_MAX = 150_000
+"""Characters of a page."""
 ORIGIN = Origin(
     "2026-11-21T19:00:00+00:00", "host", "0.1.0", "tornpage run smoke --seed 4", {"engine": "abc"}
 )
@@ -72,7 +74,7 @@ def test_the_page_is_self_contained_and_escapes() -> None:
     ):
         assert text in page
     assert "http" not in page
-    assert "<script" not in page
+    assert page.count("<script") == page.count("<script>") == 1
     broken = replace(make_result(1, broken=5), violations=(Violation(5, "<q>torn</q>"),))
     assert "<q>torn" not in render_report(summary_of(broken), TEMPLATES, {})
 
@@ -200,7 +202,7 @@ def test_ten_thousand_violations_stay_readable() -> None:
     summary = summary_of(*results)
     assert len(summary.bugs) > 1000
     page = render_report(summary, TEMPLATES, {})
-    assert len(page) < 500_000
+    assert len(page) < SIZE_MAX
     assert f"and {len(summary.bugs) - 200:,} more" in page
     one = summary_of(*(make_result(n, broken=5) for n in range(10_000)))
     assert len(one.bugs) == 1
