@@ -383,7 +383,10 @@ def _run_trials(
         now = time.monotonic()
         store.finish_trial(run.id, result, now - clock)
         clock = now
-        context.progress.advance(result.outcome is Outcome.VIOLATION)
+        broken = result.outcome is Outcome.VIOLATION
+        context.progress.advance(broken)
+        if broken or result.outcome is Outcome.CLEAN:
+            context.progress.crashed(draw.cell.place, broken)
 
     try:
         for draw in draws:

@@ -6,12 +6,14 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Self
+from typing import Any, Self
 
-from rich.console import Console
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,8 +22,10 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 from tornpage.cli.terminal import make_console, say
+from tornpage.reports.torn_matrix import torn_matrix
 from tornpage.vocabulary.errors import Interrupted
 from tornpage.workers.context import Progress as Watcher
 from tornpage.workers.context import QuietProgress
@@ -51,10 +55,13 @@ def goes_on() -> Iterator[None]:
 
 
 class BarProgress:
-    """A bar per phase, on a terminal."""
+    """A screen on a terminal: a bar per phase, what has been found and covered so far, and the sites."""
 
-    def __init__(self, console: Console, counted: str) -> None:
-        self._counted = counted
+    def __init__(
+        self, console: Console, counted: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """console: where it is drawn; clock: in seconds."""
+        self._counted, self._clock = counted, clock
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -66,14 +73,19 @@ class BarProgress:
             console=console,
         )
         self._task = self._progress.add_task("starting", total=None, rate="", note="")
-        self._broken = 0
+        self._broken = self._finds = 0
+        self._last_find = clock()
+        self._sites: dict[str, tuple[int, int]] = {}
+        self._explored: dict[str, Mapping[str, Any]] = {}
+        self._torn = torn_matrix({})
+        self._live = Live(console=console, get_renderable=self.screen, refresh_per_second=4)
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        self._live.stop()
 
     def phase(self, text: str, total: int) -> None:
         """A new bar of `total` steps."""
@@ -84,6 +96,9 @@ class BarProgress:
     def advance(self, broken: bool) -> None:
         """One step is done."""
         self._broken += broken
+        if broken:
+            self._finds += 1
+            self._last_find = self._clock()
         task = next(task for task in self._progress.tasks if task.id == self._task)
         rate = f"{task.speed:.0f}/s" if task.speed else ""
         if self._broken:
@@ -94,13 +109,46 @@ class BarProgress:
         """Behind the bar."""
         self._progress.update(self._task, note=text)
 
+    def crashed(self, site: str, broken: bool) -> None:
+        """One more in the grid."""
+        crashes, found = self._sites.get(site, (0, 0))
+        self._sites[site] = (crashes + 1, found + broken)
+
+    def explored(self, label: str, summary: Mapping[str, Any]) -> None:
+        """Its states are added."""
+        self._explored[label] = summary
+        self._torn = torn_matrix(self._explored)
+
+    def screen(self) -> RenderableType:
+        """The bar, one line, and a grid of sites: their crashes, or the states that lost a write of them."""
+        parts = []
+        if self._explored:
+            distinct = sum(int(summary["distinct"]) for summary in [*self._explored.values()])
+            kinds = f"{self._torn.covered} of {self._torn.total} kinds of torn writes"
+            parts += [f"{distinct:,} distinct states", kinds]
+        if self._finds:
+            ago = _time(self._clock() - self._last_find)
+            parts.append(f"{self._finds} {self._counted}, the last one {ago} ago")
+        sites = {**self._sites}
+        for cell in self._torn.cells:
+            crashes, found = sites.get(cell.site, (0, 0))
+            sites[cell.site] = (crashes + cell.states, found)
+        grid = [
+            Text(f"{site} {crashes:,}" + (f" ({found} broken)" if found else ""),
+                 style="red" if found else "")
+            for site, (crashes, found) in sorted(sites.items())
+        ]  # fmt: skip
+        line = [Text(", ".join(parts))] if parts else []
+        rows = [Columns(grid, padding=(0, 3))] if grid else []
+        return Group(self._progress.get_renderable(), *line, *rows)
+
 
 def _print(line: str) -> None:
     with contextlib.suppress(OSError):  # a log that is gone ends no run
         say(line, sys.stderr)
 
 
-class LogProgress:
+class LogProgress(QuietProgress):
     """A line every minute and one at the end of each phase, without control characters. The times in it are
     the command's own: since it began, and left of the phase at its rate so far."""
 

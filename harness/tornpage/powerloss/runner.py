@@ -198,6 +198,8 @@ class _Losses:
         self._clock = now
         self.failed += explored.summary is None
         self._context.progress.advance(explored.any_broken)
+        if explored.summary is not None:
+            self._context.progress.explored(explored.golden_run.config, explored.summary)
 
     def _enough(self) -> bool:
         """Nobody is idle while the first one is waited for."""

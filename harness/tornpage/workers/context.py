@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
@@ -93,6 +93,12 @@ class Progress(Protocol):
     def note(self, text: str) -> None:
         """How far the present step is, in a few words; "" again at its end."""
 
+    def crashed(self, site: str, broken: bool) -> None:
+        """A crash at this site has its verdict."""
+
+    def explored(self, label: str, summary: Mapping[str, Any]) -> None:
+        """An exploration has ended with this summary of the explorer's."""
+
 
 class QuietProgress:
     """Tells nobody."""
@@ -110,6 +116,12 @@ class QuietProgress:
         """Nothing to tell."""
 
     def note(self, text: str) -> None:
+        """Nothing to tell."""
+
+    def crashed(self, site: str, broken: bool) -> None:
+        """Nothing to tell."""
+
+    def explored(self, label: str, summary: Mapping[str, Any]) -> None:
         """Nothing to tell."""
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import threading
 
 import pytest
+from rich.console import Console
 
-from tornpage.cli.progress import LogProgress, make_progress
+from tornpage.cli.progress import BarProgress, LogProgress, make_progress
 from tornpage.workers.context import QuietProgress
 
 
@@ -106,3 +108,43 @@ def test_the_progress_fits_standard_error(
     assert error.count("\n") == 1
     assert error.endswith("1 with findings\n")
     assert error.isascii() and error[:-1].isprintable()
+
+
+def shown(progress: BarProgress, width: int) -> list[str]:
+    """The lines of its screen, on a terminal so wide."""
+    page = io.StringIO()
+    Console(file=page, width=width).print(progress.screen())
+    return page.getvalue().splitlines()
+
+
+def test_a_screen_tells_what_was_covered_and_found() -> None:
+    """Rate, distinct states, kinds of torn writes, finds and when the last one came, and a grid of sites; no
+    line is longer than the terminal."""
+    clock, width = Clock(), 80
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+    masks = {"prefix": {"writes": 3, "states": 2}, "suffix": {"writes": 3, "states": 0}}
+    summary = {"distinct": 1234, "torn_pages": {"data_page": {"first": masks}}}
+    with BarProgress(console, "with findings", clock) as progress:
+        progress.phase("trials", 40)
+        for number in range(10):
+            progress.advance(number == 4)
+            progress.crashed("redo" if number % 2 else "page0", number == 4)
+        clock.now += 65
+        progress.explored("a=1 seed=1", summary)
+        lines = shown(progress, width)
+    assert "trials" in lines[0] and "10/40" in lines[0] and "1 with findings" in lines[0]
+    text = " ".join(" ".join(lines[1:]).split())
+    assert text == (
+        "1,234 distinct states, 1 of 2 kinds of torn writes, 1 with findings, the last one 0:01:05 ago "
+        "data_page 2 page0 5 (1 broken) redo 5"
+    )
+    assert max(map(len, lines)) <= width
+
+
+def test_a_screen_has_nothing_to_tell_at_first() -> None:
+    """But the bar."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=80)
+    with BarProgress(console, "with findings") as progress:
+        progress.phase("golden runs", 2)
+        (line,) = shown(progress, 80)
+    assert "golden runs" in line
