@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup build torture test test-all test-touched test-c test-py asan mutants nightly coverage
 .PHONY: check fmt
-.PHONY: bench docs finds site dist setup-all clean
+.PHONY: bench docs finds screenshots site dist setup-all clean
 
 PRESET := release
 PY := .venv/bin/python
@@ -76,6 +76,9 @@ docs: setup-all ## What is written from the sources: docs/CAMPAIGNS.md, the laye
 
 finds: setup-all build ## Runs workloads/finds on the engines that are here, or FINDS="NAME ..."; TORNPAGE_TMP on a disk: docs/FINDS.md
 	@$(PY) tools/finds_page.py $(FINDS)
+
+screenshots: setup-all build ## The pictures of the report in docs/, at three widths
+	@$(PY) tools/screenshots.py
 
 site: setup-all build ## The documentation as a site, in build/site/html, with the report of a control run
 	@$(PY) tools/site_pages.py

@@ -63,6 +63,10 @@ class Browser:
         self._driver.find_element("css selector", selector).click()
         return str(self._driver.current_url)
 
+    def save(self, file: Path) -> None:
+        """What the window shows, as a PNG."""
+        assert self._driver.save_screenshot(str(file)), f"{file} cannot be written"
+
     def messages(self) -> list[str]:
         """What the console has had since the last call."""
         return [str(entry["message"]) for entry in self._driver.get_log("browser")]
