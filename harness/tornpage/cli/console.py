@@ -77,15 +77,22 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     table = Table(title=f"{name}, run {summary.run.id}")
     table.add_column("site")
     unit = "states" if summary.explored else "trials"
-    table.add_column("broken states" if summary.explored else "trials", justify="right")
+    if not summary.explored:  # of states only the broken ones have a site
+        table.add_column("trials", justify="right")
+    table.add_column(f"broken {unit}", justify="right")
     for site, count in sorted(summary.by_site.items()):
-        table.add_row(site, str(count))
+        broken = str(summary.broken_by_site[site])
+        table.add_row(site, *([broken] if summary.explored else [str(count), broken]))
     console.print(table)
+    idle = {
+        "not exercised": summary.outcomes[Outcome.NOT_EXERCISED],
+        "vacuous": summary.outcomes[Outcome.VACUOUS],
+        "broken runs without a crash": summary.golden_run_violations,
+    }
+    others = "".join(f", {count} {what}" for what, count in idle.items() if count)
     console.print(
-        f"{summary.units} {unit}, {summary.exercised} exercised, "
-        f"{summary.outcomes[Outcome.NOT_EXERCISED]} not exercised, "
-        f"{summary.outcomes[Outcome.VACUOUS]} vacuous, "
-        f"[bold]{summary.violations} violations[/], {summary.trials_per_s:.0f} {unit}/s",
+        f"{summary.units} {unit}, {summary.exercised} exercised, [bold]{summary.broken} broken[/]{others}, "
+        f"{summary.trials_per_s:.0f} {unit}/s",
         soft_wrap=True,
     )
     distinct = f", {summary.distinct} distinct states" if summary.explored else ""
@@ -95,7 +102,8 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         soft_wrap=True,
     )
     if summary.counters:
-        paths = ", ".join(f"{name} {value}" for name, value in sorted(summary.counters.items()))
+        taken = [(name, value) for name, value in sorted(summary.counters.items()) if value]
+        paths = ", ".join(f"{name} {value}" for name, value in taken)
         plain_printer(console)(f"recovery paths: {paths}")
     if summary.torn_pages.cells:
         matrix = summary.torn_pages
@@ -285,7 +293,7 @@ def print_shrunk(console: Console, shrunk: Shrunk) -> None:
         ("lost sectors", before.lost_sectors, after.lost_sectors),
     ]
     for name, old, new in rows:
-        if old is not None or new is not None:
+        if old or new:  # a target that makes its own work has no statements
             console.print(f"  {name}: {old} -> [bold]{new}[/]", highlight=False)
     end = "" if shrunk.complete else ", time was up"
     console.print(

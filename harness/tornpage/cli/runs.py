@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from rich.cells import cell_len
 from rich.table import Table
 
 from tornpage.cli.options import JsonOption, OutOption, StoreOption
@@ -23,6 +24,11 @@ EPILOG = (
 )
 
 
+NUMBERS = frozenset({"crashes", "broken", "bugs", "new", "night"})
+LESS_IMPORTANT = ("night", "seed", "broken", "target", "started")
+"""In which order columns go."""
+
+
 def runs(
     campaign: Annotated[str | None, typer.Option(help="Only runs of this campaign.")] = None,
     last: Annotated[int | None, typer.Option(min=1, help="Only so many of the newest.")] = None,
@@ -36,27 +42,36 @@ def runs(
     found = found[-last:] if last else found
     if json_output:
         return print_object({"runs": [asdict(one) for one in found]})
-    make_console().print(_table(found))
+    console = make_console()
+    console.print(_table(found, console.width))
     return 0
 
 
-def _table(found: list[RunFacts]) -> Table:
+def _table(found: list[RunFacts], width: int) -> Table:
+    """What fits into so many columns, whole; the least important goes first."""
+    cells = {
+        "run": [str(one.id) for one in found],
+        "started": [(one.started or "")[:16] for one in found],
+        "campaign": [told(one.campaign) for one in found],
+        "target": [told(one.target) for one in found],
+        "seed": [str(one.seed) for one in found],
+        "verdict": [_verdict(one) for one in found],
+        "crashes": [str(one.crashes) for one in found],
+        "broken": [str(one.broken) for one in found],
+        "bugs": [str(one.bugs) for one in found],
+        "new": [str(one.news) for one in found],
+        "night": [str(one.night or "") for one in found],
+    }
+    for name in LESS_IMPORTANT:
+        if sum(2 + max(map(cell_len, [title, *texts])) for title, texts in cells.items()) > width:
+            del cells[name]
     table = Table(box=None)
-    for name in ("run", "started", "campaign", "target", "seed", "verdict"):
-        table.add_column(name, no_wrap=True)
-    for name in ("crashes", "broken", "bugs", "new", "night"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for one in found:
-        table.add_row(
-            *(
-                str(one.id),
-                (one.started or "")[:16],
-                told(one.campaign),
-                told(one.target),
-                str(one.seed),
-            ),
-            one.verdict if one.state == "finished" else f"{one.verdict} ({one.state})".strip(),
-            *(str(one.crashes), str(one.broken), str(one.bugs), str(one.news)),
-            str(one.night or ""),
-        )
+    for name in cells:
+        table.add_column(name, justify="right" if name in NUMBERS else "left", overflow="fold")
+    for row in zip(*cells.values(), strict=True):
+        table.add_row(*row)
     return table
+
+
+def _verdict(one: RunFacts) -> str:
+    return one.verdict if one.state == "finished" else f"{one.verdict} ({one.state})".strip()

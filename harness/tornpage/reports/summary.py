@@ -127,11 +127,11 @@ class BugSeen:
 
 @dataclass(slots=True)
 class Summary:
-    """A run in numbers. broken: trials or states with a violation. by_invariant counts such, by_site
-    counts trials; counters are summed over trials, and exercised_by counts the trials in which a
-    counter was above zero. scripts: that were crashed; fault_free: those that only ran; run_counters:
-    in how many fault-free runs, of both, a status counter was above zero. run_cells: these runs, by
-    configuration; their site is RUN_SITE. explored: per script what the power-loss explorer said; a
+    """A run in numbers. broken: trials or states with a violation. by_invariant and
+    broken_by_site count such, by_site counts trials; counters are summed over trials, and exercised_by counts
+    the trials in which a counter was above zero. scripts: that were crashed; fault_free: those that only ran;
+    run_counters: in how many fault-free runs, of both, a status counter was above zero. run_cells: these
+    runs, by configuration; their site is RUN_SITE. explored: per script what the power-loss explorer said; a
     state counts as a trial there. torn_pages: what these states tore."""
 
     run: Run
@@ -141,6 +141,7 @@ class Summary:
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     by_invariant: Counter[int] = field(default_factory=Counter)
     by_site: Counter[str] = field(default_factory=Counter)
+    broken_by_site: Counter[str] = field(default_factory=Counter)
     counters: Counter[str] = field(default_factory=Counter)
     exercised_by: Counter[str] = field(default_factory=Counter)
     scripts: int = 0
@@ -425,6 +426,7 @@ def _add_trial(summary: Summary, row: TrialRow, result: TrialResult) -> None:
         return
     if result.outcome is Outcome.VIOLATION:
         summary.broken += result.alike
+        summary.broken_by_site[row.site] += result.alike
     if result.outcome is not Outcome.NOT_EXERCISED:
         summary.by_site[row.site] += 1
     for name, value in result.counters.items():
