@@ -4,7 +4,6 @@ disk is one line on stderr and exit code 2."""
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -33,7 +32,7 @@ CASES = [
     ("run smoke --set params.rows=² --trials 1", "rows"),
     ("run smoke --set params.rows=99999999999999999999 --trials 1", "rows"),
     ("run smoke --set params.rows=1000000000 --trials 1", "params.rows"),
-    ("run bytes.toml", "bytes.toml: 'utf-8'"),
+    ("run bytes.toml", "bytes.toml: not a TOML text file"),
     ("run nested.toml", "nested too deeply"),
     ("run enormous.toml", "larger than 1 MiB"),
     ("run crossed.toml", "more than 1000 configurations"),
@@ -146,8 +145,7 @@ def test_a_mistake_is_no_run(tmp_path: Path) -> None:
     """An option that the engine does not know leaves nothing that --go-on would go on with."""
     done = called(tmp_path, "run", "smoke", "--trials", "1", "--set", "nope=1")
     assert done.returncode == 2 and "nope" in done.stderr
-    with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:
-        assert db.execute("select count(*) from run").fetchone() == (0,)
+    assert not (tmp_path / "out" / "tornpage.db").exists()
 
 
 def test_a_report_is_written_through_no_link(tmp_path: Path) -> None:

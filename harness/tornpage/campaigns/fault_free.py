@@ -65,20 +65,26 @@ def fault_free_row(store: Store, run: int, number: int) -> TrialRow:
 
 
 def row_named(trial: str, place: Place) -> TrialRow:
-    """What ID names in the store of this place. ConfigError if there is no such trial or run."""
+    """What ID names in the store of this place. ConfigError as stored_row()."""
+    _parts(trial)
     with Store(place, write=False) as store:
         return stored_row(store, trial)
 
 
 def stored_row(store: Store, trial: str) -> TrialRow:
-    """What ID names in a store. ConfigError if there is no such trial or run."""
+    """What ID names in a store. ConfigError if ID is none, or there is no such trial or run."""
+    run, is_script, number = _parts(trial)
+    return fault_free_row(store, run, number) if is_script else store.trial(run, number)
+
+
+def _parts(trial: str) -> tuple[int, bool, int]:
+    """Of an ID: the run, whether it names a run without a fault, and the number."""
     name = re.fullmatch(r"([0-9]{1,18})\.(s?)([0-9]{1,18})", trial)
     if name is None:
         raise ConfigError(
             f"{trial!r}: a trial is named RUN.NUMBER, as 3.117, a run without a fault RUN.sNUMBER"
         )
-    run, number = int(name[1]), int(name[3])
-    return fault_free_row(store, run, number) if name[2] else store.trial(run, number)
+    return int(name[1]), bool(name[2]), int(name[3])
 
 
 def play_script(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:

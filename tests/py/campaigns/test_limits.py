@@ -168,7 +168,7 @@ def test_nightly(kind: str, name: str, folder: Path, monkeypatch: pytest.MonkeyP
 def test_try(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`tornpage try`, which has a campaign of each kind: each takes what it has."""
 
-    def torture(_store: object, opened: Any, *_: object) -> None:
+    def torture(_store: object, opened: Any, *_: object, **__: object) -> None:
         raise Captured(*(one.campaign for one in opened))
 
     monkeypatch.setattr(cli_attempt, "examine", lambda *_: (None, None))
