@@ -44,7 +44,7 @@ def test_a_golden_run_that_fails_is_a_harness_error(target: EngineTarget, tmp_pa
         take_golden_run(make_spec(), broken, tmp_path)
     with pytest.raises(GoldenRunError, match="page_size"):
         take_golden_run(make_spec(page_size="5k"), target, tmp_path)
-    with pytest.raises(WorkloadError, match="unknown workload"):
+    with pytest.raises(WorkloadError, match="no workload 'nope'"):
         take_golden_run(replace(make_spec(), workload="nope"), target, tmp_path)
     blind = replaced(target)
     blind.capabilities = frozenset()  # type: ignore[misc]

@@ -157,7 +157,7 @@ def test_a_kill_is_shown_and_its_line_replays_it(
         r"  fault: kill at write \d+ of \S+, sectors \S+ of 512 bytes",
         r"  \S+ at \d+: (\d+ (new|old|same)(, )?)+",
         r"  run, its last operations:",
-        r"    crash +killed",
+        r" +crash +killed",
         r"  recovery: \S.+",
         r"  I\d+ by (state|rule): \S.+",
         r"  image: /.+",
@@ -188,8 +188,8 @@ def test_a_power_loss_is_shown_and_its_line_replays_it(
     assert shown.code == 0
     states = [line for line in shown.lines if line.startswith("  power loss, state ")]
     assert len(states) == 1
-    assert [line for line in shown.lines if re.match("    crash +power loss, ", line)]
-    torn = r"    torn +write \S+, page \d+, .+ (0+1|1+0)[01]*"
+    assert [line for line in shown.lines if re.match(" +crash +power loss, ", line)]
+    torn = r" +(\d+ +)?torn +write \S+, page \d+, .+ (0+1|1+0)[01]*"
     writes = [line for line in shown.lines if re.fullmatch(torn, line)]
     (answer,) = [line for line in shown.lines if line.startswith("  recovery: ")]
     (broken,) = re.findall(r"torn page (\d+) of (\S+?):", answer)
@@ -217,7 +217,7 @@ def test_a_trial_without_an_image_is_told_by_its_replay(
         again = call_words(words)
         assert again.code == 1, again.text
         assert "\n  run, its last operations:\n" in again.text
-        assert "\n    crash   " in again.text
+        assert re.search(r"\n +crash   ", again.text)
 
 
 def told_again(shown: Printed) -> list[str]:
@@ -267,5 +267,8 @@ def test_pruning_is_told(tmp_path: Path) -> None:
     for _ in range(2):
         call(tmp_path, None, *KILLS[:-1], "2")
     call(tmp_path, None, "bugs", "1", "--mark", "ignored")  # else its reproducer's run stays
-    for width, line in ((None, "1 runs deleted, 1 left"), (80, "0 runs deleted, 1 left")):
-        assert call(tmp_path, width, "prune", "--keep", "1").lines == [line]
+    told = call(tmp_path, None, "prune", "--keep", "1").lines
+    size = re.fullmatch(r"run 1: (\d+\.\d MiB) of images and report", told[0])
+    assert size and told[1:] == [f"1 runs deleted, {size[1]}, 1 left"]
+    (none,) = call(tmp_path, 80, "prune", "--keep", "1").lines
+    assert none.startswith("0 runs deleted, ") and none.endswith(", 1 left")

@@ -29,7 +29,7 @@ from tornpage.targets.registry import (
 )
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.closest import unknown
-from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.paths import Paths
 from tornpage.workloads.workload import fit_params, validate_params
 
@@ -92,14 +92,7 @@ def changed(
 def _check(opened: Opened, paths: Paths) -> None:
     """Options with their values, parameters, models."""
     campaign = opened.campaign
-    known = {option.name: option for option in opened.target.options()}
-    for name, value in _options_of(campaign):
-        if name not in known:
-            told = unknown("option", name, known)
-            raise ConfigError(f"target {opened.target.name}: {told}")
-        check = known[name].check
-        if check is not None and (refusal := check(value)):
-            raise ConfigError(f"target {opened.target.name}: {refusal}")
+    _check_options(opened)
     config = campaign.configs()[0]
     validate_params(
         campaign.workload, fit_params(campaign.workload, campaign.params, config.options)
@@ -108,6 +101,21 @@ def _check(opened: Opened, paths: Paths) -> None:
     for model in _models_of(campaign):
         if model not in models:
             raise ConfigError(unknown("model", model, models))
+
+
+def _check_options(opened: Opened) -> None:
+    """A target that cannot be asked is run: that it fails is for the run to say."""
+    try:
+        known = {option.name: option for option in opened.target.options()}
+    except TargetError:
+        return
+    for name, value in _options_of(opened.campaign):
+        if name not in known:
+            told = unknown("option", name, known)
+            raise ConfigError(f"target {opened.target.name}: {told}")
+        check = known[name].check
+        if check is not None and (refusal := check(value)):
+            raise ConfigError(f"target {opened.target.name}: {refusal}")
 
 
 def _models_of(campaign: Campaign) -> list[str]:

@@ -55,6 +55,7 @@ def with_rows(
     if Capability.OBSERVED not in target.capabilities or not told.is_file():
         return replace(evidence, rows_note=DIGESTS_ONLY)
     remove_image(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
     copy_image(image, place)
     try:
         child = target.recover_command(place, spec.options).run({})
