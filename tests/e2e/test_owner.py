@@ -275,7 +275,6 @@ def test_a_target_that_fails_fault_free_is_a_verdict(
         assert "\nreproduced\nthe same verdict" in again.stdout
     for words, told in [
         (("show", "1.s0"), "the log is lost"),
-        (("shrink", "1.s0"), "crash: none is needed"),
         (("replay", "1.s999"), "no fault-free run"),
     ]:
         answer = call(tmp_path, *words, "--out", "o o")
