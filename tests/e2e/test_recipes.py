@@ -182,7 +182,7 @@ def test_the_commands_of_the_page_are_real(tmp_path: Path) -> None:
         for line in block.splitlines()
         if line.startswith("tornpage ")
     ]
-    assert [command[0] for command in commands] == ["nightly", "bugs", "bugs", "runs"]
+    assert [command[0] for command in commands] == ["nightly", "bugs", "runs"]
     for name, *arguments in commands:
         told = call(tmp_path, name, "--help").stdout
         assert [word for word in arguments if word.startswith("--") and word not in told] == []
