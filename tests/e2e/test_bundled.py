@@ -65,6 +65,21 @@ def test_what_is_missing_is_fetched(tmp_path: Path, tornpage: Tornpage) -> None:
     assert needed.is_dir() and log == ["-qq update", f"-qq -y install {needed}"]
 
 
+def test_what_no_client_brings_is_not_offered(tmp_path: Path, tornpage: Tornpage) -> None:
+    """A remedy in words is for a person, with --fetch too."""
+    needed = tmp_path / "needed"
+    (tmp_path / "own.toml").write_text(
+        f'name = "own"\n[needs]\n"{needed}" = "pip it, or ask \'us"\n[commands]\n'
+        'run = "/bin/true {dir}"\nrecover = "/bin/true"\n',
+        "utf-8",
+    )
+    for more in ((), ("--fetch",)):
+        told = tornpage("run", "smoke", "--target", str(tmp_path / "own.toml"), *more)
+        assert told.code == 2
+        last = told.text.splitlines()[-1]
+        assert last.endswith("target own needs needed: pip it, or ask 'us"), last
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_a_library_fits(name: str, build: Path) -> None:
     """The recording equals the files, and two runs come to the same states."""

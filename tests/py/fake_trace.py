@@ -100,9 +100,9 @@ class FakeTrace:
         """An unlink."""
         return self.record(Op.UNLINK, file=self._id(path), payload=path.encode())
 
-    def sync_dir(self) -> FakeTrace:
-        """An fsync of the data directory."""
-        return self.record(Op.SYNC_DIR, payload=b".")
+    def sync_dir(self, folder: str = ".") -> FakeTrace:
+        """An fsync of the data directory, or of a folder in it."""
+        return self.record(Op.SYNC_DIR, payload=folder.encode())
 
     def kill(self, path: str, offset: int, kept: bytes, old: bytes, new: bytes) -> FakeTrace:
         """A kill inside a write with sectors of 512 bytes."""

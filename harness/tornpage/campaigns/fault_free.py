@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tornpage.evidence.accused import keep_run_evidence
 from tornpage.evidence.evidence import load_evidence
+from tornpage.evidence.images import images_of
 from tornpage.live.fault_free import judge_fault_free
 from tornpage.oracle.fingerprint import RUN_SITE
 from tornpage.plans.campaign import Campaign, Config, fault_free_spec
@@ -27,7 +28,6 @@ from tornpage.vocabulary.model import Outcome, Source, TrialResult, TrialSpec
 __all__ = [
     "fault_free_row",
     "golden_runs_by_script",
-    "images_of",
     "keep_accused",
     "kept_scripts",
     "play_script",
@@ -161,11 +161,6 @@ def kept_scripts(store: Store, run: int, bug: int, out: Path) -> list[str]:
         if bug in row.bugs
         and load_evidence(images_of(out, run) / script_folder(number)) is not None
     ]
-
-
-def images_of(out: Path, run: int) -> Path:
-    """Where the crashed images of a run are kept."""
-    return out / "images" / str(run)
 
 
 def with_kept_image(row: TrialRow, out: Path) -> TrialRow:

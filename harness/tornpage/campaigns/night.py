@@ -19,8 +19,7 @@ from tornpage.campaigns.fitting import Opened, changed, open_campaign
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import REPLAY_RUN, recheck_bugs
 from tornpage.campaigns.runner import go_on, load_summary, run_campaign
-from tornpage.plans.campaign import Campaign, default_campaigns
-from tornpage.plans.changes import change_all
+from tornpage.plans.campaign import default_campaigns
 from tornpage.plans.limits import BOUNDS, UNLIMITED, Limits
 from tornpage.plans.origin import difference
 from tornpage.powerloss.runner import give_up
@@ -192,9 +191,9 @@ class _Left:
         self._tried: set[int] = set()
         self.plan = _plan_of(night)
         self.campaigns = _load(self.plan, team.paths)
-        chosen = _chosen(self.plan, self.campaigns)
+        chosen = changed(self.campaigns, self.plan.limits, dict(self.plan.settings), team.paths)
         self._chosen = {
-            _key(opened): one for opened, one in zip(self.campaigns, chosen, strict=True)
+            _key(opened): one.campaign for opened, one in zip(self.campaigns, chosen, strict=True)
         }
 
     def is_over(self, round_: int) -> bool:
@@ -390,18 +389,11 @@ def _load(plan: NightPlan, paths: Paths) -> list[Opened]:
     for name in plan.campaigns:
         opened = open_campaign(name, plan.target or None, paths)
         found.setdefault(_key(opened), opened)
-    campaigns = list(found.values())
-    changed(campaigns, plan.limits, dict(plan.settings), paths)
-    return campaigns
+    return list(found.values())
 
 
 def _key(opened: Opened) -> tuple[str, str]:
     return opened.campaign.content, opened.name
-
-
-def _chosen(plan: NightPlan, campaigns: Sequence[Opened]) -> list[Campaign]:
-    """As the night runs them, but for the seed. ConfigError for what none of them can have."""
-    return change_all([one.campaign for one in campaigns], plan.limits, dict(plan.settings))
 
 
 def _origin_of(campaigns: Sequence[Opened]) -> Origin:

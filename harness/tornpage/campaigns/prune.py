@@ -6,6 +6,7 @@ import platform
 from pathlib import Path
 
 from tornpage.campaigns.publish import write_index
+from tornpage.evidence.images import images_of
 from tornpage.faults.image import remove_image
 from tornpage.powerloss.runner import forget_slices
 from tornpage.store.store import Store
@@ -33,7 +34,7 @@ def size_beside(out: Path, run: int) -> int:
 
 def _left_by(out: Path, run: int) -> tuple[Path, Path]:
     """Images and report."""
-    return out / "images" / str(run), out / f"report-{run}.html"
+    return images_of(out, run), out / f"report-{run}.html"
 
 
 def prune_runs(store: Store, paths: Paths, out: Path, keep: int) -> list[int]:

@@ -21,12 +21,11 @@ from pathlib import Path
 
 from tornpage.campaigns.fault_free import (
     golden_runs_by_script,
-    images_of,
     keep_accused,
     replay_line,
 )
 from tornpage.evidence.evidence import keep_evidence
-from tornpage.evidence.images import KeptImages
+from tornpage.evidence.images import KeptImages, images_of
 from tornpage.faults.scratch import scratch_folder
 from tornpage.live.fault_free import failed_run
 from tornpage.plans.campaign import Campaign, fault_free_spec

@@ -39,7 +39,6 @@ __all__ = [
 
 ERRORS_SHOWN = 5
 BUGS_SHOWN = 20
-STEPS_SHOWN = 16
 _STANDING = {
     Standing.NEW: "new",
     Standing.BACK: "back",
@@ -108,10 +107,8 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     if summary.torn_pages.cells:
         matrix = summary.torn_pages
         console.print(f"torn pages: {matrix.covered} of {matrix.total} kinds covered")
-    for name in summary.claims_missed:
-        console.print(f"[yellow]required recovery counter stayed at zero: {told(name)}[/]")
-    for name in summary.run_claims_missed:
-        console.print(f"[yellow]required run counter stayed at zero: {told(name)}[/]")
+    for line in summary.missed:
+        console.print(f"[yellow]{told(line)}[/]")
     for site in summary.uncovered_sites:
         console.print(f"[yellow]no trial hit site {site}[/]")
     if summary.missing:

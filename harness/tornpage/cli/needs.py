@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from tornpage.lab.fetch import bring
+from tornpage.lab.fetch import bring, can_bring
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ConfigError, MissingError
@@ -23,7 +23,8 @@ def with_needs(fetch_them: bool, open_target: Callable[[], T]) -> T:
         return open_target()
     except MissingError as error:
         if not fetch_them:
-            raise ConfigError(f"{error}, or --fetch does it") from error
+            offer = ", or --fetch does it" if can_bring(error.remedy) else ""
+            raise ConfigError(f"{error}{offer}") from error
         target = make_target(error.target, find_paths().build, ready=False)
         assert isinstance(target, CommandTarget), "nothing else misses anything"
         bring(target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Self
 
 from tornpage.faults.image import remove_image
@@ -12,7 +13,12 @@ from tornpage.store.rows import Run
 from tornpage.store.store import Store
 from tornpage.vocabulary.model import Outcome, TrialResult, Violation
 
-__all__ = ["KeptImages", "without_image"]
+__all__ = ["KeptImages", "images_of", "without_image"]
+
+
+def images_of(out: Path, run: int) -> Path:
+    """Where the images of a run are kept."""
+    return out / "images" / str(run)
 
 
 class KeptImages:

@@ -181,13 +181,16 @@ class _Story:
         if not changed:
             return "and it wrote nothing itself"
         last: dict[str, Step] = {}
-        syncs = [step for step in self.steps if step.fate is Fate.DURABLE]
+        done = 0
         for step in changed:
-            if not any(sync.seq > step.seq and is_covered(step, sync) for sync in syncs):
+            later = (one for one in self.steps if one.seq > step.seq and is_covered(step, one))
+            sync = next(later, None)
+            if sync is None:
                 last[step.path] = step
+            else:
+                done = max(done, sync.seq)
         if not last:
-            done = next(sync for sync in syncs if sync.seq > changed[-1].seq)
-            return f"and all that it wrote was synced by operation {done.seq}"
+            return f"and all that it wrote was synced by operation {done}"
         return " and ".join(_unsynced(step) for step in last.values())
 
 

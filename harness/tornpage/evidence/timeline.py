@@ -5,6 +5,7 @@ process, or as the explorer tells them of a state that it has composed. Marks of
 from __future__ import annotations
 
 import json
+import posixpath
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -184,7 +185,9 @@ def is_covered(step: Step, sync: Step) -> bool:
     if sync.op not in _SYNCS or sync.fate is not Fate.DURABLE or step.op in (*_SYNCS, *_MARKS):
         return False
     if sync.op == "sync_dir":
-        return step.op not in _CONTENT
+        return step.op not in _CONTENT and (posixpath.dirname(step.to or step.path) or ".") == (
+            posixpath.normpath(sync.path)
+        )
     return sync.op == "sync" or (step.op in _CONTENT and step.path == sync.path)
 
 

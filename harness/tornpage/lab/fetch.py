@@ -21,7 +21,7 @@ from tornpage.targets.command.target import CommandTarget
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import fetched_folder
 
-__all__ = ["bring", "fetch"]
+__all__ = ["bring", "can_bring", "fetch"]
 
 CLIENT_S = 600.0
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
@@ -33,17 +33,26 @@ def bring(target: CommandTarget) -> None:
     """Carries out the commands that the target's file names for what is missing: `tornpage target fetch`,
     `apt-get install`, `pip install`. Raises ConfigError: it names another remedy, or a command failed."""
     needs = target.missing()
+    for need in needs:
+        if not can_bring(need.remedy):
+            raise ConfigError(str(need))
     for remedy in dict.fromkeys(need.remedy for need in needs):
-        match _words(remedy):
-            case ["tornpage", "target", "fetch", _]:
-                fetch(target.file)
-            case ["apt-get", "install", *packages]:
-                _call(("apt-get", "-qq", "update"))
-                _call(("apt-get", "-qq", "-y", "install", *packages))
-            case ["pip", "install", *packages]:
-                _call((sys.executable, "-m", "pip", "install", "--quiet", *packages))
-            case _:
-                raise ConfigError(next(str(need) for need in needs if need.remedy == remedy))
+        words = _words(remedy)
+        if words[0] == "tornpage":
+            fetch(target.file)
+        elif words[0] == "apt-get":
+            _call(("apt-get", "-qq", "update"))
+            _call(("apt-get", "-qq", "-y", *words[1:]))
+        else:
+            _call((sys.executable, "-m", "pip", "--quiet", *words[1:]))
+
+
+def can_bring(remedy: str) -> bool:
+    """Whether it is one of these commands, and not words for a person."""
+    words = _words(remedy)
+    return words[:2] in (["apt-get", "install"], ["pip", "install"]) or (
+        words[:3] == ["tornpage", "target", "fetch"]
+    )
 
 
 def _words(remedy: str) -> list[str]:

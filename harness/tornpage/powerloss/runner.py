@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import xxhash
 
-from tornpage.evidence.images import KeptImages
+from tornpage.evidence.images import KeptImages, images_of
 from tornpage.faults.image import remove_image
 from tornpage.live.recording import recorded_run
 from tornpage.plans.campaign import Campaign, Config, fault_free_spec
@@ -109,7 +109,7 @@ def run_losses(
                 known=frozenset(store.finished_numbers(run.id)),
                 paths=context.paths,
                 scratch=scratch,
-                images=context.out / "images" / str(run.id),
+                images=images_of(context.out, run.id),
             )
             losses.begin(part)
         losses.end()

@@ -34,10 +34,7 @@ def github_lines(summaries: Sequence[Summary], *, only_news: bool = False) -> li
         if summary.missing:
             errors.append((name, summary.missing))
         if summary.run.state == "finished":  # else its time was up before it came to all of them
-            missed = (*summary.claims_missed, *summary.run_claims_missed)
-            warnings += [
-                (name, f"required recovery counter stayed at zero: {claim}") for claim in missed
-            ]
+            warnings += [(name, line) for line in summary.missed]
             warnings += [(name, f"no trial hit site {site}") for site in summary.uncovered_sites]
     return [*_lines("error", errors), *_lines("warning", warnings)]
 

@@ -21,8 +21,8 @@ __all__ = [
 
 FINDINGS_MAX = 12
 """Findings of one bug that are listed."""
-STEPS_SHOWN = 12
-"""Operations of a phase that are told in words."""
+STEPS_SHOWN = 16
+"""Operations of a phase, and marks among them, that are told in words."""
 SECTORS_MAX = 128
 """Sectors of one write that are drawn."""
 NOT_PAGES = ("redo", "checkpoint_header", "rollback_journal", "metadata")

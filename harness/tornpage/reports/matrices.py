@@ -74,8 +74,7 @@ def gaps(summary: Summary) -> list[str]:
     """What the run does not show, one line each: no verdict first."""
     lines = _missing_verdicts(summary)
     lines += [f"site {site}: no trial hit it" for site in summary.uncovered_sites]
-    lines += [f"required recovery counter stayed at zero: {name}" for name in summary.claims_missed]
-    lines += [f"{name}: in no run above zero" for name in summary.run_claims_missed]
+    lines += summary.missed
     lines += [
         f"{cell.site} × {cell.mask} × {cell.config}: {cell.total} trials, none exercised"
         for cell in summary.cells

@@ -199,6 +199,16 @@ class Summary:
         return self.run.origin.examined.vacuous if self.run.origin.examined else ""
 
     @property
+    def missed(self) -> list[str]:
+        """What was required and never ran, a sentence each."""
+        of = {"recovery": self.claims_missed, "run": self.run_claims_missed}
+        return [
+            f"required {kind} counter stayed at zero: {name}"
+            for kind, names in of.items()
+            for name in names
+        ]
+
+    @property
     def missing(self) -> str:
         """Says so if verdicts are missing, else ""."""
         state = "unfinished" if self.run.state == "running" else self.run.state

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tornpage.campaigns.fault_free import fault_free_row, keep_accused
 from tornpage.campaigns.replay import play_trial
+from tornpage.evidence.images import images_of
 from tornpage.faults.scratch import scratch_folder
 from tornpage.live.fault_free import judge_fault_free
 from tornpage.oracle.fingerprint import Fingerprint
@@ -170,7 +171,7 @@ def _store(
     run = store.begin_run(
         SHRINK, spec.target, spec.workload_seed, 1, settings.model_dump(mode="json"), origin
     )
-    images = out / "images" / str(run.id)
+    images = images_of(out, run.id)
     spec = replace(spec, campaign=SHRINK)
     result = play_trial(spec, target, scratch, images)
     store.start_trial(run.id, spec, row.site, result.mask)

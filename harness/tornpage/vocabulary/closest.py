@@ -22,7 +22,8 @@ def unknown(what: str, name: str, known: Iterable[str], also: str = "") -> str:
     return f"no {what} {name!r}{meant(name, names) or there}"
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """The end of such a message: "; did you mean 'smoke'?", or "" if none is alike."""
-    alike = difflib.get_close_matches(name, list(known), GUESSES)
+def meant(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
+    """The end of such a message: "; did you mean 'smoke'?", or "" if none is alike. likeness: that one must
+    have, of 1 (difflib)."""
+    alike = difflib.get_close_matches(name, list(known), GUESSES, likeness)
     return f"; did you mean {' or '.join(map(repr, alike))}?" if alike else ""

@@ -51,11 +51,11 @@ class ConfigError(TornpageError):
 
 class MissingError(ConfigError):
     """A target needs what is not here; the message says what brings it. target: where its file is found again
-    (registry.full_name)."""
+    (registry.full_name); remedy: that command, or words."""
 
-    def __init__(self, message: str, target: str) -> None:
+    def __init__(self, message: str, target: str, remedy: str) -> None:
         super().__init__(message)
-        self.target = target
+        self.target, self.remedy = target, remedy
 
 
 class DamagedError(ConfigError):

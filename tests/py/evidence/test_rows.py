@@ -73,6 +73,17 @@ def test_a_name_that_was_not_synced_is_told_of_its_folder() -> None:
     assert change.why.endswith("no fsync of the folder of new since operation 2, its create")
 
 
+def test_a_sync_of_another_folder_is_none_of_its_own() -> None:
+    """Only that of the folder that has the name covers it; and the last one that was needed is told."""
+    trace = FakeTrace().mark("issue n=1").open("sub/new", True).write("sub/new", 0, 10)
+    trace.fsync("sub/new").sync_dir()
+    ready = trace.mark("ack n=1")
+    (change,), _ = row_changes(recorded_steps(ready.trace()), TEXTS, TEXTS[0])
+    assert "no fsync of the folder of sub/new since operation 2, its create" in change.why
+    (change,), _ = row_changes(recorded_steps(ready.sync_dir("sub").trace()), TEXTS, TEXTS[0])
+    assert change.why.endswith("all that it wrote was synced by operation 7")
+
+
 def test_clients_have_states_of_their_own() -> None:
     """The state of each is as it acknowledged last, whoever came later."""
     texts = {0: {"a": "", "b": ""}, 1: {"a": "x"}, 2: {"b": "y"}}

@@ -206,3 +206,18 @@ def test_the_first_value_of_an_option_counts_where_none_is_chosen(tmp_path: Path
     target = CommandTarget(path, Path("/b/preload.so"), Path("/b/explore"))
     assert target.judge_setting({}) == Setting(4096, doublewrite=False)
     assert target.judge_setting({"page_size": "8k", "doublewrite": "on"}) == Setting(8192, True)
+
+
+def test_what_a_shell_has_in_braces_is_not_ours(tmp_path: Path) -> None:
+    """{die} of Perl is a little like {dir}, and no mistake; {dirr} is one."""
+    for word, wrong in (("die", False), ("print", False), ("dirr", True)):
+        file = tmp_path / f"{word}.toml"
+        file.write_text(
+            f'name = "own"\n[commands]\nrun = "perl {{dir}} {{{word}}}"\nrecover = "/bin/true"\n',
+            "utf-8",
+        )
+        if wrong:
+            with pytest.raises(ConfigError, match="did you mean 'dir'"):
+                load_target_file(file)
+        else:
+            load_target_file(file)

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 PATTERNS_MAX = 24
+ALIKE = 0.75
 """From there on a word in braces is one of ours, mistyped; what a shell or awk has in braces is not."""
 DIR = "{dir}"
 LINES = "{lines}"
@@ -254,7 +255,7 @@ class TargetFile(BaseModel):
     def _words_are_known(self) -> TargetFile:
         known = {*OURS, *self.options}
         for word in sorted(self._words_in_braces() - known):
-            told = meant(word, known)
+            told = meant(word, known, ALIKE)
             if told:
                 raise ValueError(f"there is no {{{word}}}{told}")
         return self

@@ -128,7 +128,7 @@ class CommandTarget:
         """Raises TargetError if something of ours is not built, ConfigError if a command has no program."""
         require_built(self.preload, self.explorer)
         for need in self.missing():
-            raise MissingError(str(need), self.name)
+            raise MissingError(str(need), self.name, need.remedy)
         for key in self._keys():
             self._program(key)
         require_fs(self.explorer, self.file.file_systems(), f"{self.path}: ")
