@@ -19,7 +19,7 @@ from tornpage.campaigns.fitting import Opened, changed, open_campaign
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import REPLAY_RUN, recheck_bugs
 from tornpage.campaigns.runner import go_on, load_summary, run_campaign
-from tornpage.plans.campaign import default_campaigns
+from tornpage.plans.campaign import Campaign, default_campaigns
 from tornpage.plans.limits import BOUNDS, UNLIMITED, Limits
 from tornpage.plans.origin import difference
 from tornpage.powerloss.runner import give_up
@@ -190,11 +190,9 @@ class _Left:
         self._team = team
         self._tried: set[int] = set()
         self.plan = _plan_of(night)
-        self.campaigns = _load(self.plan, team.paths)
-        chosen = changed(self.campaigns, self.plan.limits, dict(self.plan.settings), team.paths)
-        self._chosen = {
-            _key(opened): one.campaign for opened, one in zip(self.campaigns, chosen, strict=True)
-        }
+        loaded = _load(self.plan, team.paths)
+        self.campaigns = [opened for opened, _ in loaded]
+        self._chosen = {_key(opened): campaign for opened, campaign in loaded}
 
     def is_over(self, round_: int) -> bool:
         """No time, or no campaign that can be run."""
@@ -383,21 +381,25 @@ def _plan_of(night: Night) -> NightPlan:
     )
 
 
-def _load(plan: NightPlan, paths: Paths) -> list[Opened]:
-    """Each of them once: the same campaign on the same target is one, however it is named."""
+def _load(plan: NightPlan, paths: Paths) -> list[tuple[Opened, Campaign]]:
+    """Each of them once: the same campaign on the same target is one, however it is named; and as the night
+    runs it, but for the seed. ConfigError for what none of them can have."""
     found: dict[tuple[str, str], Opened] = {}
     for name in plan.campaigns:
         opened = open_campaign(name, plan.target or None, paths)
         found.setdefault(_key(opened), opened)
-    return list(found.values())
+    campaigns = list(found.values())
+    chosen = changed(campaigns, plan.limits, dict(plan.settings), paths)
+    return [(opened, one.campaign) for opened, one in zip(campaigns, chosen, strict=True)]
 
 
 def _key(opened: Opened) -> tuple[str, str]:
     return opened.campaign.content, opened.name
 
 
-def _origin_of(campaigns: Sequence[Opened]) -> Origin:
-    """Of all of them: a night goes on with the same files only."""
+def _origin_of(loaded: Sequence[tuple[Opened, Campaign]]) -> Origin:
+    """Of all of them, as they were before the night changed them: it goes on with the same files only."""
+    campaigns = [opened for opened, _ in loaded]
     origins = [opened.origin() for opened in campaigns]
     programs: dict[str, str] = {}
     for number, (opened, origin) in enumerate(zip(campaigns, origins, strict=True), 1):

@@ -120,6 +120,15 @@ def test_every_campaign_is_run(
     assert (summary.exit_code(), summary.not_reached) == (0, [])
 
 
+def test_what_a_campaign_does_not_have_begins_no_night(tmp_path: Path) -> None:
+    """An option that the target does not know is told before anything is there that could be gone on with."""
+    plan = NightPlan(1, "", (campaign(tmp_path / "c", "one"),), (("nope", "1"),), 0.0)
+    with Store(tmp_path / "store.db") as store:
+        with pytest.raises(ConfigError, match="no option 'nope'"):
+            open_night(store, plan, PATHS, tmp_path, resume=False, anew=True)
+        assert store.nights() == []
+
+
 def test_a_campaign_has_its_own_target(
     runs: Runs, spend: Callable[..., NightSummary], tmp_path: Path
 ) -> None:
