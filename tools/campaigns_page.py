@@ -27,8 +27,8 @@ writes this page from the sources; do not edit it.
     tornpage new campaign mine --like powerloss
     tornpage run mine.toml
 
-Options of `tornpage run`, such as `--seed`, `--trials` and `--set`, take precedence over the file. An unknown
-key is an error. A file has at most 1 MiB, and `cross` gives at most 1,000 configurations.
+Options of `tornpage run`, such as `--seed`, `--trials` and `--option`, take precedence over the file. An
+unknown key is an error. A file has at most 1 MiB, and `cross` gives at most 1,000 configurations.
 [FAULT_MODEL.md](FAULT_MODEL.md) explains the crash models.
 """
 COLUMNS = "| key | value | default | meaning |\n|---|---|---|---|"

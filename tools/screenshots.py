@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from browser import headless_browser  # noqa: E402 - it lies with the tests that use it
 
 WIDTHS = {"report.png": 1400, "report-800.png": 800, "report-390.png": 390}
-RUN = ("run", "smoke", "--set", "doublewrite=off", "--trials", "40", "--scripts", "1")
+RUN = ("run", "smoke", "--option", "doublewrite=off", "--trials", "40", "--scripts", "1")
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "site"
 LINK = re.compile(r"\]\(([^)\s#]+)")
 FENCE = re.compile(r"^```.*?^```", re.M | re.S)
-CONTROL = ["run", "smoke", "--set", "doublewrite=off", "--scripts", "2", "--fault-free", "0"]
+CONTROL = ["run", "smoke", "--option", "doublewrite=off", "--scripts", "2", "--fault-free", "0"]
 
 
 def first_pages() -> list[Path]:

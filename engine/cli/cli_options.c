@@ -1,4 +1,4 @@
-/* The command `options`: what --set takes.
+/* The command `options`: what --option takes.
 
 Place: below main.c. */
 #include <stdio.h>

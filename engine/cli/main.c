@@ -45,37 +45,37 @@ typedef struct command {
     "VALUE is an integer or \"text\" with the escapes \\\" \\\\ \\xNN.\n"
 
 static const command_t COMMANDS[] = {
-    {"run", cli_run, 2, "set json help acks crash create",
+    {"run", cli_run, 2, "option json help acks crash create",
      "engine run DIR SCRIPT: executes a script (SCRIPT -: standard input), creating the database "
      "if\n"
      "DIR is empty or missing.\n"
-     "  --set NAME=VALUE  an engine option, repeatable    --json   results as JSON\n"
+     "  --option NAME=VALUE  of the engine, repeatable    --json   results as JSON\n"
      "  --acks            a line \"ack N\" per statement    --crash  no clean close at the end\n"
      "  --create          the default: create if empty\n"
      "A script has at most 64 MiB.\n" SCRIPT_HELP "Examples:\n"
      "  printf 'create table t a:bigint primary a\\ninsert - t a=1\\n' | engine run /tmp/db -\n"
-     "  engine run /tmp/db load.txt --set page_size=8k --set log_optimize_ddl=off --json\n"},
-    {"recover", cli_recover, 1, "set json help check backups",
+     "  engine run /tmp/db load.txt --option page_size=8k --option log_optimize_ddl=off --json\n"},
+    {"recover", cli_recover, 1, "option json help check backups",
      "engine recover DIR: opens the database, which recovers it, and closes it cleanly.\n"
-     "  --set NAME=VALUE  an engine option, repeatable    --json   status as JSON\n"
+     "  --option NAME=VALUE  of the engine, repeatable    --json   status as JSON\n"
      "  --check           then scans every page\n"
      "  --backups         then prepares and scans the finished backups that lie in its folders, "
      "too\n"
      "Example:\n"
      "  engine recover /tmp/db --check --json\n"},
-    {"backup", cli_backup, 2, "set json help",
+    {"backup", cli_backup, 2, "option json help",
      "engine backup DIR TARGET: opens the database DIR, copies it into the empty or new directory "
      "TARGET, and closes "
      "it.\n"
-     "  --set NAME=VALUE  an engine option, repeatable    --json   status as JSON\n"
+     "  --option NAME=VALUE  of the engine, repeatable    --json   status as JSON\n"
      "A backup is made a database by `engine prepare`. One of a database that is in use is a "
      "statement of a script:\n"
      "`engine run --help`.\n"
      "Example:\n"
      "  engine backup /tmp/db /tmp/copy && engine prepare /tmp/copy --check\n"},
-    {"prepare", cli_prepare, 1, "set json help check",
+    {"prepare", cli_prepare, 1, "option json help check",
      "engine prepare TARGET: makes a database of a finished backup; may be repeated.\n"
-     "  --set NAME=VALUE  an engine option, repeatable    --json   status as JSON\n"
+     "  --option NAME=VALUE  of the engine, repeatable    --json   status as JSON\n"
      "  --check           then scans every page\n"
      "Example:\n"
      "  engine prepare /tmp/copy --check --json\n"},
@@ -104,9 +104,9 @@ static const command_t COMMANDS[] = {
      "  --json  as JSON    --offline  exit code 7 if it needs recovery\n"
      "Example:\n"
      "  engine status /tmp/db --json\n"},
-    {"options", cli_options, 0, "set json help",
-     "engine options: what --set takes: names, defaults, values, meanings.\n"
-     "  --set NAME=VALUE  only checked: exit code 2 if it is none    --json   as JSON\n"
+    {"options", cli_options, 0, "option json help",
+     "engine options: what --option takes: names, defaults, values, meanings.\n"
+     "  --option NAME=VALUE  only checked: exit code 2 if it is none    --json   as JSON\n"
      "Example:\n"
      "  engine options\n"},
 };
@@ -123,7 +123,7 @@ static const char USAGE[] =
     "4 I/O error, 5 directory locked, 6 not a data directory, 7 needs recovery\n";
 
 enum {
-    OPT_SET = 1,
+    OPT_OPTION = 1,
     OPT_JSON,
     OPT_HELP,
     OPT_ACKS,
@@ -137,7 +137,7 @@ enum {
 };
 
 static const struct option LONG_OPTIONS[] = {
-    {"set", required_argument, NULL, OPT_SET},
+    {"option", required_argument, NULL, OPT_OPTION},
     {"json", no_argument, NULL, OPT_JSON},
     {"help", no_argument, NULL, OPT_HELP},
     {"acks", no_argument, NULL, OPT_ACKS},
@@ -197,12 +197,12 @@ static bool parse_u64(const char *text, uint64_t max, uint64_t *out)
     return *end == '\0' && v <= max;
 }
 
-static int parse_set(cli_args_t *args, const command_t *command, char *text)
+static int parse_engine_option(cli_args_t *args, const command_t *command, char *text)
 {
     char *equals = strchr(text, '=');
     err_sink_t err = {.msg = ""};
     if (equals == NULL) {
-        return usage(command, "--set takes NAME=VALUE, not '%s'", text);
+        return usage(command, "--option takes NAME=VALUE, not '%s'", text);
     }
     *equals = '\0';
     args->sets_log_optimize_ddl |= strcmp(text, "log_optimize_ddl") == 0;
@@ -218,8 +218,8 @@ static int parse_option(cli_args_t *args, const command_t *command, int option)
     engine_options_t sizes;
     err_sink_t err = {.msg = ""};
     switch (option) {
-    case OPT_SET:
-        return parse_set(args, command, optarg);
+    case OPT_OPTION:
+        return parse_engine_option(args, command, optarg);
     case OPT_JSON:
         args->json = true;
         break;

@@ -15,5 +15,5 @@ def test_no_power_loss_breaks_this_script(torture):
 
 def test_without_doublewrite_a_page_is_torn(torture):
     """The control: what cannot fail proves nothing."""
-    found = torture.powerloss("engine", SCRIPT, states=200, settings={"doublewrite": "off"})
+    found = torture.powerloss("engine", SCRIPT, states=200, options={"doublewrite": "off"})
     assert 5 in {finding.invariant for finding in found}

@@ -41,7 +41,7 @@ const char ARGUMENTS_HELP[] =
     "  --write-sites FILE    the same of single writes, ahead of it: lines SEQ SITE, ascending;\n"
     "                     each SITE in it has a --site, if only with an empty pattern\n"
     "  --promise NAME     durable (default); consistent: any older prefix; start: any state\n"
-    "  --set NAME=VALUE   option of the recovering engine\n"
+    "  --option NAME=VALUE  of the recovering engine\n"
     "  --model NAME       of --list-models; repeatable, default all (kill: with --depth)\n"
     "  --list-models      of what was not fsynced, what each model keeps\n"
     "  --sector BYTES     512 (default) or 4096\n"
@@ -131,12 +131,12 @@ static bool parse_duration(const char *text, double *seconds)
     return false;
 }
 
-static bool parse_set(const char *text, engine_options_t *options, err_sink_t *err)
+static bool parse_engine_option(const char *text, engine_options_t *options, err_sink_t *err)
 {
     char name[64];
     const char *equals = strchr(text, '=');
     if (equals == NULL || (size_t)(equals - text) >= sizeof(name)) {
-        (void)err_set(err, DB_ERROR, "--set %.100s: NAME=VALUE expected", text);
+        (void)err_set(err, DB_ERROR, "--option %.100s: NAME=VALUE expected", text);
         return false;
     }
     memcpy(name, text, (size_t)(equals - text));
@@ -158,7 +158,7 @@ enum {
     OPT_TRACE = 256,
     OPT_ALLOWED,
     OPT_KINDS,
-    OPT_SET,
+    OPT_OPTION,
     OPT_MODEL,
     OPT_LIST_MODELS,
     OPT_LIST_FS,
@@ -205,7 +205,7 @@ static const struct option LONG_OPTIONS[] = {
     {"trace", required_argument, NULL, OPT_TRACE},
     {"allowed", required_argument, NULL, OPT_ALLOWED},
     {"kinds", required_argument, NULL, OPT_KINDS},
-    {"set", required_argument, NULL, OPT_SET},
+    {"option", required_argument, NULL, OPT_OPTION},
     {"model", required_argument, NULL, OPT_MODEL},
     {"list-models", no_argument, NULL, OPT_LIST_MODELS},
     {"list-fs", no_argument, NULL, OPT_LIST_FS},
@@ -329,8 +329,8 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_KINDS:
         args->kinds = value;
         return true;
-    case OPT_SET:
-        return parse_set(value, &args->engine.options, err);
+    case OPT_OPTION:
+        return parse_engine_option(value, &args->engine.options, err);
     case OPT_MODEL:
         return add_model(&args->campaign.models.enabled, value);
     case OPT_LIST_MODELS:

@@ -21,7 +21,7 @@ IN_BOTH_WAYS = int(os.environ["TORNPAGE_TEST_IN_BOTH_WAYS"])
 """Distinct states that are scanned with and without what earlier scans know: fewer under sanitizers."""
 PLANTED = os.environ.get("TORNPAGE_TEST_PLANTED", "") != ""
 """The programs have a planted bug, which shows without a lying disk."""
-OPTIONS = ["--set", "buffer_pool_pages=48", "--set", "dblwr_pages=16"]
+OPTIONS = ["--option", "buffer_pool_pages=48", "--option", "dblwr_pages=16"]
 SCRIPT = """create table t1 id:bigint a:bigint c:char(40) primary id
 insert_seq - t1 1 40
 begin x
@@ -406,7 +406,7 @@ class Program(unittest.TestCase):
         for arguments in (
             ["--model", "nosuch"],
             ["--sector", "1000"],
-            ["--set", "nosuch=1"],
+            ["--option", "nosuch=1"],
             ["--only", "1.subset"],
             ["--only", "1.all-persisted.7"],
             ["--dump-state", "/nowhere"],

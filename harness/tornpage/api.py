@@ -59,7 +59,7 @@ def run(
     campaign: str | Path | Campaign,
     target: str | Path | None = None,
     *,
-    settings: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
     seed: int | None = None,
     trials: int | None = None,
     scripts: int | None = None,
@@ -75,7 +75,7 @@ def run(
     """Runs a campaign as `tornpage run` does, and writes its report.
 
     campaign: a name, a .toml file, or made here; target: a name, or a target file; left out: what the
-    campaign says, or the bundled engine. The others are the options of the command: settings those of --set;
+    campaign says, or the bundled engine. The others are what the command takes: options is its --option;
     states, budget_s (seconds) per exploration; jobs: worker processes; out: folder of store and reports;
     store: another place of the store, a file or postgresql://USER@HOST/DATABASE.
     The summary tells bugs and findings, and exit_code() what the command would. Raises TornpageError if the
@@ -91,7 +91,7 @@ def run(
         states=states,
         budget_s=budget_s,
     )
-    chosen = dict(settings or {})
+    chosen = dict(options or {})
     named = campaign if isinstance(campaign, Campaign) else str(campaign)
     opened = open_campaign(named, None if target is None else str(target), find_paths())
     command = _command(
@@ -105,7 +105,7 @@ def powerloss(
     target: str | Path,
     script: str = "",
     *,
-    settings: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
     models: Sequence[str] | None = None,
     depth: int = 1,
     states: int = 1000,
@@ -134,7 +134,7 @@ def powerloss(
         description="crash states of one script",
         crash_model="power_loss",
         seed=seed,
-        options=dict(settings or {}),
+        options=dict(options or {}),
         explore=PowerLoss(),
         **_work(made, script),
     )

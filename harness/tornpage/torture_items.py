@@ -194,7 +194,7 @@ class TortureItem(pytest.Item):
         explore = self.campaign.explore
         if explore is None or budget is None:
             return self.campaign
-        count = len(explore.parts()) * len(self.campaign.configs())
+        count = len(self.campaign.parts()) * len(self.campaign.configs())
         share = Limits(budget_s=max(1.0, budget / count), states=explore.states)
         return change(self.campaign, share)
 

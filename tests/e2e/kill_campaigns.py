@@ -47,13 +47,13 @@ SMALL = {"trials": "40", "scripts": "2", "fault_free": "6"}
 CAMPAIGNS = {
     "smoke": Campaign("smoke", KILL_ROLES, SMALL),
     "powerloss": Campaign(
-        "powerloss", LOSS_ROLES, {"states": "300", "seeds": "1", "depths": "[1, 2]"}
+        "powerloss", LOSS_ROLES, {"states": "300", "scripts": "1", "depths": "[1, 2]"}
     ),
     "control": Campaign("smoke", KILL_ROLES, SMALL, {"doublewrite": "off"}),
     "control_loss": Campaign(
         "powerloss",
         LOSS_ROLES,
-        {"states": "300", "seeds": "1", "depths": "[1, 2]"},
+        {"states": "300", "scripts": "1", "depths": "[1, 2]"},
         {"doublewrite": "off"},
     ),
     "io_error": Campaign("io_error", KILL_ROLES, {"trials": "60", "scripts": "2"}),
@@ -61,7 +61,7 @@ CAMPAIGNS = {
     "churn": Campaign(
         "churn",
         (*LOSS_ROLES, "worker"),
-        {"states": "200", "seeds": "1", "depths": "[1, 2]", "fault_free": "4"},
+        {"states": "200", "scripts": "1", "depths": "[1, 2]", "fault_free": "4"},
     ),
     "sqlite": Campaign(
         "smoke-sqlite",
@@ -72,7 +72,7 @@ CAMPAIGNS = {
     "sqlite_loss": Campaign(
         "powerloss-sqlite",
         ("owner", "explorer", "target"),
-        {"states": "600", "seeds": "2"},
+        {"states": "600", "scripts": "2"},
         target="sqlite",
     ),
 }

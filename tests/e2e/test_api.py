@@ -64,7 +64,7 @@ def test_the_blocks_of_the_page_run(tmp_path: Path) -> None:
 def test_a_finding_replays_and_shrinks(tmp_path: Path) -> None:
     """Without doublewrite a power loss tears a page; it comes again, and a smaller script has it too."""
     found = api.powerloss(
-        "engine", SCRIPT, settings={"doublewrite": "off"}, states=300, out=tmp_path
+        "engine", SCRIPT, options={"doublewrite": "off"}, states=300, out=tmp_path
     )
     assert any(finding.invariant == 5 for finding in found), found
     again = api.replay(found[0].trial, out=tmp_path)
@@ -83,7 +83,7 @@ def test_a_store_elsewhere(kind: str, tmp_path: Path) -> None:
         given: dict[str, Any] = {"out": tmp_path / "out", "store": place}
         with pytest.raises(api.TornpageError):
             api.Store(place)
-        found = api.powerloss("engine", SCRIPT, settings={"doublewrite": "off"}, **given)
+        found = api.powerloss("engine", SCRIPT, options={"doublewrite": "off"}, **given)
         assert found and found[0].replay.endswith(place_of(place).options)
         assert api.replay(found[0].trial, **given).answer == "reproduced"
         small = api.shrink(found[0].trial, budget_s=2, **given)
@@ -124,7 +124,7 @@ def test_frames_hold_what_the_store_holds(tmp_path: Path) -> None:
     """One row per trial, run, bug and finding; counters are columns."""
     summary = api.run(
         "smoke",
-        settings={"doublewrite": "off"},
+        options={"doublewrite": "off"},
         trials=30,
         scripts=1,
         fault_free=0,

@@ -90,7 +90,7 @@ def test_a_way_around_the_recorder_is_refused(way: str, store: Path, build: Path
 def test_it_is_the_end_of_check_and_of_try(store: Path, tornpage: Tornpage) -> None:
     """Exit code 2 and one line, of either; nothing is tortured."""
     told = "tornpage: audited run of default: not in the recording: pwrite of header by store"
-    check = call(store.parent, "target", "check", str(store), "--set", "way=inline")
+    check = call(store.parent, "target", "check", str(store), "--option", "way=inline")
     assert (check.returncode, check.stdout, check.stderr.strip()) == (2, "", told)
     file = store.with_name("first.toml")
     file.write_text(store.read_text("utf-8").replace('["pwrite", ', "["), "utf-8")
@@ -210,7 +210,7 @@ def test_where_it_is_not_permitted_the_list_says_so(tmp_path: Path, build: Path)
 @pytest.mark.parametrize("campaign", ["smoke", "powerloss"])
 def test_every_run_is_audited_once(campaign: str, store: Path, tornpage: Tornpage) -> None:
     """A run by itself, which no admission test came before, refuses as that does."""
-    run = ("run", campaign, "--target", str(store), "--set")
+    run = ("run", campaign, "--target", str(store), "--option")
     answer = tornpage(*run, "way=inline")
     assert answer.code == 2 and "not in the recording: pwrite of header by store" in answer.text
 

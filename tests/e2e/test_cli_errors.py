@@ -155,7 +155,7 @@ def test_page_size_option(engine: Engine, clean: Path) -> None:
     """A page size other than the directory's is refused, and nothing is converted."""
     before = contents(clean)
     for name, value in (("page_size", "16k"), ("log_file_size", "8m")):
-        option = ("--set", f"{name}={value}")
+        option = ("--option", f"{name}={value}")
         refused(engine("run", clean, "-", *option), USAGE, name, "in this directory")
         refused(engine("recover", clean, *option), USAGE, name, "in this directory")
     assert contents(clean) == before
@@ -285,13 +285,13 @@ def test_statement_fails(engine: Engine, clean: Path) -> None:
         ["run", "DB"],
         ["run", "DB", "-", "more"],
         ["run", "DB", "-", "--sett", "x=1"],
-        ["run", "DB", "-", "--set"],
-        ["run", "DB", "-", "--set", "page_size"],
-        ["run", "DB", "-", "--set", "page_size=5000"],
-        ["run", "DB", "-", "--set", "page_size=99999999999999999999"],
-        ["run", "DB", "-", "--set", "dblwr_pages=-1"],
-        ["run", "DB", "-", "--set", "nothing=1"],
-        ["run", "DB", "-", "--set", "doublewrite=maybe"],
+        ["run", "DB", "-", "--option"],
+        ["run", "DB", "-", "--option", "page_size"],
+        ["run", "DB", "-", "--option", "page_size=5000"],
+        ["run", "DB", "-", "--option", "page_size=99999999999999999999"],
+        ["run", "DB", "-", "--option", "dblwr_pages=-1"],
+        ["run", "DB", "-", "--option", "nothing=1"],
+        ["run", "DB", "-", "--option", "doublewrite=maybe"],
         ["check", "DB", "--check"],
         ["log", "DB", "--from", "x"],
         ["status", "DB", "-x"],

@@ -59,7 +59,7 @@ def test_more_tables_than_descriptors(program: Path, folder: Path) -> None:
     )
     last = folder / "last"
     last.write_text("scan t1199\n")
-    done = engine("run", db, script, "--crash", "--set", "log_file_size=4m")
+    done = engine("run", db, script, "--crash", "--option", "log_file_size=4m")
     assert done.returncode == OK, done.stderr
     done = engine("recover", db, "--check")
     assert done.returncode == OK and " 0 findings" in done.stdout, (done.stdout[-200:], done.stderr)

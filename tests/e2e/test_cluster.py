@@ -35,8 +35,8 @@ from tornpage.workers.pool import Job, failed_trial
 
 pytestmark = pytest.mark.extended
 
-KILLS = ("run", "smoke", "--set", "doublewrite=off", "--trials", "24", "--scripts", "1")
-LOSSES = ("run", "powerloss", "--set", "doublewrite=off", "--states", "30", "--depth", "1")
+KILLS = ("run", "smoke", "--option", "doublewrite=off", "--trials", "24", "--scripts", "1")
+LOSSES = ("run", "powerloss", "--option", "doublewrite=off", "--states", "30", "--depth", "1")
 CAMPAIGN = """
 description = "two explorations of many states"
 workload = "smoke"

@@ -63,7 +63,7 @@ def test_a_fault_in_recovery_replays_from_the_store(tornpage: Tornpage, tmp_path
 def test_the_same_seed_gives_the_same_verdicts(tornpage: Tornpage, tmp_path: Path) -> None:
     """trace_hash does not depend on the number of workers; another seed gives another one."""
     runs = []
-    short = ("--scripts", "1", "--fault-free", "2", "--set", "params.phases=5")
+    short = ("--scripts", "1", "--fault-free", "2", "--option", "params.phases=5")
     run = ("run", "mix_kill", "--trials", "30", *short)
     for seed, jobs in [("5", "1"), ("5", "2"), ("6", "2")]:
         out = tmp_path / f"{seed}-{jobs}"
@@ -78,7 +78,7 @@ def test_without_doublewrite_torn_pages_are_found_and_replay(
 ) -> None:
     """The control: exit code 1, only I5, and each of the first findings replays from its line."""
     small = ("run", "smoke", "--scripts", "1", "--fault-free", "0", "--trials")
-    answer = tornpage(*small, "60", "--set", "doublewrite=off")
+    answer = tornpage(*small, "60", "--option", "doublewrite=off")
     assert answer.code == 1, answer.text
     assert set(answer.data["by_invariant"]) == {"I5"}
     with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:
@@ -171,8 +171,8 @@ def test_usage_errors_are_one_line_and_exit_2(tornpage: Tornpage, tmp_path: Path
     """Unknown campaign, bad setting, unknown option value, unknown trial."""
     cases = [
         (("run", "nothing"), "there are: "),
-        (("run", "smoke", "--set", "oops"), "KEY=VALUE"),
-        (("run", "smoke", "--set", "page_size=5k", "--trials", "1"), "page_size"),
+        (("run", "smoke", "--option", "oops"), "NAME=VALUE"),
+        (("run", "smoke", "--option", "page_size=5k", "--trials", "1"), "page_size"),
         (("run", "smoke", "--target", "oracle9"), "no target"),
         (("run", "smoke-command"), "tornpage run smoke --target FILE"),
         (("run", "nothing-command"), "no campaign 'nothing-command'; did you mean "),

@@ -25,7 +25,7 @@ def test_the_clean_engine_survives_every_state(tornpage: Tornpage) -> None:
 
 def test_churn_is_clean(tornpage: Tornpage) -> None:
     """Trees that grow and shrink, long transactions, names that are used again."""
-    short = ("--scripts", "1", "--fault-free", "2", "--set", "params.rounds=1")
+    short = ("--scripts", "1", "--fault-free", "2", "--option", "params.rounds=1")
     answer = tornpage("run", "churn", "--states", "150", *short)
     assert answer.code == 0, answer.text
     assert answer.data["violations"] == 0 and answer.data["fault_free"] == 2
@@ -35,7 +35,7 @@ def test_churn_is_clean(tornpage: Tornpage) -> None:
 def test_torn_page_matrix(tornpage: Tornpage) -> None:
     """The run says which kinds of loss its states had: of pages in a load on their first flush, of the log,
     of the doublewrite area; the sums add up, and the report shows them. Too few states leave gaps."""
-    run = ("run", "powerloss", "--set", "log_write_through=off", "--depth", "1", "--states")
+    run = ("run", "powerloss", "--option", "log_write_through=off", "--depth", "1", "--states")
     answer = tornpage(*run, "2000", "--scripts", "2")
     coverage = answer.data["coverage"]
     cells = {(c["site"], c["flush"], c["mask"], c["config"]): c for c in coverage["cells"]}
@@ -78,7 +78,7 @@ def test_without_doublewrite_the_published_workloads_find_it(
 ) -> None:
     """Torn pages and nothing else, in a few states of rows and transactions."""
     run = ("run", campaign, "--states", "40", "--scripts", "1", "--depth", "1")
-    answer = tornpage(*run, "--fault-free", "0", "--set", "doublewrite=off")
+    answer = tornpage(*run, "--fault-free", "0", "--option", "doublewrite=off")
     assert answer.code == 1, answer.text
     assert set(answer.data["by_invariant"]) == {"I5"}
     assert [bug["title"].partition(":")[0] for bug in answer.data["bugs"]] == ["page torn"]
@@ -88,8 +88,8 @@ def test_without_doublewrite_torn_pages_are_found_and_replay(
     tornpage: Tornpage, tmp_path: Path
 ) -> None:
     """The control: I5 only, and each finding replays from its line with the image kept."""
-    one = ("--scripts", "1", "--set", "log_write_through=off", "--set", "log_optimize_ddl=on")
-    answer = tornpage("run", "powerloss", "--states", "200", *one, "--set", "doublewrite=off")
+    one = ("--scripts", "1", "--option", "log_write_through=off", "--option", "log_optimize_ddl=on")
+    answer = tornpage("run", "powerloss", "--states", "200", *one, "--option", "doublewrite=off")
     assert answer.code == 1, answer.text
     assert set(answer.data["by_invariant"]) == {"I5"}
     with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:

@@ -17,7 +17,7 @@ from tornpage.store.store import Store
 
 pytestmark = pytest.mark.extended
 
-SMALL = ["--scripts", "1", "--fault-free", "0", "--jobs", "1", "--set", "doublewrite=off"]
+SMALL = ["--scripts", "1", "--fault-free", "0", "--jobs", "1", "--option", "doublewrite=off"]
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
 from tornpage.plans.campaign import Campaign
 from tornpage.store.store import Store
 
-SMALL = ("--scripts", "1", "--fault-free", "0", "--set", "params.rows=24")
+SMALL = ("--scripts", "1", "--fault-free", "0", "--option", "params.rows=24")
 RUNS = {
-    "kill": ("run", "smoke", "--trials", "40", *SMALL, "--set", "doublewrite=off"),
-    "power loss": ("run", "powerloss", "--states", "300", *SMALL, "--set", "doublewrite=off"),
+    "kill": ("run", "smoke", "--trials", "40", *SMALL, "--option", "doublewrite=off"),
+    "power loss": ("run", "powerloss", "--states", "300", *SMALL, "--option", "doublewrite=off"),
 }
 
 ENOUGH = "10m"

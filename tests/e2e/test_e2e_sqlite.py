@@ -125,7 +125,7 @@ def test_power_loss_keeps_the_promises(tornpage: Tornpage) -> None:
     clean = tornpage("run", "powerloss", "--target", "sqlite", "--states", "2000", "--scripts", "1")
     assert clean.code == 0, clean.text
     assert clean.data["violations"] == 0
-    off = ("--set", "synchronous=off")
+    off = ("--option", "synchronous=off")
     caught = tornpage(
         "run", "powerloss", "--target", "sqlite", "--states", "2000", "--scripts", "1", *off
     )
@@ -138,7 +138,7 @@ def test_a_recovery_may_be_crashed_too(mode: str, tornpage: Tornpage) -> None:
     """What SQLite writes when it opens a crashed database is recorded and crashed again."""
     answer = tornpage(
         *("run", "powerloss", "--target", "sqlite", "--depth", "2", "--scripts", "1"),
-        *("--states", "1500", "--set", f"journal_mode={mode}", "--set", "synchronous=extra"),
+        *("--states", "1500", "--option", f"journal_mode={mode}", "--option", "synchronous=extra"),
     )
     assert answer.code == 0, answer.text
     assert answer.data["depth"] == 2 and answer.data["counters"]["second_crash"] > 200
@@ -149,7 +149,7 @@ def test_rollback_journal_needs_extra_to_be_durable(tornpage: Tornpage) -> None:
     answers = [
         tornpage(
             *("run", "powerloss", "--target", "sqlite", "--states", "2000", "--scripts", "1"),
-            *("--set", "journal_mode=delete", "--set", f"synchronous={level}"),
+            *("--option", "journal_mode=delete", "--option", f"synchronous={level}"),
         )
         for level in ("full", "extra")
     ]

@@ -33,7 +33,7 @@ def scratch() -> Iterator[Path]:
 @pytest.mark.parametrize(
     "line",
     [
-        ["smoke", "--trials", "24", "--fault-free", "2", "--set", "doublewrite=off"],
+        ["smoke", "--trials", "24", "--fault-free", "2", "--option", "doublewrite=off"],
         ["powerloss", "--states", "200", "--depth", "1", "--fault-free", "0"],
     ],
 )

@@ -15,7 +15,7 @@ from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.vocabulary.paths import ROOT
 
 SCHEMAS = json.loads((ROOT / "docs" / "json.schema.json").read_text("utf-8"))
-BROKEN = "--set doublewrite=off --scripts 1 --fault-free 0"
+BROKEN = "--option doublewrite=off --scripts 1 --fault-free 0"
 FEW = "--states 40 --trials 4 --jobs 1"
 
 

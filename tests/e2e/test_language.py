@@ -473,7 +473,7 @@ def test_the_oracle_predicts_what_a_restart_leaves(
             engine,
             "run",
             "--json",
-            "--set",
+            "--option",
             f"flush_log_at_trx_commit={commit}",
             tmp_path / "db",
             "-",

@@ -36,7 +36,7 @@ def test_listed_options_are_taken(build: Path, tmp_path: Path) -> None:
         argument
         for item in data["items"]
         if item["facts"]["target"] == "engine" and item["name"] != "fs"
-        for argument in ("--set", f"{item['name']}={item['facts']['default']}")
+        for argument in ("--option", f"{item['name']}={item['facts']['default']}")
     ]
     assert len(sets) == 2 * 27
     (tmp_path / "script").write_text("create table t a:bigint primary a\n")

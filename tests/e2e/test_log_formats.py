@@ -40,13 +40,13 @@ def digest_of(build: Path, database: Path) -> list[str]:
 def test_the_option_is_accepted_and_ignored(build: Path, tmp_path: Path) -> None:
     """With a 10.5 log a load is logged whatever log_optimize_ddl says; who sets it is told (MDEV-19747)."""
     database = str(tmp_path / "db")
-    new = ("run", database, "-", "--set", "log_format=10.5")
-    done = engine(build, *new, "--set", "log_optimize_ddl=on", "--crash", text=SCRIPT)
+    new = ("run", database, "-", "--option", "log_format=10.5")
+    done = engine(build, *new, "--option", "log_optimize_ddl=on", "--crash", text=SCRIPT)
     assert done.returncode == 0
     assert done.stderr.count(IGNORED) == 2  # the option, the statement
     log = engine(build, "log", database, "--from", "8204").stdout
     assert "INDEX_LOAD" not in log and log.count("  INSERT ") > 1000
-    assert IGNORED in engine(build, "recover", database, "--set", "log_optimize_ddl=off").stderr
+    assert IGNORED in engine(build, "recover", database, "--option", "log_optimize_ddl=off").stderr
     assert engine(build, "recover", database).stderr == ""
 
 
@@ -54,7 +54,7 @@ def test_old_format_says_nothing(build: Path, tmp_path: Path) -> None:
     """A 10.4 log heeds the option: no warning, INDEX_LOAD in the log."""
     database = str(tmp_path / "db")
     done = engine(
-        build, "run", database, "-", "--set", "log_optimize_ddl=on", "--crash", text=SCRIPT
+        build, "run", database, "-", "--option", "log_optimize_ddl=on", "--crash", text=SCRIPT
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "MLOG_INDEX_LOAD" in engine(build, "log", database, "--from", "8204").stdout
@@ -65,14 +65,14 @@ def test_conversion(build: Path, tmp_path: Path) -> None:
     database = tmp_path / "db"
     assert engine(build, "run", str(database), "-", "--crash", text=SCRIPT).returncode == 0
     before = (database / "ib_logfile0").read_bytes()
-    done = engine(build, "recover", str(database), "--set", "log_format=10.5")
+    done = engine(build, "recover", str(database), "--option", "log_format=10.5")
     assert done.returncode == EXIT_REFUSED
     assert "error[unsupported]" in done.stderr and "may hold changes" in done.stderr
     assert (database / "ib_logfile0").read_bytes() == before
     assert engine(build, "recover", str(database)).returncode == 0
     rows = digest_of(build, database)
     for wanted in ("10.5", "10.4", "10.5"):
-        done = engine(build, "recover", str(database), "--set", f"log_format={wanted}")
+        done = engine(build, "recover", str(database), "--option", f"log_format={wanted}")
         assert done.returncode == 0, done.stderr
         assert (status_of(build, database), digest_of(build, database)) == (wanted, rows)
     more = engine(build, "run", str(database), "-", "--crash", text='insert - t a=1000 b="new"\n')

@@ -57,7 +57,7 @@ def test_the_engine_comes_to_what_the_oracle_says(
     oracle = Oracle(parse_script(SCRIPT + end))
     assert not [step for step in oracle.steps if step.error]
     engine = build / "engine" / "engine"
-    sets = [word for option in options for word in ("--set", option)]
+    sets = [word for option in options for word in ("--option", option)]
     done = subprocess.run(
         [engine, "run", "--json", *sets, tmp_path / "db", "-"],
         input=SCRIPT.encode("ascii") + end.encode("ascii"),

@@ -30,9 +30,9 @@ pytestmark = [
     ),
 ]
 JOBS = ("--jobs", "2")
-REPEATED = ("--set", "fsync=repeated")
+REPEATED = ("--option", "fsync=repeated")
 """Without what docs/FINDS.md tells of checkpoints, which is there or not by chance."""
-FOLDERS = ("--set", "fsync=folders")
+FOLDERS = ("--option", "fsync=folders")
 """Nor of names: which statement was the last one acknowledged is a matter of the states."""
 
 
@@ -133,7 +133,7 @@ def test_undo_tablespaces_are_truncated(scratch: Path, tornpage: Tornpage) -> No
     assert all(file.stat().st_size <= BOUND for file in files)
     answer = tornpage(
         "run", "powerloss", "--target", "mariadb-10.11", "--states", "50", "--depth", "1", *JOBS,
-        *FOLDERS, "--set", "undo=truncated", TORNPAGE_TMP=str(scratch),
+        *FOLDERS, "--option", "undo=truncated", TORNPAGE_TMP=str(scratch),
     )  # fmt: skip
     assert answer.code == 0, answer.text
     assert answer.data["exercised"] == 50
@@ -143,7 +143,7 @@ def test_without_doublewrite_torn_pages_are_found(scratch: Path, tornpage: Tornp
     """The control: the same server does not start again."""
     answer = tornpage(
         "run", "powerloss", "--target", "mariadb-10.11", "--states", "80", "--depth", "1", *JOBS,
-        *FOLDERS, "--set", "doublewrite=off", TORNPAGE_TMP=str(scratch),
+        *FOLDERS, "--option", "doublewrite=off", TORNPAGE_TMP=str(scratch),
     )  # fmt: skip
     assert answer.code == 1, answer.text
     assert any(30 in bug["invariants"] for bug in answer.data["bugs"]), answer.text

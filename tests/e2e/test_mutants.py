@@ -71,7 +71,7 @@ def test_power_loss_judges_the_recorded_run_too(
         checked.text
     )
     planted = {"TORNPAGE_BUILD": str(PROGRAMS / patched)}
-    run = ("run", "powerloss", "--states", "1", "--set", "params.rows=200", "--seed", "7")
+    run = ("run", "powerloss", "--states", "1", "--option", "params.rows=200", "--seed", "7")
     answer = tornpage(*run, out=tmp_path / "first", **planted)
     assert answer.code == 1 and answer.data["by_invariant"].get("I13"), answer.text
     report = Path(answer.data["report"]).read_text(encoding="utf-8")

@@ -25,6 +25,7 @@ workload = "smoke"
 crash_model = "kill"
 trials = 24
 seed = 1
+scripts = 2
 fault_free = 2
 [[hit]]
 sites = ["data_page", "page0"]
@@ -37,9 +38,8 @@ crash_model = "power_loss"
 seed = 1
 [explore]
 states = 200
-seeds = 2
 """
-BROKEN = ("--set", "doublewrite=off")
+BROKEN = ("--option", "doublewrite=off")
 
 
 @pytest.fixture(scope="module")

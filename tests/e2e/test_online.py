@@ -21,7 +21,7 @@ SMALL = {"sort_buffer_size": "64k", "online_alter_log_max_size": "64k"}
 def run(build: Path, folder: Path, text: str, options: dict[str, str]) -> list[dict[str, Any]]:
     """The answers of a run: each `status`, then what came of the statements."""
     (script := folder.with_suffix(".txt")).write_text(text, encoding="ascii")
-    sets = [word for key, value in options.items() for word in ("--set", f"{key}={value}")]
+    sets = [word for key, value in options.items() for word in ("--option", f"{key}={value}")]
     done = subprocess.run(
         [build / "engine" / "engine", "run", folder, script, "--json", *sets],
         capture_output=True,

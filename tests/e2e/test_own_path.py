@@ -80,7 +80,7 @@ def test_what_a_file_says_of_its_folder_holds_in_every_image(
     run = ("run", "powerloss", "--target", str(file), "--states", "400", "--depth")
     once = tornpage(*run, "1", "--jobs", "2")
     assert once.code == 0, once.text
-    twice = tornpage(*run, "2", "--set", "fs=ext4-ordered")
+    twice = tornpage(*run, "2", "--option", "fs=ext4-ordered")
     assert twice.code == 0, twice.text
 
 

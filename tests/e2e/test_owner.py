@@ -136,7 +136,7 @@ def test_a_full_scratch_is_no_violation(campaign: Path) -> None:
 
 def test_a_printed_line_replays_its_finding(tmp_path: Path) -> None:
     """From any folder: reproduced is 1; on a target that is mended 0; a crash that cannot happen is 2."""
-    done = call(tmp_path, *SMALL, "--set", "doublewrite=off", "--trials", "24", "--out", "o")
+    done = call(tmp_path, *SMALL, "--option", "doublewrite=off", "--trials", "24", "--out", "o")
     assert done.returncode == 1, done.stderr
     lines = [line.strip() for line in done.stdout.splitlines() if "tornpage replay" in line]
     words = shlex.split(lines[0])
@@ -162,7 +162,7 @@ def test_a_printed_line_replays_its_finding(tmp_path: Path) -> None:
 def test_a_plan_in_a_file_is_played(tmp_path: Path) -> None:
     """That of a kept image breaks the same; with the whole write on disk nothing breaks; what hits nothing
     cannot be played; a mistake is refused with its line."""
-    done = call(tmp_path, *SMALL, "--set", "doublewrite=off", "--trials", "24")
+    done = call(tmp_path, *SMALL, "--option", "doublewrite=off", "--trials", "24")
     assert done.returncode == 1, done.stderr
     image = sorted((tmp_path / "out" / "images" / "1").iterdir())[0]
     trial, own = f"1.{image.name}", (image / "plan.toml").read_text("utf-8")
@@ -187,8 +187,8 @@ def test_a_plan_in_a_file_is_played(tmp_path: Path) -> None:
 
 def test_a_power_loss_state_is_found_again(tmp_path: Path) -> None:
     """By its number in the same recording, by its fingerprint in another one."""
-    options = ["--set", "doublewrite=off", "--set", "log_optimize_ddl=on"]
-    options += ["--set", "log_write_through=off"]
+    options = ["--option", "doublewrite=off", "--option", "log_optimize_ddl=on"]
+    options += ["--option", "log_write_through=off"]
     sizes = ["--scripts", "1", "--depth", "1", "--states", "600"]
     done = call(tmp_path, "run", "powerloss", *options, *sizes)
     assert done.returncode == 1, done.stderr

@@ -26,7 +26,7 @@ WIDTHS = (80, 200, None)
 """Columns of a terminal; None: piped."""
 ESCAPE = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07)")
 BOX = "┏┡└│┃"
-CONTROL = ["--set", "doublewrite=off", "--scripts", "1", "--jobs", "1"]
+CONTROL = ["--option", "doublewrite=off", "--scripts", "1", "--jobs", "1"]
 KILLS = ["run", "smoke", *CONTROL, "--fault-free", "0", "--trials", "24"]
 LOSSES = ["run", "powerloss", *CONTROL, "--depth", "1", "--states", "300"]
 

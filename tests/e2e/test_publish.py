@@ -20,7 +20,7 @@ def test_a_run_that_fails_says_so_everywhere(tornpage: Tornpage, tmp_path: Path)
     answer = tornpage(
         "run",
         "smoke",
-        "--set",
+        "--option",
         "doublewrite=off",
         *SMALL,
         "--junit",

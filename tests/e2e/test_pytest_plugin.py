@@ -106,9 +106,9 @@ def test_a_failing_fixture_tells_what_it_found(project: pytest.Pytester) -> None
     project.makepyfile(
         f"SCRIPT = {SCRIPT!r}\n"
         "def test_torn(torture):\n"
-        "    assert torture.powerloss('engine', SCRIPT, settings={'doublewrite': 'off'}) == []\n"
+        "    assert torture.powerloss('engine', SCRIPT, options={'doublewrite': 'off'}) == []\n"
         "def test_expected(torture):\n"
-        "    assert torture.powerloss('engine', SCRIPT, settings={'doublewrite': 'off'})\n"
+        "    assert torture.powerloss('engine', SCRIPT, options={'doublewrite': 'off'})\n"
         "def test_other(torture):\n"
         "    assert torture.found\n"
     )

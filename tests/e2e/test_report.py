@@ -19,7 +19,7 @@ from tornpage.vocabulary.evidence import Evidence, Fate
 from tornpage.vocabulary.model import TrialResult
 from tornpage.vocabulary.paths import data_folder
 
-CONTROL = ("--set", "doublewrite=off")
+CONTROL = ("--option", "doublewrite=off")
 KILLS, CLEAN, LOSSES, NESTED, SHRUNK = 1, 2, 3, 4, 5
 """The runs of the store that all tests here read."""
 TEAR = re.compile(r"\bpage (\d+) of ([\w.]+)")

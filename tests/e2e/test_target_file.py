@@ -260,8 +260,11 @@ def test_a_missing_folder_fsync_is_found_on_posix_and_not_on_an_ordered_file_sys
         "fs=posix",
         "fs=ext4-ordered",
     }
-    assert [tornpage(*run, "--set", f"fs={fs}").code for fs in ("posix", "ext4-ordered")] == [1, 0]
-    unknown = tornpage(*run, "--set", "fs=fat")
+    assert [tornpage(*run, "--option", f"fs={fs}").code for fs in ("posix", "ext4-ordered")] == [
+        1,
+        0,
+    ]
+    unknown = tornpage(*run, "--option", "fs=fat")
     assert (
         unknown.code,
         "no file system 'fat'; there are: posix, ext4-ordered, " in unknown.text,
@@ -421,9 +424,9 @@ def test_an_option_of_the_store_goes_to_its_commands(tmp_path: Path, tornpage: T
     )  # fmt: skip
     run = ("run", "powerloss", "--target", str(file), "--states", "100", "--depth", "1")
     assert tornpage(*run).code == 0
-    assert tornpage(*run, "--set", "sync=off").code == 1
+    assert tornpage(*run, "--option", "sync=off").code == 1
     for setting, told in (("sync=maybe", "sync=maybe: on or off"), ("sink=on", "no option 'sink'")):
-        answer = tornpage(*run, "--set", setting)
+        answer = tornpage(*run, "--option", setting)
         assert answer.code == 2 and told in answer.text, answer.text
 
 
@@ -558,9 +561,9 @@ def test_the_check_takes_options_of_the_store(tmp_path: Path, build: Path) -> No
         return call(tmp_path, *words, **{BUILD_VARIABLE: str(build)})
 
     syncs = [
-        json.loads(check("--json", "--set", f"sync={value}").stdout)["syncs"]
+        json.loads(check("--json", "--option", f"sync={value}").stdout)["syncs"]
         for value in ("on", "off")
     ]
     assert syncs == [31, 1]
-    refused = check("--set", "sink=on")
+    refused = check("--option", "sink=on")
     assert refused.returncode == 2 and "no option 'sink'" in refused.stderr

@@ -434,9 +434,9 @@ def test_a_run_that_is_not_the_golden_run_is_a_finding(
 ) -> None:
     """Another sequence of events before the fault: reported under 0, and judged in full."""
     other = replaced(target)
-    options = [f"--set={key}={value}" for key, value in OPTIONS.items() if key != "dblwr_pages"]
-    pairs = [part for option in options for part in ("--set", option.removeprefix("--set="))]
-    other.run_instead = (str(target.program), "run", "--json", *pairs, "--set", "dblwr_pages=8")
+    options = [f"--option={key}={value}" for key, value in OPTIONS.items() if key != "dblwr_pages"]
+    pairs = [part for option in options for part in ("--option", option.removeprefix("--option="))]
+    other.run_instead = (str(target.program), "run", "--json", *pairs, "--option", "dblwr_pages=8")
     write = golden_run.by_site()[Site.REDO][-3]
     result = run(kill_at(write, "none"), other, scratch, tmp_path)
     assert result.outcome is Outcome.VIOLATION

@@ -29,9 +29,9 @@ CASES = [
     ("run smoke --seed 99999999999999999999999999", "--seed"),
     ("run smoke --seed 9223372036854775807 --trials 1", "--seed"),
     ("run smoke --trials 99999999999", "--trials"),
-    ("run smoke --set params.rows=² --trials 1", "rows"),
-    ("run smoke --set params.rows=99999999999999999999 --trials 1", "rows"),
-    ("run smoke --set params.rows=1000000000 --trials 1", "params.rows"),
+    ("run smoke --option params.rows=² --trials 1", "rows"),
+    ("run smoke --option params.rows=99999999999999999999 --trials 1", "rows"),
+    ("run smoke --option params.rows=1000000000 --trials 1", "params.rows"),
     ("run bytes.toml", "bytes.toml: not a TOML text file"),
     ("run nested.toml", "nested too deeply"),
     ("run enormous.toml", "larger than 1 MiB"),
@@ -143,7 +143,7 @@ def test_debug_shows_the_traceback(folder: Path) -> None:
 
 def test_a_mistake_is_no_run(tmp_path: Path) -> None:
     """An option that the engine does not know leaves nothing that --go-on would go on with."""
-    done = called(tmp_path, "run", "smoke", "--trials", "1", "--set", "nope=1")
+    done = called(tmp_path, "run", "smoke", "--trials", "1", "--option", "nope=1")
     assert done.returncode == 2 and "nope" in done.stderr
     assert not (tmp_path / "out" / "tornpage.db").exists()
 

@@ -147,7 +147,7 @@ def test_campaign_replay_and_report(installed: Path, tmp_path: Path) -> None:
         tmp_path,
         "run",
         "smoke",
-        "--set",
+        "--option",
         "doublewrite=off",
         "--trials",
         "40",

@@ -33,12 +33,12 @@ def check_target(target: Target, options: Mapping[str, str] | None = None) -> Ad
 
 
 def campaigns_of(
-    target: str, limits: Limits, settings: Mapping[str, str], paths: Paths
+    target: str, limits: Limits, options: Mapping[str, str], paths: Paths
 ) -> list[Opened]:
     """Power loss, and kills, of a target by its name or file, each with the limits that it has. Raises
     ConfigError, TargetError."""
     opened = [open_campaign(name, target, paths) for name in ("powerloss", "smoke")]
-    return changed(opened, limits, settings, paths)
+    return changed(opened, limits, options, paths)
 
 
 def examine(opened: Opened, context: RunContext) -> tuple[Admission, Examined]:

@@ -78,11 +78,11 @@ def open_with(campaign: str | Campaign, target: Target, name: str, paths: Paths)
 
 
 def changed(
-    opened: Sequence[Opened], limits: Limits, settings: Mapping[str, str], paths: Paths
+    opened: Sequence[Opened], limits: Limits, options: Mapping[str, str], paths: Paths
 ) -> list[Opened]:
-    """Campaigns that are one question, with these limits and settings, as of change_all(). ConfigError for
+    """Campaigns that are one question, with these limits and options, as of change_all(). ConfigError for
     what one of them, or its target, does not have: before anything runs."""
-    chosen = change_all([one.campaign for one in opened], limits, settings)
+    chosen = change_all([one.campaign for one in opened], limits, options)
     found = [replace(one, campaign=as_) for one, as_ in zip(opened, chosen, strict=True)]
     for one in found:
         _check(one, paths)

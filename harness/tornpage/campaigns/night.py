@@ -38,7 +38,7 @@ from tornpage.workers.context import Progress, RunContext
 __all__ = ["NightPlan", "Team", "names_of_campaigns", "open_night", "run_night"]
 
 _OPTIONS = {"seed": "--seed", "target": "--target", "campaigns": "campaigns"} | {
-    "settings": "--set",
+    "options": "--option",
     "seconds": "--for",
 }
 """What `tornpage nightly` calls the fields of a plan."""
@@ -55,13 +55,13 @@ SAID_BY_PROGRAMS = frozenset({"seed"})
 @dataclass(frozen=True, slots=True)
 class NightPlan:
     """What a night is about. target: of all campaigns, "" = each has its own; campaigns: names, or absolute
-    paths of files; settings: target options and params.NAME, for all of them; seconds: 0 = one round, however
+    paths of files; options: the target's and params.NAME, for all of them; seconds: 0 = one round, however
     long it takes; limits: of each run, but for its seed."""
 
     seed: int
     target: str
     campaigns: tuple[str, ...]
-    settings: tuple[tuple[str, str], ...]
+    options: tuple[tuple[str, str], ...]
     seconds: float
     limits: Limits = UNLIMITED
 
@@ -375,7 +375,7 @@ def _plan_of(night: Night) -> NightPlan:
         seed=plan["seed"],
         target=plan["target"],
         campaigns=tuple(plan["campaigns"]),
-        settings=tuple((name, value) for name, value in plan["settings"]),
+        options=tuple((name, value) for name, value in plan["options"]),
         seconds=plan["seconds"],
         limits=Limits.of(plan["limits"]),
     )
@@ -389,7 +389,7 @@ def _load(plan: NightPlan, paths: Paths) -> list[tuple[Opened, Campaign]]:
         opened = open_campaign(name, plan.target or None, paths)
         found.setdefault(_key(opened), opened)
     campaigns = list(found.values())
-    chosen = changed(campaigns, plan.limits, dict(plan.settings), paths)
+    chosen = changed(campaigns, plan.limits, dict(plan.options), paths)
     return [(opened, one.campaign) for opened, one in zip(campaigns, chosen, strict=True)]
 
 

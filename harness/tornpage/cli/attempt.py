@@ -23,9 +23,9 @@ from tornpage.cli.options import (
     JsonOption,
     JunitOption,
     OutOption,
-    SetOption,
     StoreOption,
-    settings_of,
+    TargetOptions,
+    options_of,
     with_limits,
 )
 from tornpage.cli.progress import make_progress
@@ -65,7 +65,7 @@ def try_target(
     ] = None,
     limits: Limits = UNLIMITED,
     fs: FsOption = None,
-    settings: SetOption = None,
+    options: TargetOptions = None,
     fetch: FetchOption = False,
     fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
@@ -83,7 +83,7 @@ def try_target(
     if states is None and limits.budget_s is None:
         states = STATES
     limits = replace(limits, states=states)
-    name, chosen = target_file(file), settings_of(settings, fs)
+    name, chosen = target_file(file), options_of(options, fs)
     campaigns = with_needs(fetch, lambda: campaigns_of(name, limits, chosen, paths))
     progress = make_progress(json_output)
     context = RunContext(paths, jobs, out, progress, campaigns[0].origin())

@@ -209,14 +209,14 @@ def main() -> None:
 
 
 def _call() -> int:
-    settings: dict[str, bool] = {}
+    chosen: dict[str, bool] = {}
     try:
-        code = root()(standalone_mode=False, obj=settings)
+        code = root()(standalone_mode=False, obj=chosen)
         sys.stdout.flush()
     except typer.Exit as left:
         return left.exit_code
     except Exception as error:
-        if settings.get("debug"):
+        if chosen.get("debug"):
             traceback.print_exc()
         _say(_one_line(error))
         if isinstance(error, OSError):  # stdout may be what failed: nothing is left to be flushed
@@ -279,11 +279,21 @@ def _one_line(error: Exception) -> str:
         kept = isinstance(error, MachineError) and error.kept
         text = f"{error}; --resume goes on" if kept else str(error)
     elif hasattr(error, "format_message"):  # usage errors of the command-line library
-        text = error.format_message() or "a command is missing"
+        text = _of_usage(error)
     else:
         text = _of_database(error)
         text = text or f"{type(error).__name__}: {error} (tornpage --debug ... shows where)"
     return " ".join(text.split())
+
+
+def _of_usage(error: Any) -> str:
+    """In the library's words, unless the option has another name now."""
+    from tornpage.vocabulary.closest import FORMER, meant
+
+    option = getattr(error, "option_name", "")
+    if option in FORMER:
+        return f"no such option: {option}{meant(option, ())}"
+    return error.format_message() or "a command is missing"
 
 
 def _of_database(error: Exception) -> str:

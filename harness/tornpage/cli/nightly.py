@@ -22,10 +22,10 @@ from tornpage.cli.options import (
     JunitOption,
     KeepOption,
     OutOption,
-    SetOption,
     StoreOption,
+    TargetOptions,
+    options_of,
     seconds_of,
-    settings_of,
     with_limits,
 )
 from tornpage.cli.progress import make_progress
@@ -72,7 +72,7 @@ def nightly(
     ] = "",
     limits: Limits = UNLIMITED,
     fs: FsOption = None,
-    settings: SetOption = None,
+    options: TargetOptions = None,
     fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
     resume: Annotated[
@@ -96,13 +96,13 @@ def nightly(
         seed=int(datetime.now(UTC).strftime("%Y%m%d")) if seed is None else seed,
         target=target_name(target) if target else "",
         campaigns=tuple(full_name(name) for name in names),
-        settings=tuple(settings_of(settings, fs).items()),
+        options=tuple(options_of(options, fs).items()),
         seconds=seconds_of("--for", time, bare=False) if time else 0.0,
         limits=limits,
     )
     named = {"seed": seed is not None, "target": target, "campaigns": campaigns, "seconds": time}
     said = {name for name, value in named.items() if value} | (
-        {"settings"} if plan.settings else set()
+        {"options"} if plan.options else set()
     )
     console = make_console(stderr=True, quiet=json_output)
     progress = make_progress(json_output)

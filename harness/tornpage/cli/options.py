@@ -31,11 +31,11 @@ __all__ = [
     "JunitOption",
     "KeepOption",
     "OutOption",
-    "SetOption",
     "StoreOption",
+    "TargetOptions",
     "TrialArgument",
+    "options_of",
     "seconds_of",
-    "settings_of",
     "with_limits",
 ]
 
@@ -94,9 +94,9 @@ JobsOption = Annotated[int, typer.Option("--jobs", min=1, max=64, help="Worker p
 KeepOption = Annotated[
     int | None, typer.Option(min=1, help="Afterwards, delete all but so many newest runs.")
 ]
-SetOption = Annotated[
+TargetOptions = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A target option, or params.NAME."),
+    typer.Option("--option", metavar="NAME=VALUE", help="An option of the target, or params.NAME."),
 ]
 FsOption = Annotated[
     str | None,
@@ -179,12 +179,12 @@ def _limits(given: Mapping[str, Any]) -> Limits:
     return Limits.of({**given, "models": names, "budget_s": seconds})
 
 
-def settings_of(settings: list[str] | None, fs: str | None) -> dict[str, str]:
-    """What --set and --fs say. ConfigError if it is no KEY=VALUE."""
+def options_of(said: list[str] | None, fs: str | None) -> dict[str, str]:
+    """What --option and --fs say. ConfigError if it is no NAME=VALUE."""
     pairs = {}
-    for setting in settings or []:
-        key, equals, value = setting.partition("=")
-        if not key or not equals or not value:
-            raise ConfigError(f"--set {setting!r}: expected KEY=VALUE, as doublewrite=off")
-        pairs[key] = value
+    for pair in said or []:
+        name, equals, value = pair.partition("=")
+        if not name or not equals or not value:
+            raise ConfigError(f"--option {pair!r}: expected NAME=VALUE, as doublewrite=off")
+        pairs[name] = value
     return {**pairs, **({FS: fs} if fs else {})}

@@ -30,9 +30,9 @@ from tornpage.cli.options import (
     JunitOption,
     KeepOption,
     OutOption,
-    SetOption,
     StoreOption,
-    settings_of,
+    TargetOptions,
+    options_of,
     with_limits,
 )
 from tornpage.cli.progress import make_progress
@@ -52,7 +52,7 @@ __all__ = ["EPILOG", "run"]
 EPILOG = (
     "Examples: [bold]tornpage run smoke[/] · tornpage run smoke --seed 7 --trials 5000 · "
     "tornpage run powerloss --depth 2 --budget 60s · "
-    "tornpage run smoke --set doublewrite=off · tornpage run smoke --resume · "
+    "tornpage run smoke --option doublewrite=off · tornpage run smoke --resume · "
     "tornpage run smoke --junit out/smoke.xml · tornpage run smoke --cluster dask://10.0.0.5:8786"
 )
 
@@ -68,7 +68,7 @@ def run(
     ] = None,
     limits: Limits = UNLIMITED,
     fs: FsOption = None,
-    settings: SetOption = None,
+    options: TargetOptions = None,
     fetch: FetchOption = False,
     fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
@@ -103,8 +103,8 @@ def run(
     opened = with_needs(fetch, lambda: open_campaign(campaign, target, paths))
     loaded, name = opened.campaign, opened.name
     origin = opened.origin()
-    chosen_settings = settings_of(settings, fs)
-    (chosen,) = changed([opened], limits, chosen_settings, paths)
+    chosen_options = options_of(options, fs)
+    (chosen,) = changed([opened], limits, chosen_options, paths)
     progress = make_progress(json_output)
     with (
         _cluster(cluster, name, json_output) as executor,
@@ -114,7 +114,7 @@ def run(
     ):
         context = RunContext(paths, jobs, out, progress, origin, cluster=executor)
         if resume or (go_on and can_resume(store, loaded.name, name, origin, out)):
-            if limits.given() or chosen_settings:
+            if limits.given() or chosen_options:
                 raise ConfigError(
                     "--resume takes seed, trials, limits and options from the interrupted run"
                 )

@@ -11,7 +11,7 @@ import typer
 
 from tornpage.campaigns.attempt import check_target
 from tornpage.cli.needs import with_needs
-from tornpage.cli.options import FetchOption, JsonOption, settings_of
+from tornpage.cli.options import FetchOption, JsonOption, options_of
 from tornpage.cli.terminal import print_object, say
 from tornpage.lab.fetch import fetch
 from tornpage.live.admission import Admission
@@ -35,7 +35,7 @@ __all__ = [
 NEW_EPILOG = "Examples: [bold]tornpage target new mydb[/] · tornpage target new mydb --language c"
 CHECK_EPILOG = (
     "Examples: [bold]tornpage target check mydb/mydb.toml[/] · "
-    "tornpage target check mariadb-10.11 --set page_size=16k"
+    "tornpage target check mariadb-10.11 --option page_size=16k"
 )
 FETCH_EPILOG = "Example: [bold]tornpage target fetch leveldb-1.22[/]"
 
@@ -59,9 +59,9 @@ def new(
 
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A target file, or the name of one.")],
-    settings: Annotated[
+    options: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of the target."),
+        typer.Option("--option", metavar="NAME=VALUE", help="An option of the target."),
     ] = None,
     fetch_needs: FetchOption = False,
     json_output: JsonOption = False,
@@ -69,7 +69,7 @@ def check(
     """Says whether a target file fits: what crash states of it say is worth as much."""
     build = find_paths().build
     target = with_needs(fetch_needs, lambda: make_target(target_file(file), build))
-    seen = check_target(target, settings_of(settings, None))
+    seen = check_target(target, options_of(options, None))
     if json_output:
         return print_object({"ok": True, **asdict(seen)})
     text = (

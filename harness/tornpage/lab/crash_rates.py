@@ -123,7 +123,7 @@ def crash_rates(paths: Paths, effort: Effort) -> Measured:
     rows = []
     for times in (1, 4, 16):
         states = str(effort.of(STATES // times))
-        loss = ("powerloss", *flat, states, "--set", f"params.rows={ROWS * times}")
+        loss = ("powerloss", *flat, states, "--option", f"params.rows={ROWS * times}")
         what = f"power loss, {ROWS * times} rows"
         rows += [_row(what, "states", workers, loss, paths.build) for workers in WORKERS]
     asan = paths.build.parent / "asan"

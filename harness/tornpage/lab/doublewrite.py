@@ -171,7 +171,7 @@ def _record(build: Path, rows: int, options: dict[str, str], scratch: Path) -> T
     data.mkdir()
     command = [str(build / "engine" / "engine"), "run", str(data), str(script), "--crash"]
     for name, value in {**OPTIONS, **options}.items():
-        command += ["--set", f"{name}={value}"]
+        command += ["--option", f"{name}={value}"]
     child = run_child(
         command,
         {

@@ -35,7 +35,7 @@ class Filled:
 def fill_store(paths: Paths, folder: Path, trials: int) -> Filled:
     """A store with a finished run of so many trials, in the folder. Raises TargetError."""
     small, large = folder / "small", folder / "large"
-    control = ("run", "smoke", "--set", "doublewrite=off", "--trials", str(PATTERN_TRIALS))
+    control = ("run", "smoke", "--option", "doublewrite=off", "--trials", str(PATTERN_TRIALS))
     run_tornpage((*control, "--scripts", "1", "--fault-free", "0", "--json", "--out", str(small)))
     with Store(small / FILE, write=False) as store:
         rows = list(store.trials(1))

@@ -176,7 +176,7 @@ class _Hunt:
             plain = SmokeParams()
             params = {"rows": plain.rows * effort.scale, "changes": plain.changes * effort.scale}
         settings = {**effort.settings, **self.job.mutant.options}
-        return campaign.with_settings(settings).model_copy(
+        return campaign.with_options(settings).model_copy(
             update={"seed": campaign.seed + number, "params": params}
         )
 

@@ -106,7 +106,7 @@ def run_statements(
     not."""
     command = [str(engine), "run", str(data), "-", "--json", "--acks", "--crash"]
     for name, value in options.items():
-        command += ["--set", f"{name}={value}"]
+        command += ["--option", f"{name}={value}"]
     # Files, no pipes: neither side waits for the other to read.
     with tempfile.TemporaryFile("w+") as script, tempfile.TemporaryFile("w+") as messages:
         script.writelines(f"{statement}\nstatus\n" for statement in statements)

@@ -45,7 +45,6 @@ __all__ = [
 RECOVERY = "recovery:"
 """Goes before a site whose writes are hit in a recovery."""
 
-SEEDS_MAX = 100_000
 PARAM_MAX = 1_000_000
 CONFIGS_MAX = 1000
 """Bounds of a campaign besides those of its limits."""
@@ -68,7 +67,7 @@ _STRICT = ConfigDict(extra="forbid", frozen=True)
 _NOT_WORK: Any = {
     **dict.fromkeys(("claims", "default", "description", "run_claims", "target"), True),
     **dict.fromkeys(("scripts", "seed", "trials", "fault_free"), True),
-    "explore": {"budget_s", "seeds", "states"},
+    "explore": {"budget_s", "states"},
 }
 """Keys of a campaign that say how much, or to whom; not what."""
 
@@ -113,12 +112,6 @@ class PowerLoss(BaseModel):
     aim: bool = False
     """Crash only right after operations by which the recorded run broke a rule on bytes, to see whether
     anything is lost by that."""
-    seeds: int = Field(default=1, ge=1, le=SEEDS_MAX)
-    """Explorations of each configuration and depth, each with a script of its own."""
-
-    def parts(self) -> list[int]:
-        """The depth of every exploration of a configuration."""
-        return (self.depths or [self.depth]) * self.seeds
 
 
 class Campaign(BaseModel):
@@ -145,7 +138,8 @@ class Campaign(BaseModel):
     seed: int = Field(ge=0, le=BOUNDS["seed"].high)
     """Derives everything that is drawn: scripts, writes, masks."""
     scripts: int = Field(default=1, ge=1, le=BOUNDS["scripts"].high)
-    """Scripts of each configuration that get trials. For power_loss use `seeds` of `explore`."""
+    """Scripts of each configuration that are crashed; for power_loss so many at each depth, each an
+    exploration of its own."""
     fault_free: int = Field(default=0, ge=0, le=BOUNDS["fault_free"].high)
     """Further scripts, over all configurations, that are run and judged without a fault."""
     claims: list[str] = []
@@ -197,8 +191,6 @@ class Campaign(BaseModel):
         masks = [mask for hit in self.hit for mask in hit.masks]
         if any(is_error(mask) != (self.crash_model == "io_error") for mask in masks):
             raise ValueError("masks write:ERROR and fsync:ERROR are those of crash_model io_error")
-        if not live and self.scripts != 1:
-            raise ValueError("crash_model power_loss has its number of scripts in [explore] seeds")
         for names, values in self.vary.items():
             if any(value.count(",") != names.count(",") for value in values):
                 raise ValueError(f"vary: {names!r}: each value needs one part per name")
@@ -214,9 +206,14 @@ class Campaign(BaseModel):
             found.append(Config(label, {**self.options, **chosen}, self.seed))
         return found
 
+    def parts(self) -> list[int]:
+        """Of power loss the depth of every exploration of a configuration."""
+        assert self.explore is not None, "no power loss"
+        return (self.explore.depths or [self.explore.depth]) * self.scripts
+
     def scripted(self) -> list[Config]:
         """Every script that is crashed, with its configuration: in power loss one per exploration."""
-        count = len(self.explore.parts()) if self.explore else self.scripts
+        count = len(self.parts()) if self.explore else self.scripts
         alone = count == 1 and not self.vary
         return self.configs() if alone else self._scripts(0, count * len(self.configs()))
 
@@ -237,8 +234,8 @@ class Campaign(BaseModel):
         parts = ",".join(f"{name}={value}" for name, value in {"seed": str(seed), **drawn}.items())
         return Config(f"{config.label} {parts}", {**config.options, **drawn}, seed)
 
-    def with_settings(self, settings: Mapping[str, str]) -> Campaign:
-        """Applies --set key=value: `params.NAME` is the workload's, anything else a target option,
+    def with_options(self, given: Mapping[str, str]) -> Campaign:
+        """Applies --option NAME=VALUE: `params.NAME` is the workload's, anything else a target option,
         which is then no longer crossed or drawn, nor are those that are drawn together with it. `fs` takes
         several names, which are crossed, and is for power loss."""
         options = dict(self.options)
@@ -247,9 +244,9 @@ class Campaign(BaseModel):
         vary = {
             names: values
             for names, values in self.vary.items()
-            if not set(names.split(",")) & set(settings)
+            if not set(names.split(",")) & set(given)
         }
-        for key, value in settings.items():
+        for key, value in given.items():
             if key.startswith("params."):
                 params[key.removeprefix("params.")] = _param(value)
             elif key == FS and self.explore is None:

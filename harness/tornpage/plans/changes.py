@@ -15,23 +15,23 @@ __all__ = ["change", "change_all", "command_words", "has", "own"]
 NONE: Mapping[str, str] = {}
 
 
-def change(campaign: Campaign, limits: Limits, settings: Mapping[str, str] = NONE) -> Campaign:
-    """The campaign with these limits and settings (target options, and params.NAME). ConfigError for one that
+def change(campaign: Campaign, limits: Limits, options: Mapping[str, str] = NONE) -> Campaign:
+    """The campaign with these limits and options (the target's, and params.NAME). ConfigError for one that
     it cannot have."""
-    return change_all([campaign], limits, settings)[0]
+    return change_all([campaign], limits, options)[0]
 
 
 def change_all(
-    campaigns: Sequence[Campaign], limits: Limits, settings: Mapping[str, str] = NONE
+    campaigns: Sequence[Campaign], limits: Limits, options: Mapping[str, str] = NONE
 ) -> list[Campaign]:
     """The same for several that are one question: each takes what it has. ConfigError for what none of them
     has."""
     for name in limits.given():
         if not any(has(campaign, name) for campaign in campaigns):
             raise ConfigError(_refusal(campaigns, BOUNDS[name].option, BOUNDS[name].has))
-    if FS in settings and not any(campaign.explore for campaign in campaigns):
+    if FS in options and not any(campaign.explore for campaign in campaigns):
         raise ConfigError(_refusal(campaigns, f"--{FS}", Has.LOSS))
-    return [_limited(one.with_settings(settings), limits) for one in campaigns]
+    return [_limited(one.with_options(options), limits) for one in campaigns]
 
 
 def has(campaign: Campaign, limit: str) -> bool:
@@ -45,9 +45,9 @@ def own(campaign: Campaign, limits: Limits) -> Limits:
     return Limits(**{name: value for name, value in limits.given().items() if has(campaign, name)})
 
 
-def command_words(limits: Limits, settings: Mapping[str, str] = NONE) -> list[str]:
+def command_words(limits: Limits, options: Mapping[str, str] = NONE) -> list[str]:
     """The options of `tornpage run` that say the same."""
-    pairs = [("--set", f"{name}={value}") for name, value in settings.items()]
+    pairs = [("--option", f"{name}={value}") for name, value in options.items()]
     return [*(word for pair in pairs for word in pair), *limits.words()]
 
 
@@ -66,8 +66,6 @@ def _limited(campaign: Campaign, limits: Limits) -> Campaign:
     explore: dict[str, Any] = {
         name: given.pop(name) for name in list(given) if BOUNDS[name].has is Has.LOSS
     }
-    if "scripts" in given:
-        explore["seeds"] = given.pop("scripts")
     if "depth" in explore:
         explore["depths"] = []
     if "budget_s" in explore:

@@ -302,8 +302,7 @@ def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
     Depths take turns, and each configuration begins with another: a bug that only a crash of the recovery
     shows need not wait for all others. A configuration has each depth as often as the campaign says.
     """
-    assert campaign.explore is not None, "the campaign's model says so"
-    depths = campaign.explore.parts()
+    depths = campaign.parts()
     scripts = campaign.scripted()
     configs = len(scripts) // len(depths)
     found = []

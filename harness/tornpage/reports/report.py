@@ -109,6 +109,8 @@ def _options(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in settings.get("params", {}).items():
         if name != "script":
             yield f"params.{name}", str(value)
+    if "scripts" in settings:
+        yield "scripts", str(settings["scripts"])
     for name, value in (settings.get("explore") or {}).items():
         if value:
             yield name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -54,7 +54,7 @@ __all__ = [
     "violation",
 ]
 
-VERSION = 2
+VERSION = 3
 """Of this schema."""
 
 
@@ -124,7 +124,7 @@ run = Table(
     _text("target"),  # where it was found: a name, as "engine", or the path of a target file
     _number("seed"),
     _number("trials"),  # planned
-    _text("settings"),  # JSON: the whole campaign after --set, from which trials are drawn again
+    _text("settings"),  # JSON: the whole campaign after --option, from which trials are drawn again
     _text("state"),
     _text(
         "verdict"

@@ -163,7 +163,7 @@ class Target(Protocol):
         """Environment under which a command of this target is recorded and disturbed."""
 
     def options(self) -> tuple[TargetOption, ...]:
-        """What --set and a campaign's options may name. Raises TargetError."""
+        """What --option and a campaign's options may name. Raises TargetError."""
 
     def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Puts into an empty data directory what is to be there, and durable, before a run. Raises

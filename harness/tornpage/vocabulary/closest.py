@@ -5,7 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["meant", "unknown"]
+__all__ = ["FORMER", "meant", "unknown"]
+
+FORMER = {"--set": "--option", "explore.seeds": "scripts"}
+"""What has another name now: options of commands, keys of files."""
 
 SHOWN = 20
 """Names that are listed."""
@@ -25,5 +28,6 @@ def unknown(what: str, name: str, known: Iterable[str], also: str = "") -> str:
 def meant(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
     """The end of such a message: "; did you mean 'smoke'?", or "" if none is alike. likeness: that one must
     have, of 1 (difflib)."""
-    alike = difflib.get_close_matches(name, list(known), GUESSES, likeness)
+    now = FORMER.get(name)
+    alike = [now] if now else difflib.get_close_matches(name, list(known), GUESSES, likeness)
     return f"; did you mean {' or '.join(map(repr, alike))}?" if alike else ""

@@ -75,9 +75,8 @@ def first_error(error: ValidationError, *outer: str, known: Iterable[str] = ()) 
     where = ".".join([*outer, *(str(part) for part in first["loc"])])
     what = first["msg"]
     if first["type"] == "extra_forbidden":
-        what = "unknown key" + (
-            meant(str(first["loc"][0]), known) if len(first["loc"]) == 1 else ""
-        )
+        key = ".".join(map(str, first["loc"]))
+        what = f"unknown key{meant(key, known if len(first['loc']) == 1 else ())}"
     elif first["type"] == "value_error":  # a validator of ours: its words alone
         what = str(first["ctx"]["error"])
     return f"{where}: {what}" if where else what

@@ -291,7 +291,7 @@ def test_limits_are_options() -> None:
     """`run` takes the words that a program's limits come to."""
     limits = Limits(**VALUES)
     words = command_words(limits, {"page_size": "8k"})
-    assert shlex.join(words[:6]) == "--set page_size=8k --seed 7 --trials 5"
+    assert shlex.join(words[:6]) == "--option page_size=8k --seed 7 --trials 5"
     assert words[6:] == shlex.split(
         "--scripts 3 --fault-free 2 --models subset,ordered --depth 3 --states 70 --budget 9s"
     )

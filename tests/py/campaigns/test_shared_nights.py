@@ -49,7 +49,7 @@ def test_a_night_goes_on_with_its_own_plan(tmp_path: Path) -> None:
         "--depth": (replace(plan, limits=Limits(depth=2)), set()),
         "--seed": (replace(plan, seed=2), {"seed"}),
         "--for": (replace(plan, seconds=9.0), {"seconds"}),
-        "--set": (replace(plan, settings=(("page_size", "8k"),)), {"settings"}),
+        "--option": (replace(plan, options=(("page_size", "8k"),)), {"options"}),
         "campaigns": (replace(plan, campaigns=("smoke",)), {"campaigns"}),
     }
 

@@ -19,15 +19,22 @@ from tornpage.cli.main import COMMANDS, root
         ("run qqq", "no campaign 'qqq'; there are: backup, "),
         ("run smoke --target sqlit", "no target 'sqlit'; did you mean 'sqlite'?"),
         ("run smoke --trails 3", "--trials"),
-        ("run smoke --set doublewrit=off", "no option 'doublewrit'; did you mean 'doublewrite'?"),
-        ("run smoke --set doublewrite=offf", "doublewrite must be on or off, not 'offf'"),
-        ("run smoke --set page_size=3k", "page_size"),
-        ("run smoke --set params.seeed=3", "workload 'smoke': seeed: unknown key"),
-        ("run smoke --target sqlite --set jornal_mode=wal", "did you mean 'journal_mode'?"),
-        ("run smoke --target sqlite --set journal_mode=wall", "journal_mode=wall: wal or delete"),
+        (
+            "run smoke --option doublewrit=off",
+            "no option 'doublewrit'; did you mean 'doublewrite'?",
+        ),
+        ("run smoke --option doublewrite=offf", "doublewrite must be on or off, not 'offf'"),
+        ("run smoke --option page_size=3k", "page_size"),
+        ("run smoke --option params.seeed=3", "workload 'smoke': seeed: unknown key"),
+        ("run smoke --target sqlite --option jornal_mode=wal", "did you mean 'journal_mode'?"),
+        (
+            "run smoke --target sqlite --option journal_mode=wall",
+            "journal_mode=wall: wal or delete",
+        ),
         ("run powerloss --models one-tornn", "no model 'one-tornn'; did you mean 'one-torn'?"),
         ("run powerloss --fs xfs,bttrfs", "no file system 'bttrfs'; did you mean 'btrfs'?"),
-        ("nightly smoke --set doublewrit=on", "did you mean 'doublewrite'?"),
+        ("run smoke --set doublewrite=off", "no such option: --set; did you mean '--option'?"),
+        ("nightly smoke --option doublewrit=on", "did you mean 'doublewrite'?"),
         ("try mariadb-10.1", "no target 'mariadb-10.1'; did you mean 'mariadb-10.11'"),
         ("mutants --only dblwr_of", "no mutant 'dblwr_of'; did you mean 'dblwr_off'?"),
         ("list campaignz", "did you mean 'campaigns'?"),
@@ -43,10 +50,13 @@ def test_a_slip_of_the_pen_is_told_what_was_meant(line: str, told: str, tmp_path
 
 
 def test_a_key_of_a_campaign_file_too(tmp_path: Path) -> None:
-    """At its top level."""
-    (tmp_path / "x.toml").write_text('descripton = "x"', "utf-8")
-    done = called(tmp_path, "run", "x.toml")
-    assert "descripton: unknown key; did you mean 'description'" in done.stderr
+    """At its top level, and one that had another name below it."""
+    for text, told in (
+        ('descripton = "x"', "descripton: unknown key; did you mean 'description'"),
+        ("[explore]\nseeds = 2", "explore.seeds: unknown key; did you mean 'scripts'?"),
+    ):
+        (tmp_path / "x.toml").write_text(text, "utf-8")
+        assert told in called(tmp_path, "run", "x.toml").stderr
 
 
 def test_the_help_of_a_flag_names_no_value() -> None:

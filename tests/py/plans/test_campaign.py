@@ -99,8 +99,8 @@ def test_a_limit_of_power_loss_is_refused_by_its_option(
 
 
 def test_set_replaces_a_crossed_option(tmp_path: Path) -> None:
-    """--set pins an option: it is no longer crossed."""
-    chosen = campaign(tmp_path).with_settings({"log_optimize_ddl": "off", "params.rows": "9"})
+    """--option pins an option: it is no longer crossed."""
+    chosen = campaign(tmp_path).with_options({"log_optimize_ddl": "off", "params.rows": "9"})
     assert [config.options["log_optimize_ddl"] for config in chosen.configs()] == ["off"]
     assert chosen.params == {"rows": 9}
 
@@ -256,7 +256,7 @@ def test_depths_take_turns(name: str) -> None:
     chosen = load_campaign(name, data_folder("workloads"))
     assert chosen.explore is not None
     parts = loss_parts(chosen)
-    depths = chosen.explore.parts()
+    depths = chosen.parts()
     configs = len(parts) // len(depths)
     assert {depth for _, depth in parts[: max(configs, 2)]} == {1, 2}
     for config in range(configs):
@@ -291,7 +291,7 @@ buffer_pool_pages = ["32", "48", "96", "1024"]
 
 
 def test_each_script_draws_its_options(tmp_path: Path) -> None:
-    """By its seed alone; what belongs together is drawn together; the label says all of it; --set ends it."""
+    """By its seed alone; what belongs together is drawn together; the label says all of it; --option pins."""
     text = TEXT.replace("trials = 10", "trials = 10\nscripts = 20\nfault_free = 30") + VARY
     chosen = campaign(tmp_path, text)
     scripts, others = chosen.scripted(), chosen.only_fault_free()
@@ -307,7 +307,7 @@ def test_each_script_draws_its_options(tmp_path: Path) -> None:
         told = dict(part.split("=") for part in script.label.replace(" ", ",").split(","))
         assert int(told.pop("seed")) == script.seed
         assert told.items() <= script.options.items() and len(told) == 4
-    pinned = chosen.with_settings({"page_size": "4k", "log_file_size": "1m"}).scripted()
+    pinned = chosen.with_options({"page_size": "4k", "log_file_size": "1m"}).scripted()
     assert {(s.options["page_size"], s.options["log_file_size"]) for s in pinned} == {("4k", "1m")}
     assert [s.options["buffer_pool_pages"] for s in pinned] == [
         s.options["buffer_pool_pages"] for s in scripts

@@ -26,8 +26,8 @@ def test_no_password_is_kept(word: str, kept: str) -> None:
     ("argv", "command"),
     [
         (
-            ["/usr/bin/tornpage", "run", "smoke", "--set", "a=b c"],
-            "tornpage run smoke --set 'a=b c'",
+            ["/usr/bin/tornpage", "run", "smoke", "--option", "a=b c"],
+            "tornpage run smoke --option 'a=b c'",
         ),
         ([str(PACKAGE / "__main__.py"), "try", "x.toml"], "tornpage try x.toml"),
         (["/usr/bin/pytest", "-k", "smoke"], ""),

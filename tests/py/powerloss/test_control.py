@@ -112,7 +112,7 @@ def test_a_night_has_one_control_of_a_target(
         return Examined(made[-1], 25, 1)
 
     monkeypatch.setattr(runner, "examine_runs", examined)
-    other = opened.campaign.with_settings({"fs": "xfs"})
+    other = opened.campaign.with_options({"fs": "xfs"})
     with Store(tmp_path / "s.db") as store:
         for night, campaign, count in (
             (1, opened.campaign, 1),

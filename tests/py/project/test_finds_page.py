@@ -13,7 +13,7 @@ TALE = """## A find
 
 It needs no command: {braces} stay.
 
-| `tornpage target check some --set a=b` | {counters.early} | of {writes} |
+| `tornpage target check some --option a=b` | {counters.early} | of {writes} |
 | `tornpage run workloads/finds/some.toml --states 60` | {by_invariant} |
 """
 
@@ -31,11 +31,11 @@ def test_a_line_with_a_command_is_filled() -> None:
     lines = finds_page.told(TALE, [], ran).splitlines()
     assert lines[2] == "It needs no command: {braces} stay."
     assert lines[4:] == [
-        "| `tornpage target check some --set a=b` | 2, 0 | of 7, 8 |",
+        "| `tornpage target check some --option a=b` | 2, 0 | of 7, 8 |",
         "| `tornpage run workloads/finds/some.toml --states 60` | I1: 3, I10: 2 |",
     ]
     assert asked == [
-        "target check some --set a=b", "run workloads/finds/some.toml --states 60",
+        "target check some --option a=b", "run workloads/finds/some.toml --states 60",
     ]  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def test_only_figures_fill_a_line() -> None:
     """No key, nothing, and no other cell; without a command a line is on the page as it is in the tale."""
     line = TALE.splitlines()[4]
     shape = finds_page.shape_of(line)
-    assert shape.fullmatch("| `tornpage target check some --set a=b` | 2, 0 | of I2: 7 |")
+    assert shape.fullmatch("| `tornpage target check some --option a=b` | 2, 0 | of I2: 7 |")
     for wrong in ("{counters.early}", "", "2 | 0"):
         assert not shape.fullmatch(line.replace("{counters.early}", wrong).replace("{writes}", "7"))
     untouched = TALE.splitlines()[2]
@@ -74,7 +74,7 @@ def test_only_figures_fill_a_line() -> None:
 TOLD = """# Some
 
 | as it is: `tornpage target check here` | {writes} |
-| `tornpage target check here --set broken=on` | {writes} |
+| `tornpage target check here --option broken=on` | {writes} |
 | `tornpage run powerloss --target elsewhere` | {states} |
 """
 BUG = {"invariants": [1, 5], "title": "rows"}
@@ -157,7 +157,7 @@ def test_of_each_find_is_said_what_is_known() -> None:
 def test_a_target_that_is_not_here_is_no_failure(page: Path) -> None:
     """Its line keeps what the page says of it."""
     tale = page.with_name("two.md")
-    tale.write_text(TOLD.replace(" --set broken=on", ""), "utf-8")
+    tale.write_text(TOLD.replace(" --option broken=on", ""), "utf-8")
     assert finds_page.main([]) == 0
     assert page.read_text("utf-8").splitlines()[-1] == TOLD.splitlines()[-1]
 

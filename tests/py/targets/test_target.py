@@ -46,10 +46,10 @@ def recovery(code: int, **data: object) -> RecoveryAnswer:
 
 
 def test_commands_name_options_directory_and_script() -> None:
-    """Options go through --set, in their order."""
+    """Options go through --option, in their order."""
     command = TARGET.run_command(Path("/d"), Path("/s"), {"page_size": "4k", "doublewrite": "off"})
     assert command.argv == (
-        "/b/engine", "run", "--json", "--set", "page_size=4k", "--set", "doublewrite=off", "/d", "/s"
+        "/b/engine", "run", "--json", "--option", "page_size=4k", "--option", "doublewrite=off", "/d", "/s"
     )  # fmt: skip
     assert TARGET.recover_command(Path("/d"), {}).argv == (
         "/b/engine", "recover", "--json", "--check", "--backups", "/d"

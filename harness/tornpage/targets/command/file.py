@@ -82,7 +82,7 @@ class Commands(BaseModel):
 
 
 class Choice(BaseModel):
-    """An option of the store: `--set NAME=VALUE` puts the value where a command says `{NAME}`."""
+    """An option of the store: `--option NAME=VALUE` puts the value where a command says `{NAME}`."""
 
     model_config = _STRICT
 

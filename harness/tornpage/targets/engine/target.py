@@ -78,7 +78,7 @@ DICT_INDEX_MAX = 32
 @cache
 def _refusal(program: Path, name: str, value: str) -> str:
     """Why the engine does not take this value of an option, "" if it does."""
-    words: list[str | Path] = [program, "options", "--set", f"{name}={value}"]
+    words: list[str | Path] = [program, "options", "--option", f"{name}={value}"]
     child = run_child(words, os.environ, OPTIONS_DEADLINE_S)
     return "" if child.exit_code == 0 else child.last_line.removeprefix("engine: ")
 
@@ -146,20 +146,20 @@ class EngineTarget:
         """Nothing: it makes its database."""
 
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
-        """engine run --json --set ... DIR SCRIPT."""
+        """engine run --json --option ... DIR SCRIPT."""
         return Command(
             (str(self.program), "run", "--json", *self._sets(options), str(data), str(script)),
             fork=self.preload,
         )
 
     def loop_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
-        """engine run --acks --set ... DIR SCRIPT: prints "ack LINE" at each acknowledgement."""
+        """engine run --acks --option ... DIR SCRIPT: prints "ack LINE" at each acknowledgement."""
         return Command(
             (str(self.program), "run", "--acks", *self._sets(options), str(data), str(script))
         )
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
-        """engine recover --json --check --backups --set ... DIR. A log that is there keeps its format,
+        """engine recover --json --check --backups --option ... DIR. A log that is there keeps its format,
         which a restart of the run may have changed."""
         found = (data / LOG_FILE).exists()
         asked = {k: v for k, v in options.items() if not (found and k == "log_format")}
@@ -177,7 +177,7 @@ class EngineTarget:
         )
 
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
-        """tornpage-explore --trace ... --allowed ... --set ..."""
+        """tornpage-explore --trace ... --allowed ... --option ..."""
         program = self._explorer()
         told = (*fs_arguments(program, options), *self._sets(options))
         return Command((str(program), "--trace", str(trace), "--allowed", str(allowed), *told))
@@ -190,7 +190,7 @@ class EngineTarget:
     def _sets(self, options: Mapping[str, str]) -> list[str]:
         """What the engine and the explorer are told of the engine's own options."""
         own = without_fs(self._explorer(), options) if FS in options else options
-        return [word for name, value in own.items() for word in ("--set", f"{name}={value}")]
+        return [word for name, value in own.items() for word in ("--option", f"{name}={value}")]
 
     def judge_command(self) -> Command:
         """tornpage-judge, which lies beside tornpage-explore."""
