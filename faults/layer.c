@@ -37,6 +37,7 @@ static: the one place of the project where that is unavoidable.
 #include "faults/fiu_points.h"
 #include "faults/io.h"
 #include "faults/real.h"
+#include "faults/stacks.h"
 
 static layer_t layer;
 
@@ -77,6 +78,7 @@ static void layer_take_lock(void)
     }
     if (locked == SHARE_OWNER_DIED) {
         record_recover(&layer.log);
+        stacks_recover();
     }
     layer_self.locked = true;
 }
@@ -174,6 +176,13 @@ static void layer_go_in(void)
     layer_self.saved_errno = saved;
 }
 
+/* The same for an operation, which has a stack. */
+static void layer_go_in_from_program(void)
+{
+    layer_go_in();
+    stacks_take();
+}
+
 static void layer_go_out(void)
 {
     layer_self.busy = false;
@@ -267,7 +276,7 @@ file_t *layer_begin(int fd, uint16_t kind, record_op_t *op)
     if (file == NULL) {
         return NULL;
     }
-    layer_go_in();
+    layer_go_in_from_program();
     *op = (record_op_t){.kind = kind,
                         .file = file->id,
                         .matches = file->matches,
@@ -277,7 +286,7 @@ file_t *layer_begin(int fd, uint16_t kind, record_op_t *op)
 
 void layer_begin_path(record_op_t *op, uint16_t kind)
 {
-    layer_go_in();
+    layer_go_in_from_program();
     *op = (record_op_t){.kind = kind, .began = record_ticket(&layer.log)};
 }
 
@@ -288,7 +297,7 @@ file_t *layer_enter(int fd)
     if (file == NULL) {
         return NULL;
     }
-    layer_go_in();
+    layer_go_in_from_program();
     layer_lock();
     file = files_of_descriptor(fd); /* another thread may have closed it meanwhile */
     if (file == NULL) {
@@ -298,6 +307,16 @@ file_t *layer_enter(int fd)
 }
 
 bool layer_enter_path(void)
+{
+    if (!layer_is_on()) {
+        return false;
+    }
+    layer_go_in_from_program();
+    layer_lock();
+    return true;
+}
+
+bool layer_enter_mark(void)
 {
     if (!layer_is_on()) {
         return false;

@@ -43,6 +43,9 @@ void layer_begin_path(record_op_t *op, uint16_t kind);
 process. */
 bool layer_enter_path(void);
 
+/** The same for a mark, which has no call stack. */
+bool layer_enter_mark(void);
+
 /** Some process of the recording has met this inode below the root. No event, no thread of the
 stream. */
 bool layer_knows(const struct stat *st);

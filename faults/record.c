@@ -59,10 +59,10 @@ static uint8_t *record_map_file(int fd, uint64_t bytes)
     return map;
 }
 
-/* The stream, and behind it what its processes share. */
+/* The records, and behind them what their processes share. */
 static int record_map(record_log_t *log, int fd, size_t size_bytes, share_t **share)
 {
-    uint64_t share_bytes = io_whole_pages(sizeof(share_t));
+    uint64_t share_bytes = share == NULL ? 0 : io_whole_pages(sizeof(share_t));
     uint64_t file_bytes = io_whole_pages(size_bytes) + share_bytes;
     bool create = size_bytes > 0;
     if (create && real_get()->ftruncate(fd, (off_t)file_bytes) != 0) {
@@ -80,8 +80,12 @@ static int record_map(record_log_t *log, int fd, size_t size_bytes, share_t **sh
     if (map == MAP_FAILED) {
         return errno;
     }
-    *share = (share_t *)(void *)(map + file_bytes - share_bytes);
     log->header = (tp_trace_header_t *)(void *)map;
+    log->size_bytes = file_bytes;
+    if (share == NULL) {
+        return 0;
+    }
+    *share = (share_t *)(void *)(map + file_bytes - share_bytes);
     if (create && !share_init(*share)) {
         return ENOSPC;
     }
@@ -157,8 +161,8 @@ void record_populate_ahead(record_log_t *log)
     (void)record_populate(log, need < log->size_bytes ? need : log->size_bytes);
 }
 
-int record_open(record_log_t *log, const char *path, size_t size_bytes, bool attach,
-                share_t **share)
+int record_open(record_log_t *log, const char *magic, const char *path, size_t size_bytes,
+                bool attach, share_t **share)
 {
     int flags = O_RDWR | O_CLOEXEC | (attach ? 0 : O_CREAT | O_TRUNC);
     int fd = real_get()->open(path, flags, 0644);
@@ -175,10 +179,9 @@ int record_open(record_log_t *log, const char *path, size_t size_bytes, bool att
         return ENOSPC;
     }
     if (attach) {
-        return memcmp(log->header->magic, TP_TRACE_MAGIC, sizeof(log->header->magic)) == 0 ? 0
-                                                                                           : EINVAL;
+        return memcmp(log->header->magic, magic, sizeof(log->header->magic)) == 0 ? 0 : EINVAL;
     }
-    memcpy(log->header->magic, TP_TRACE_MAGIC, sizeof(log->header->magic));
+    memcpy(log->header->magic, magic, sizeof(log->header->magic));
     atomic_store_explicit(&log->header->committed, TP_TRACE_HEADER_SIZE, memory_order_release);
     return 0;
 }
@@ -266,13 +269,16 @@ uint8_t *record_reserve(record_log_t *log, const record_op_t *op, size_t payload
 void record_commit(record_log_t *log)
 {
     uint64_t used = record_used(log);
-    const uint8_t *at = (const uint8_t *)log->header + used;
+    const tp_trace_record_t *record = (const void *)((const uint8_t *)log->header + used);
 
-    used += ((const tp_trace_record_t *)(const void *)at)->total;
+    used += record->total;
     atomic_store_explicit(&log->header->committed, used, memory_order_release);
     atomic_store_explicit(&log->header->events, record_ticket(log) + 1, memory_order_release);
     /* Where the next record goes nobody has been yet: the line comes while the program works. */
     __builtin_prefetch((const uint8_t *)log->header + used, 1);
+    if (log->told != NULL) {
+        log->told(record);
+    }
 }
 
 void record_append(record_log_t *log, const record_op_t *op, const struct iovec *parts,

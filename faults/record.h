@@ -19,6 +19,8 @@ typedef struct record_log {
     _Atomic(uint64_t)
         huge;       /**< up to where huge pages were asked for; UINT64_MAX: there are none */
     bool keep_data; /**< data of writes is stored, not only its hash */
+    void (*told)(
+        const tp_trace_record_t *record); /**< hears of each one that is appended, or NULL */
 } record_log_t;
 
 /** What happened: the fields of one record. */
@@ -35,10 +37,10 @@ typedef struct record_op {
     uint64_t matches; /**< rules whose pattern fits; not recorded */
 } record_op_t;
 
-/** Creates the trace file, or with `attach` opens the one that a parent process created. *share is
-what its processes share. Returns 0 or an errno. */
-int record_open(record_log_t *log, const char *path, size_t size_bytes, bool attach,
-                share_t **share);
+/** Creates the file, or with `attach` opens the one that a parent process created. *share is what
+its processes share; NULL: nothing, in this file. Returns 0 or an errno. */
+int record_open(record_log_t *log, const char *magic, const char *path, size_t size_bytes,
+                bool attach, share_t **share);
 
 /** This process has its first event. */
 void record_claim(record_log_t *log);

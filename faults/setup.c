@@ -14,6 +14,7 @@ ends the process before main. */
 #include "faults/io.h"
 #include "faults/layer_int.h"
 #include "faults/real.h"
+#include "faults/stacks.h"
 
 #define TRACE_BYTES_DEFAULT ((uint64_t)256 << 20)
 #define TRACE_BYTES_MIN 4096u
@@ -48,6 +49,26 @@ static void layer_load_plan(const char *path)
     }
 }
 
+static void layer_load_stacks(uint64_t bytes, bool attach)
+{
+    const char *path = environment_get("TORNPAGE_STACKS");
+
+    if (path == NULL) {
+        return;
+    }
+    if (path[0] != '/') {
+        layer_refuse("TORNPAGE_STACKS=%s: not an absolute path", path);
+    }
+    int failure = stacks_open(path, bytes, attach, &layer_state()->log);
+    if (failure == ENOSYS) {
+        layer_refuse("TORNPAGE_STACKS: libgcc_s.so.1 is not there: install libgcc (Debian: "
+                     "libgcc-s1), or do without stacks");
+    }
+    if (failure != 0 && !attach) {
+        layer_refuse("stacks %s: %s", path, strerror(failure));
+    }
+}
+
 /* False: it is gone, and the recording that this process was started in has ended. */
 static bool layer_load_trace(const char *path)
 {
@@ -73,9 +94,13 @@ static bool layer_load_trace(const char *path)
                          TRACE_BYTES_MIN);
         }
     }
-    int failure = record_open(&layer_state()->log, path, bytes, attach, &layer_state()->share);
+    int failure = record_open(&layer_state()->log, TP_TRACE_MAGIC, path, bytes, attach,
+                              &layer_state()->share);
     if (failure != 0 && !attach) {
         layer_refuse("trace %s: %s", path, strerror(failure));
+    }
+    if (failure == 0) {
+        layer_load_stacks(bytes, attach);
     }
     if (!attach) {
         if (!environment_put(ATTACH_NAME, path)) {

@@ -41,6 +41,18 @@ by these places the files can still be held against the stream.
 Calls of several threads and processes overlap: B began after A had ended if and only if B's begin
 is not less than A's event number.
 
+The log of call stacks, beside the trace: the same header and records, with the magic "TPSTACK1"
+and these kinds. Records have numbers of their own, from 1, by which they name each other.
+
+    kind        offset            length               payload
+    1 MODULE    0                 bytes of build id    build id, path
+    2 FRAMES    bytes of text     number of frames     frames from the innermost on, text
+    3 OF        number of event   number of FRAMES     -
+
+Each operation of the trace, but for marks, has an OF with its thread, behind the records that it
+needs. A frame is 16 bytes: number of its MODULE, 0 = none; address of the instruction that called,
+as the file of the module has it. The text is what an interpreter says of its own stack.
+
 No record holds a time, a pid, a descriptor number or an address: two runs of a deterministic
 program give the same bytes but for the pid in the header. */
 #ifndef TORNPAGE_FAULTS_TRACE_H
@@ -52,6 +64,8 @@ program give the same bytes but for the pid in the header. */
 #include <stdint.h>
 
 #define TP_TRACE_MAGIC "TPTRACE2"
+#define TP_STACKS_MAGIC "TPSTACK1"
+#define TP_STACK_FRAMES_MAX 64u
 #define TP_TRACE_HEADER_SIZE 64u
 #define TP_TRACE_RECORD_SIZE 64u
 #define TP_TRACE_ALIGN 8u
@@ -103,6 +117,9 @@ enum {
 #define TP_FAULT_RULE_FIU 63u
 #define TP_FAULT_RULES_MAX 63u
 
+/** Kinds of records in the log of call stacks. */
+enum { TP_STACK_MODULE = 1, TP_STACK_FRAMES, TP_STACK_OF };
+
 /** Action code in the first u32 of a FAULT's payload; the second u32 is the errno given, or 0. */
 enum {
     TP_ACTION_KILL = 1,
@@ -150,6 +167,11 @@ typedef struct tp_trace_record {
     uint64_t began;
 } tp_trace_record_t;
 
+typedef struct tp_stack_frame {
+    uint64_t module;
+    uint64_t offset;
+} tp_stack_frame_t;
+
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the trace is little-endian");
 static_assert(sizeof(tp_trace_header_t) == TP_TRACE_HEADER_SIZE, "header size");
 static_assert(offsetof(tp_trace_header_t, committed) == 8, "header layout");
@@ -160,6 +182,7 @@ static_assert(offsetof(tp_trace_header_t, calls) == 32, "header layout");
 static_assert(sizeof(tp_trace_call_t) == 64, "call size");
 static_assert(offsetof(tp_trace_call_t, offset) == 8, "call layout");
 static_assert(sizeof(tp_trace_record_t) == TP_TRACE_RECORD_SIZE, "record size");
+static_assert(sizeof(tp_stack_frame_t) == 16, "frame size");
 static_assert(offsetof(tp_trace_record_t, seq) == 8, "record layout");
 static_assert(offsetof(tp_trace_record_t, file) == 16, "record layout");
 static_assert(offsetof(tp_trace_record_t, offset) == 24, "record layout");

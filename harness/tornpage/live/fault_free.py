@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tornpage.faults.image import copy_image, keep_files, odd_files, remove_image
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
+from tornpage.faults.stacks import stacks_environment
 from tornpage.faults.stream import is_ignored, stream_difference, unseen_changes
 from tornpage.faults.trace import Trace, refusal
 from tornpage.live.audited import check_audit, under_audit
@@ -119,6 +120,7 @@ def _run_once(
     command = target.run_command(data, work / "script", spec.options)
     # With contents, for the stream to be compared with the files.
     preload = target.preload_env(data, work / "trace", None)
+    preload |= stacks_environment(work / "trace") if spec.stacks else {}
     if audit:
         command = under_audit(command, work)
     child = command.run({**preload, **WHOLE})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tornpage.faults.image import copy_image, remove_image
+from tornpage.faults.stacks import copy_stacks
 from tornpage.faults.trace import Trace
 from tornpage.live.recording import Recording
 from tornpage.oracle.allowed import Allowed
@@ -118,6 +119,7 @@ def keep_recording(recording: Recording, image: Path, target: Target) -> None:
     (place / recording.trace.name).write_bytes(
         Trace.load(recording.trace).data
     )  # it has room behind
+    copy_stacks(recording.trace, place / recording.trace.name)
     for file in (recording.allowed, recording.kinds, recording.write_sites, recording.told):
         if file is not None and file.is_file():
             shutil.copyfile(file, place / file.name)

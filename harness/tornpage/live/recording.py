@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.faults.image import remove_image
@@ -58,7 +58,9 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
         raise TargetError(f"target {target.name} cannot be explored for power loss yet")
     folder = scratch / f"recording-{golden_run_key(spec)}"
     try:
-        run = run_fault_free(spec, target, folder, contents=True)
+        repeats = Capability.DETERMINISTIC in target.capabilities
+        stacked = replace(spec, stacks=spec.stacks or not repeats)  # no other run has these
+        run = run_fault_free(stacked, target, folder, contents=True)
         (folder / "allowed").write_text(prefixes_of(run.oracle), "ascii")
         (folder / "kinds").write_text(_kinds_of(run.script), "ascii")
         if run.output:

@@ -12,6 +12,7 @@ from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.plan import compile_plan
 from tornpage.faults.preload import BARE, EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, ended_from_outside
+from tornpage.faults.stacks import stacks_environment
 from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import Trace, refusal
 from tornpage.live.golden_run import Baseline
@@ -106,6 +107,7 @@ class Stage:
             plan = self.work / f"{name}.plan"
             plan.write_text(compile_plan(faults), "ascii")
         env = self.target.preload_env(self.data, self.trace_of(name), plan)
+        env |= stacks_environment(self.trace_of(name)) if self.spec.stacks else {}
         killed = any(fault.action is Action.KILL for fault in faults)
         child = command.run(env | (BARE if bare else {}), may_be_killed=killed)
         if child.exit_code == EXIT_PRELOAD_REFUSED:

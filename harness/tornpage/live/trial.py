@@ -18,6 +18,7 @@ from pathlib import Path
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.plan import format_plan
+from tornpage.faults.stacks import copy_stacks
 from tornpage.faults.trace import Trace
 from tornpage.live.crash import Crash, RunVerdict, judge_crash, judge_unfired, make_crash
 from tornpage.live.golden_run import TOLD, Baseline, golden_run_key, load_baseline
@@ -193,6 +194,7 @@ class _Ended:
         (place / "script").write_bytes(stage.base.script.read_bytes())
         for trace in sorted(stage.work.glob("*.trace")):
             (place / trace.name).write_bytes(Trace.load(trace).data)
+            copy_stacks(trace, place / trace.name)
         if crash.bare and crash.hit is not None:
             whole = stage.base.contents.fill(crash.trace, crash.hit.event)
             (place / "run.trace").write_bytes(whole)

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from pydantic import ConfigDict, with_config
 
-__all__ = ["Evidence", "Fate", "Field", "PageView", "Phase", "RowChange", "Step"]
+__all__ = ["Evidence", "Fate", "Field", "Frame", "PageView", "Phase", "RowChange", "Step"]
 
 _JSON = with_config(ConfigDict(extra="forbid"))
 
@@ -36,10 +36,26 @@ class Fate(StrEnum):
 
 @_JSON
 @dataclass(frozen=True, slots=True)
+class Frame:
+    """A call on the way to a file operation. function, file, line: "", "" and 0 where no symbol or line tells
+    them; module: path of the program or library; build_id: of it, in hexadecimal digits, "" if it has none;
+    offset: of the call in its file; -1: an interpreter has told the frame, which is none of a module."""
+
+    function: str = ""
+    file: str = ""
+    line: int = 0
+    module: str = ""
+    build_id: str = ""
+    offset: int = -1
+
+
+@_JSON
+@dataclass(frozen=True, slots=True)
 class Step:
     """A file operation, or a mark. seq: its number in the recording; op: write, fsync, ..., or issue, ack,
     fail; to: new name of a rename; offset, length in bytes; line: statement that was in flight, 0 if none, or
-    that a mark is about; kept: of a torn write one character per sector, "1" = in the crashed image."""
+    that a mark is about; kept: of a torn write one character per sector, "1" = in the crashed image; stack:
+    of the call, where it was taken, from the innermost frame of the target's own code on."""
 
     seq: int
     op: str
@@ -51,6 +67,7 @@ class Step:
     site: str = ""
     line: int = 0
     kept: str = ""
+    stack: tuple[Frame, ...] = ()
 
 
 @_JSON

@@ -197,6 +197,7 @@ class TrialSpec:
     config: label of configuration and script, as "log_optimize_ddl=on seed=3"; see config_of().
     workload_seed makes the script, seed is the trial's own; number counts from 0 in its campaign.
     options: target options by name (for the engine: names of engine_options_t), values as text.
+    stacks: its operations carry their call stacks, which no verdict looks at.
     """
 
     campaign: str
@@ -209,6 +210,7 @@ class TrialSpec:
     seed: int
     number: int
     plan: FaultPlan
+    stacks: bool = False
 
 
 @_JSON

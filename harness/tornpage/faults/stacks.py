@@ -1,0 +1,119 @@
+"""Reads the call stacks that the preload has taken, beside a trace (faults/README.md). Addresses are
+offsets in modules: who wants functions and lines asks for symbols (evidence/stacks.py).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornpage.faults.trace import HEADER_SIZE, RECORD, RECORD_SIZE
+from tornpage.vocabulary.errors import TraceError
+
+__all__ = ["Call", "CallStack", "StackLog", "copy_stacks", "stacks_environment", "stacks_path"]
+
+MAGIC = b"TPSTACK1"
+MODULE, FRAMES, OF = 1, 2, 3
+FRAME = struct.Struct("<QQ")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Where a function was left for the next one. module: path of the program or library, "" if none is
+    there; build_id: in hexadecimal digits, "" if it has none; offset: of the call, as the file has it."""
+
+    module: str
+    build_id: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallStack:
+    """From the innermost call on. text: what an interpreter said of its own stack, "" if none runs there."""
+
+    calls: tuple[Call, ...]
+    text: str = ""
+
+
+def stacks_path(trace: Path) -> Path:
+    """Where the stacks of a trace are."""
+    return trace.with_name(f"{trace.name}.stacks")
+
+
+def stacks_environment(trace: Path) -> dict[str, str]:
+    """What makes the preload take stacks, beside what makes it record this trace."""
+    return {"TORNPAGE_STACKS": str(stacks_path(trace))}
+
+
+def copy_stacks(trace: Path, to: Path) -> None:
+    """Puts the stacks of a trace beside its copy `to`, if there are any; they have room behind."""
+    log = StackLog.load(trace)
+    if log is not None:
+        stacks_path(to).write_bytes(log.data)
+
+
+class StackLog:
+    """The stacks of one recording. data: the committed bytes."""
+
+    __slots__ = ("_numbers", "_places", "data")
+
+    def __init__(self, data: bytes) -> None:
+        """Raises TraceError if it is no log of stacks, or is cut."""
+        if len(data) < HEADER_SIZE or data[:8] != MAGIC:
+            raise TraceError("not a log of call stacks: no TPSTACK1 header")
+        (committed,) = struct.unpack_from("<Q", data, 8)
+        self.data = data[:committed]
+        self._places = [0]
+        """Of each record, by its number from 1."""
+        self._numbers: dict[int, int] = {}
+        """Of the FRAMES record of each event."""
+        at = HEADER_SIZE
+        while at < committed:
+            if at + RECORD_SIZE > len(data):
+                raise TraceError("the log of call stacks is cut")
+            record = RECORD.unpack_from(data, at)
+            if record[1] == OF:
+                self._numbers[record[6]] = record[7]
+            self._places.append(at)
+            at += record[0]
+
+    @classmethod
+    def load(cls, trace: Path) -> StackLog | None:
+        """Those of a trace; None: none were taken."""
+        try:
+            with stacks_path(trace).open("rb") as file:
+                header = file.read(HEADER_SIZE)
+                size = struct.unpack_from("<Q", header, 8)[0] if len(header) == HEADER_SIZE else 0
+                return cls(header + file.read(max(size - HEADER_SIZE, 0)))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise TraceError(f"{stacks_path(trace)}: {error.strerror}") from error
+
+    def of(self, seq: int) -> CallStack | None:
+        """The stack of the operation with this event number; None: it has none, as marks."""
+        number = self._numbers.get(seq)
+        if number is None:
+            return None
+        at = self._places[number]
+        count, text = self._lengths(at)
+        frames = at + RECORD_SIZE
+        end = frames + count * FRAME.size
+        calls = FRAME.iter_unpack(self.data[frames:end])
+        told = self.data[end : end + text].decode("utf-8", "replace")
+        return CallStack(tuple(self._call(*call) for call in calls), told)
+
+    def _lengths(self, at: int) -> tuple[int, int]:
+        record = RECORD.unpack_from(self.data, at)
+        return record[7], record[6]
+
+    def _call(self, module: int, offset: int) -> Call:
+        if module == 0:
+            return Call("", "", offset)
+        at = self._places[module]
+        total = RECORD.unpack_from(self.data, at)[0]
+        name = at + RECORD_SIZE + self._lengths(at)[0]
+        build_id = self.data[at + RECORD_SIZE : name].hex()
+        path = self.data[name : at + total].rstrip(b"\0").decode("utf-8", "surrogateescape")
+        return Call(path, build_id, offset)
