@@ -209,6 +209,17 @@ static json_t *events_json(const way_t *way)
     return events;
 }
 
+/** Numbers of the last statements at the crash. What is acknowledged behind a write that has not
+ended is not. */
+static void set_statements(json_t *object, const persist_t *persist)
+{
+    const fs_event_t *events = persist->list->events;
+    uint32_t point = persist->next;
+    uint32_t told = persist_is_under_way(persist) ? point - 1 : point;
+    set(object, "issued", number(point == 0 ? 0 : events[point - 1].issued_line));
+    set(object, "acked", number(told == 0 ? 0 : events[told - 1].acked_line));
+}
+
 void way_end(way_t *way, const char *file, uint32_t level, model_t model)
 {
     json_t *object = json_object();
@@ -216,6 +227,7 @@ void way_end(way_t *way, const char *file, uint32_t level, model_t model)
     set(object, "model", json_string(model_name(model)));
     set(object, "sector", number(way->models->sector));
     set(object, "waiting", number(way->persist->n_pending));
+    set_statements(object, way->persist);
     set(object, "events", events_json(way));
     FILE *out = fopen(file, "ae");
     if (out == NULL || json_dumpf(object, out, JSON_COMPACT) != 0 || fputc('\n', out) == EOF) {

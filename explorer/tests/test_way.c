@@ -49,10 +49,49 @@ static void test_names(void **state)
     (void)unlink(path);
 }
 
+static json_int_t number_of(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+/** What is acknowledged behind the last operation counts, unless that is a write that is durable
+when it ends, and has not ended. */
+static void test_statements(void **state)
+{
+    persist_fixture_t *f = *state;
+    for (uint32_t durable = 0; durable < 2; durable++) {
+        torn_t torn = {.n = {{{0}}}};
+        char path[] = "/tmp/test_way_XXXXXX";
+        int fd = mkstemp(path);
+        assert_true(fd >= 0);
+        persist_free(&f->persist);
+        fs_list_clear(&f->list);
+        add_fill(&f->list, 0, 0, 512, 'a');
+        add_fill(&f->list, 0, 4096, 512, 'b');
+        f->list.events[0].issued_line = f->list.events[0].acked_line = 3;
+        f->list.events[1].issued_line = f->list.events[1].acked_line = 4;
+        f->list.events[1].durable = durable == 1;
+        persist_init(&f->persist, &f->list, f->image, NULL);
+        persist_advance(&f->persist, 2);
+        model_config_t models = CONFIG;
+        way_t way;
+        way_begin(&way, &models, &f->persist);
+        model_apply(&models, MODEL_NONE_PERSISTED, 0, 11, &f->persist, &torn);
+        way_end(&way, path, 1, MODEL_NONE_PERSISTED);
+        json_t *told = json_load_file(path, 0, NULL);
+        assert_int_equal(number_of(told, "issued"), 4);
+        assert_int_equal(number_of(told, "acked"), durable == 1 ? 3 : 4);
+        json_decref(told);
+        (void)close(fd);
+        (void)unlink(path);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_names, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_statements, models_setup, persist_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tornpage.campaigns.fault_free import row_named
+from tornpage.campaigns.fault_free import row_named, with_kept_image
 from tornpage.campaigns.fitting import Opened, changed, open_campaign, open_with
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.replay import Replay, replay_trial
@@ -152,7 +152,8 @@ def replay(trial: str, *, out: str | Path = DEFAULT_OUT, store: str | Path | Non
 
     trial: RUN.NUMBER, as Finding.trial has it; out, store: as run(). Raises TornpageError if there is none.
     """
-    return replay_trial(row_named(trial, _place(out, store)), find_paths(), Path(out) / "replay")
+    row = with_kept_image(row_named(trial, _place(out, store)), Path(out))
+    return replay_trial(row, find_paths(), Path(out) / "replay")
 
 
 def shrink(

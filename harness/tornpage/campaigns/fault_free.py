@@ -35,6 +35,8 @@ __all__ = [
     "reproducer_name",
     "row_named",
     "row_of",
+    "script_folder",
+    "scripts_of",
     "stored_row",
     "with_kept_image",
 ]
@@ -42,7 +44,7 @@ __all__ = [
 
 def golden_runs_by_script(store: Store, run: Run) -> dict[int, GoldenRunRow]:
     """What the store has of the fault-free runs of a run. ConfigError if one is of no script."""
-    scripts = _scripts(Campaign.model_validate(run.settings))
+    scripts = scripts_of(Campaign.model_validate(run.settings))
     numbers = {script.label: number for number, script in enumerate(scripts)}
     rows = store.golden_runs(run.id)
     for row in rows:
@@ -58,7 +60,7 @@ def fault_free_row(store: Store, run: int, number: int) -> TrialRow:
     golden_run = golden_runs_by_script(store, found).get(number)
     if golden_run is None:
         raise ConfigError(f"{store.name}: no fault-free run {run}.s{number}")
-    spec = fault_free_spec(campaign, found.target, _scripts(campaign)[number])
+    spec = fault_free_spec(campaign, found.target, scripts_of(campaign)[number])
     result = _result(number, golden_run)
     spec = replace(spec, number=number)
     return TrialRow(run, number, spec, RUN_SITE, "", result, bugs=golden_run.bugs)
@@ -171,7 +173,7 @@ def with_kept_image(row: TrialRow, out: Path) -> TrialRow:
     return replace(row, result=replace(row.result, image=image.resolve()))
 
 
-def _scripts(campaign: Campaign) -> list[Config]:
+def scripts_of(campaign: Campaign) -> list[Config]:
     """All scripts of a campaign in the order of their numbers, with the labels that the store has."""
     if campaign.explore is None:
         crashed = campaign.scripted()

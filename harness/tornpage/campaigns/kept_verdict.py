@@ -1,20 +1,23 @@
-"""What the kept evidence of a finding says under the programs that there are now: the image of a kill is
+"""What the kept evidence of a finding says under the programs that there are now: the crashed image is
 recovered again, a state of a kept recording is made and recovered again, the rules are asked again. A new
 run is another matter: those of a server differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tornpage.faults.image import copy_image, remove_image
+from tornpage.faults.image import copy_image, empty_place, remove_image
 from tornpage.live.crash import RunVerdict
 from tornpage.live.fault_free import judge_run
-from tornpage.live.kept import RECORDINGS, KeptCrash, load_crash, load_recording
-from tornpage.live.recording import Recording
+from tornpage.live.kept import (
+    RECORDINGS,
+    KeptCrash,
+    kept_recording,
+    load_crash,
+    load_recording,
+)
 from tornpage.live.recovered import Recovered, Recovery
 from tornpage.live.verdict import judge_trial
 from tornpage.powerloss.explorer import replay_state
@@ -50,19 +53,19 @@ def ask_kept(
         return ()
     answers = []
     recording, crash = load_recording(image), load_crash(image)
-    if recording is not None:
-        answers.append(_ask_state(spec, recording, target, scratch))
     if crash is not None:
         answers.append(_ask_image(spec, result, crash, target, scratch))
+    if recording is not None:
+        answers.append(_ask_state(spec, image, target, scratch))
     if (image / RECORDINGS[0][1]).is_dir():
         answers.append(KeptAnswer("the kept recording", _ask_rules(spec, image, target)))
     return tuple(answers)
 
 
-def _ask_state(spec: TrialSpec, recording: Recording, target: Target, scratch: Path) -> KeptAnswer:
+def _ask_state(spec: TrialSpec, image: Path, target: Target, scratch: Path) -> KeptAnswer:
     of = "the kept recording, crashed there again"
     try:
-        with _there(recording.at):
+        with kept_recording(image, scratch) as recording:
             again = replay_state(spec, target, recording, scratch / "kept-state")
     except (ChildError, FileExistsError) as error:
         return KeptAnswer(of, unasked=f"not asked: {error}")
@@ -80,7 +83,7 @@ def _ask_image(
     assert result.image is not None, "the caller has looked"
     data = crash.at or scratch / "kept-image"
     try:
-        with _there(data):
+        with empty_place(data):
             remove_image(data)
             copy_image(result.image / "data", data)
             last, again = (_recover(spec, target, data) for _ in range(2))
@@ -89,7 +92,8 @@ def _ask_image(
         return KeptAnswer(of, unasked=f"not asked: {error}")
     found = Recovered(spec.plan, last=last, again=again if last.answer.ok else None)
     run = RunVerdict((), crash.allowed, crash.before_first)
-    judged = judge_trial(run, found, result.site, ruled=False, whole=False)
+    site = None if spec.plan.loss else result.site
+    judged = judge_trial(run, found, site, ruled=False, whole=False)
     unheard = judged.outcome is Outcome.NOT_EXERCISED
     return KeptAnswer(of, judged.violations, f"not asked: {judged.unheard}" if unheard else "")
 
@@ -97,25 +101,6 @@ def _ask_image(
 def _recover(spec: TrialSpec, target: Target, data: Path) -> Recovery:
     child = target.recover_command(data, spec.options).run({})
     return Recovery(child, target.parse_recovery(child))
-
-
-@contextmanager
-def _there(folder: Path | None) -> Iterator[None]:
-    """An empty folder where one was; what had to be made for that goes. FileExistsError: something is
-    there."""
-    with ExitStack() as made:
-        if folder is not None:
-            missing = [one for one in (folder, *folder.parents) if not one.exists()]
-            if folder not in missing:
-                raise FileExistsError(f"{folder} is there, and the files name it")
-            for one in reversed(missing):
-                one.mkdir(mode=0o711)
-                made.callback(_remove, one)
-        yield
-
-
-def _remove(folder: Path) -> None:
-    remove_image(folder)
 
 
 def _ask_rules(spec: TrialSpec, image: Path, target: Target) -> tuple[Violation, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from tornpage.campaigns.fault_free import row_of
+from tornpage.campaigns.fault_free import row_of, with_kept_image
 from tornpage.campaigns.replay import replay_trial
 from tornpage.campaigns.runner import load_summary
 from tornpage.faults.scratch import scratch_folder
@@ -98,7 +98,7 @@ def _recheck(
     context: RunContext,
 ) -> list[Replayed]:
     try:
-        row = row_of(store, reproducer)
+        row = with_kept_image(row_of(store, reproducer), context.out)
         row = replace(
             row, spec=_found_here(row.spec, make_target(target, context.paths.build), target)
         )

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
 from tornpage.campaigns.fault_free import play_script
 from tornpage.campaigns.kept_verdict import KeptAnswer, ask_kept
 from tornpage.evidence.evidence import keep_evidence
 from tornpage.faults.scratch import scratch_folder
+from tornpage.live.kept import kept_recording
 from tornpage.live.recording import Recording, recorded_run
 from tornpage.live.trial import run_trial
+from tornpage.live.verdict import once_each
 from tornpage.oracle.fingerprint import fingerprint_of
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.evidence import keep_loss_evidence
@@ -30,18 +33,30 @@ from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["Replay", "play_trial", "replay_trial"]
+__all__ = ["Asked", "Replay", "play_trial", "replay_trial"]
 
+OTHER = "another finding than the stored one"
 SEARCH_STATES = 5000
 SEARCH_S = 60.0
 """How far a script is explored for a state that its number does not find any more."""
+
+
+class Asked(StrEnum):
+    """What a replay asks."""
+
+    ALL = "all"
+    KEPT = "kept"
+    """What was kept, and nothing else."""
+    RUN = "run"
+    """New runs, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
     """kept: what the kept evidence says now. spec, result: of what shows the finding, that or the new run,
     else of the new run; same: its verdict is the stored one's, to the byte; note: what a person should know
-    of the answer, "" if nothing; fresh: of the new run, in words, where something was kept."""
+    of the answer, "" if nothing; fresh: of the new run, in words, "" where there was none; other: what is
+    shown is another finding than the stored one."""
 
     answer: Answer
     spec: TrialSpec
@@ -50,34 +65,75 @@ class Replay:
     note: str = ""
     kept: tuple[KeptAnswer, ...] = ()
     fresh: str = ""
+    other: bool = False
 
 
-def replay_trial(row: TrialRow, paths: Paths, images: Path) -> Replay:
+def replay_trial(
+    row: TrialRow, paths: Paths, images: Path, asked: Asked = Asked.ALL, tries: int = 1
+) -> Replay:
     """Asks what was kept of a trial, and runs it again, with a golden run of its own. Its image is kept below
-    `images`."""
+    `images`. tries: new runs at most, until one shows the finding."""
     target = make_target(row.spec.target, paths.build)
     finding = row.result if row.result is not None and row.result.violations else None
     with scratch_folder(target.on_shm) as scratch:
-        kept = ask_kept(row.spec, finding, target, scratch) if finding is not None else ()
-        spec, result, note = _play(row, target, scratch, images)
-        shown = tuple(violation for one in kept for violation in one.violations)
+        kept: tuple[KeptAnswer, ...] = ()
+        if finding is not None and asked is not Asked.RUN:
+            kept = ask_kept(row.spec, finding, target, scratch)
+        if asked is Asked.KEPT:
+            return _by_kept(row, finding, kept)
+        spec, result, note = _play(row, target, scratch, images, tries)
+        shown = _shown(kept)
         decides = result.outcome is Outcome.VIOLATION or not shown or _repeats(row, target, scratch)
     same = row.result is None or _verdict(result) == _verdict(row.result)
     if result.outcome is Outcome.VIOLATION:
-        if _paths(row.result) and not _paths(result) & _paths(row.result):
-            note = "another finding than the stored one"
-        return Replay(Answer.REPRODUCED, spec, result, same, note, kept, "broken")
-    fresh = f"not met: {note or result.reason}".removesuffix(": ")
+        other = _is_other(row.result, result)
+        note = OTHER if other else note
+        return Replay(Answer.REPRODUCED, spec, result, same, note, kept, "broken", other)
+    times = f"not met in {tries} {'try' if tries == 1 else 'tries'}"
+    fresh = f"{times}: {note or result.reason}".removesuffix(": ")
     if not decides and finding is not None:
-        again = replace(finding, violations=shown, reason=shown[0].what)
+        again = _with(finding, shown)
         note = (
             "what was kept shows it; a new run does not, but no run of this target equals another"
         )
-        return Replay(Answer.REPRODUCED, row.spec, again, False, note, kept, fresh)
+        other = _is_other(finding, again)
+        return Replay(Answer.REPRODUCED, row.spec, again, False, note, kept, fresh, other)
     if result.outcome is Outcome.CLEAN:
         note = _why_clean(kept, target, note) if finding is not None else note
         return Replay(Answer.NOT_REPRODUCED, spec, result, same, note, kept, fresh)
     return Replay(Answer.NOT_PLAYED, spec, result, same, result.reason, kept, fresh)
+
+
+def _by_kept(row: TrialRow, finding: TrialResult | None, kept: tuple[KeptAnswer, ...]) -> Replay:
+    """What was kept alone decides: "fixed?" takes all of it."""
+    result = finding or TrialResult(row.number, Outcome.NOT_EXERCISED)
+    shown = _shown(kept)
+    if shown:
+        again = _with(result, shown)
+        other = _is_other(finding, again)
+        note = OTHER if other else ""
+        return Replay(Answer.REPRODUCED, row.spec, again, False, note, kept, other=other)
+    unasked = [one.unasked for one in kept if one.unasked]
+    if unasked or not kept:
+        note = unasked[0] if unasked else "nothing was kept of it that can be asked"
+        return Replay(Answer.NOT_PLAYED, row.spec, result, False, note, kept)
+    clean = TrialResult(row.number, Outcome.CLEAN, trace_hash=result.trace_hash)
+    return Replay(Answer.NOT_REPRODUCED, row.spec, clean, False, "fixed?", kept)
+
+
+def _shown(kept: Sequence[KeptAnswer]) -> tuple[Violation, ...]:
+    return tuple(violation for one in kept for violation in one.violations)
+
+
+def _with(finding: TrialResult, shown: tuple[Violation, ...]) -> TrialResult:
+    """The finding as it shows now."""
+    return replace(
+        finding, outcome=Outcome.VIOLATION, violations=once_each(shown), reason=shown[0].what
+    )
+
+
+def _is_other(stored: TrialResult | None, result: TrialResult) -> bool:
+    return bool(_paths(stored)) and not _paths(result) & _paths(stored)
 
 
 def _repeats(row: TrialRow, target: Target, scratch: Path) -> bool:
@@ -101,12 +157,16 @@ def _why_clean(kept: Sequence[KeptAnswer], target: Target, note: str) -> str:
     return f"no run of this target need equal another, and {missing}"
 
 
-def play_trial(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:
-    """Plays what the plan says: a power-loss state of a new recording, faults, or nothing. Where there is a
-    crashed image, it is kept below `images` with the way of its crash."""
+def play_trial(
+    spec: TrialSpec, target: Target, scratch: Path, images: Path, kept: Path | None = None
+) -> TrialResult:
+    """Plays what the plan says: a power-loss state of a new recording, or of the one that is kept beside the
+    image `kept`; faults; or nothing. Where there is a crashed image, it is kept below `images` with the way
+    of its crash."""
     plan = spec.plan
     if plan.loss:
-        with recorded_run(spec, target, scratch) as recording:
+        old = kept_recording(kept, scratch) if kept is not None else None
+        with old or recorded_run(spec, target, scratch) as recording:
             return _play_state(spec, target, recording, scratch, images)
     if plan.crashes:
         result = run_trial(spec, target, scratch, images)
@@ -116,6 +176,17 @@ def play_trial(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> 
 
 
 def _play(
+    row: TrialRow, target: Target, scratch: Path, images: Path, tries: int
+) -> tuple[TrialSpec, TrialResult, str]:
+    """Until it is broken."""
+    for _ in range(tries):
+        spec, result, note = _play_once(row, target, scratch, images)
+        if result.outcome is Outcome.VIOLATION:
+            break
+    return spec, result, note
+
+
+def _play_once(
     row: TrialRow, target: Target, scratch: Path, images: Path
 ) -> tuple[TrialSpec, TrialResult, str]:
     if row.spec.plan.loss:

@@ -107,6 +107,8 @@ COMMANDS: dict[str, _Command | _Group] = {
     "replay": _Command("tornpage.cli.replay", "replay"),
     "show": _Command("tornpage.cli.show", "show"),
     "shrink": _Command("tornpage.cli.shrink", "shrink"),
+    "export": _Command("tornpage.cli.find", "export", "EXPORT_EPILOG"),
+    "import": _Command("tornpage.cli.find", "import_", "IMPORT_EPILOG"),
     "report": _Command("tornpage.cli.report", "report"),
     "runs": _Command("tornpage.cli.runs", "runs"),
     "bugs": _Command("tornpage.cli.bugs", "bugs"),

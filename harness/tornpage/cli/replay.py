@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.fault_free import row_named
-from tornpage.campaigns.replay import replay_trial
+from tornpage.campaigns.fault_free import row_named, with_kept_image
+from tornpage.campaigns.replay import Asked, replay_trial
 from tornpage.cli.console import print_trial, print_verdict
 from tornpage.cli.options import (
     JsonOption,
@@ -27,13 +27,15 @@ from tornpage.reports.verdict import verdict_of_replay
 from tornpage.store.memory import Answer
 from tornpage.store.place import place_in
 from tornpage.vocabulary.codec import to_plain
+from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "replay"]
 
 EPILOG = (
     "Examples: [bold]tornpage replay 3.117[/] runs that trial again, alone · "
-    "tornpage replay 3.117 --plan plan.toml plays these faults in place of its own"
+    "tornpage replay 3.117 --plan plan.toml plays these faults in place of its own · "
+    "tornpage replay 3.117 --ask kept asks only what was kept"
 )
 
 
@@ -42,16 +44,24 @@ def replay(
     plan: Annotated[
         Path | None, typer.Option(help="A plan in a file, in place of the trial's own.")
     ] = None,
+    asked: Annotated[
+        Asked, typer.Option("--ask", help="What was kept of it, new runs, or both.")
+    ] = Asked.ALL,
+    tries: Annotated[
+        int, typer.Option(min=1, max=100, help="New runs at most, until one shows it.")
+    ] = 1,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Runs one trial of the store again: reproduced (exit code 1), not reproduced (0), or cannot be
-    played (2)."""
-    row = row_named(trial, place_in(out, store_place))
+    """Asks what was kept of a trial again, then runs it again: reproduced (exit code 1), not reproduced (0),
+    or cannot be played (2)."""
+    row = with_kept_image(row_named(trial, place_in(out, store_place)), out)
     if plan is not None:
         row = replace(row, spec=replace(row.spec, plan=load_plan(plan)), result=None)
-    done = replay_trial(row, find_paths(), out / "replay")
+        if asked is Asked.KEPT:
+            raise ConfigError("--plan is for a new run: no --ask kept")
+    done = replay_trial(row, find_paths(), out / "replay", asked, tries)
     verdict = verdict_of_replay(done.answer, done.result, done.note)
     if json_output:
         answer = {
@@ -59,8 +69,9 @@ def replay(
             "answer": done.answer,
             "note": done.note,
             "kept": [str(one) for one in done.kept],
-            "new_run": done.fresh if done.kept else done.answer,
+            "new_run": done.fresh,
             "same_verdict": done.same,
+            "other_finding": done.other,
             "result": to_plain(done.result),
             **verdict.to_json(),
         }
@@ -70,10 +81,10 @@ def replay(
         print_trial(make_console(), trial, row.spec, done.result, line)
         for one in done.kept:
             say(str(one))
-        if done.kept:
+        if done.kept and done.fresh:
             say(f"a new run: {done.fresh}")
         say(f"{done.answer}: {done.note}" if done.note else done.answer)
-        if row.result is not None and done.answer is Answer.REPRODUCED:
+        if row.result is not None and done.fresh and done.answer is Answer.REPRODUCED:
             print("the same verdict" if done.same else "not the same verdict to the byte")
         print_verdict(verdict)
     return verdict.exit_code

@@ -15,6 +15,7 @@ from tornpage.faults.image import remove_image
 from tornpage.faults.stream import RecordedFiles
 from tornpage.faults.trace import Op, Trace
 from tornpage.live.fault_free import FaultFreeRun, run_fault_free
+from tornpage.live.kept import keep_run
 from tornpage.live.writes import list_writes
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
@@ -36,7 +37,8 @@ def rule_of(what: str) -> str:
 def keep_run_evidence(spec: TrialSpec, target: Target, scratch: Path, image: Path) -> bool:
     """Plays a script without a fault, and of the first break of each rule, best of those behind the first
     statement, writes down how it came about, below `image`; in image/data are the files as they were right
-    after the first of them. False: no rule was broken, and nothing is there."""
+    after the first of them. The recording is kept too where no other run need equal it. False: no rule was
+    broken, and nothing is there."""
     work = scratch / f"accused-{spec.number}"
     remove_image(image)
     try:
@@ -61,6 +63,7 @@ def keep_run_evidence(spec: TrialSpec, target: Target, scratch: Path, image: Pat
             phases.append(replace(phase, facts=facts))
         if phases:
             write_evidence(evidence_of(spec, phases, (), size), image)
+            keep_run(work / "trace", work / "found", image, target)
         return bool(phases)
     except FailedRunError:
         return False

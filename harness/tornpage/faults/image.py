@@ -9,11 +9,20 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tornpage.faults.sparse import data_ranges
 
-__all__ = ["copy_image", "files_below", "fill_image", "keep_files", "odd_files", "remove_image"]
+__all__ = [
+    "copy_image",
+    "empty_place",
+    "files_below",
+    "fill_image",
+    "keep_files",
+    "odd_files",
+    "remove_image",
+]
 
 PART_BYTES = 1 << 20
 ODD = {
@@ -94,3 +103,18 @@ def _copy_file(source: Path, target: Path, room: memoryview) -> None:
 def remove_image(path: Path) -> None:
     """Removes a directory tree that the harness made."""
     shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def empty_place(folder: Path | None) -> Iterator[None]:
+    """An empty folder where one was; what had to be made for that goes. FileExistsError: something is
+    there."""
+    with ExitStack() as made:
+        if folder is not None:
+            missing = [one for one in (folder, *folder.parents) if not one.exists()]
+            if folder not in missing:
+                raise FileExistsError(f"{folder} is there, and the files name it")
+            for one in reversed(missing):
+                one.mkdir(mode=0o711)
+                made.callback(remove_image, one)
+        yield

@@ -23,7 +23,7 @@ from pathlib import Path
 from tornpage.faults.process import undivided
 from tornpage.vocabulary.paths import tmpfs_folder
 
-__all__ = ["LOCK", "scratch_folder"]
+__all__ = ["LOCK", "PREFIX", "scratch_folder"]
 
 PREFIX = "tornpage-"
 LOCK = ".tornpage-scratch"

@@ -73,6 +73,8 @@ class StackLog:
             if at + RECORD_SIZE > len(data):
                 raise TraceError("the log of call stacks is cut")
             record = RECORD.unpack_from(data, at)
+            if record[0] < RECORD_SIZE:
+                raise TraceError("the log of call stacks is damaged")
             if record[1] == OF:
                 self._numbers[record[6]] = record[7]
             self._places.append(at)

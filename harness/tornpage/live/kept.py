@@ -7,11 +7,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from tornpage.faults.image import copy_image, remove_image
+from tornpage.faults.image import copy_image, empty_place, remove_image
 from tornpage.faults.stacks import copy_stacks
 from tornpage.faults.trace import Trace
 from tornpage.live.recording import Recording
@@ -21,15 +23,21 @@ from tornpage.oracle.prefixes import prefixes_of
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.state import read_tables
 from tornpage.targets.target import Capability, Target
+from tornpage.vocabulary.codec import from_json, to_json
+from tornpage.vocabulary.errors import DamagedError
 from tornpage.vocabulary.model import Source, Violation
 
 __all__ = [
+    "RECORDING",
     "RECORDINGS",
     "KeptCrash",
     "is_of_recording",
     "keep_crash",
     "keep_found",
+    "keep_loss",
     "keep_recording",
+    "keep_run",
+    "kept_recording",
     "load_crash",
     "load_recording",
 ]
@@ -38,7 +46,7 @@ RECORDINGS = (("run.trace", "found"), ("recover-1.trace", "data"), ("recover.tra
 """In the folder of a kept image: each with the folder that it began with. A recovery that was disturbed has a
 number, and the next one began with what it left."""
 CRASH = "crash.json"
-"""Of a kill: what it may leave."""
+"""What the crash may leave."""
 RECORDING = "recording"
 """Of a power loss: the folder of the run that was explored."""
 FACTS = "recording.json"
@@ -53,6 +61,16 @@ def keep_found(found: Path, image: Path, violations: Iterable[Violation], target
     """Puts what the run found beside its recording, in a kept image, if that is the evidence."""
     if any(is_of_recording(violation, target) for violation in violations):
         copy_image(found, image / RECORDINGS[0][1])
+
+
+def keep_run(trace: Path, found: Path, image: Path, target: Target) -> None:
+    """Puts the recording of a run by whose bytes a rule was broken, and the files that it began with, beside
+    what is kept of it, if no other run need break the rule again."""
+    if Capability.DETERMINISTIC not in target.capabilities:
+        recording, folder = RECORDINGS[0]
+        (image / recording).write_bytes(Trace.load(trace).data)
+        copy_stacks(trace, image / recording)
+        copy_image(found, image / folder)
 
 
 # ---- kills ----
@@ -74,36 +92,59 @@ def keep_crash(allowed: Allowed, before_first: bool, data: Path, image: Path) ->
     if not isinstance(oracle, ObservedOracle):
         return
     recording = (image / RECORDINGS[0][0]).read_bytes()
-    facts = {
-        "low": allowed.low,
-        "high": allowed.high,
-        "acknowledged": allowed.acknowledged,
-        "unknown": allowed.unknown,
-        "durable": allowed.promise.durable,
-        "consistent": allowed.promise.consistent,
-        "before_first": before_first,
-        "at": str(data) if os.fsencode(data) in recording else "",
-        "prefixes": [json.loads(line) for line in prefixes_of(oracle).splitlines()],
-    }
-    (image / CRASH).write_text(json.dumps(facts), "utf-8")
+    facts = _CrashFacts(
+        low=allowed.low,
+        high=allowed.high,
+        acknowledged=allowed.acknowledged,
+        unknown=allowed.unknown,
+        durable=allowed.promise.durable,
+        consistent=allowed.promise.consistent,
+        before_first=before_first,
+        at=str(data) if os.fsencode(data) in recording else "",
+        prefixes=[json.loads(line) for line in prefixes_of(oracle).splitlines()],
+    )
+    (image / CRASH).write_text(to_json(facts), "utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class _CrashFacts:
+    """CRASH: an Allowed, its oracle as prefixes_of() tells it, and the rest of a KeptCrash."""
+
+    low: int
+    high: int
+    acknowledged: int
+    unknown: str
+    durable: bool
+    consistent: bool
+    before_first: bool
+    at: str
+    prefixes: list[dict[str, Any]]
 
 
 def load_crash(image: Path) -> KeptCrash | None:
-    """None: it was not kept."""
+    """None: it was not kept. DamagedError."""
     if not (image / CRASH).is_file():
         return None
-    facts = json.loads((image / CRASH).read_text("utf-8"))
-    states = [read_tables(prefix["tables"]) for prefix in facts["prefixes"]]
-    clients = [prefix.get("client") for prefix in facts["prefixes"]]
+    facts = from_json(_CrashFacts, (image / CRASH).read_bytes())
     allowed = Allowed(
-        KeptStates(states, clients),
-        facts["low"],
-        facts["high"],
-        facts["acknowledged"],
-        Promise(facts["durable"], facts["consistent"]),
-        facts["unknown"],
+        _states_of(image / CRASH, facts.prefixes),
+        facts.low,
+        facts.high,
+        facts.acknowledged,
+        Promise(facts.durable, facts.consistent),
+        facts.unknown,
     )
-    return KeptCrash(allowed, facts["before_first"], Path(facts["at"]) if facts["at"] else None)
+    if not 0 <= facts.low <= facts.high < len(facts.prefixes):
+        raise DamagedError(f"{image / CRASH}: low to high are no prefixes of it")
+    return KeptCrash(allowed, facts.before_first, Path(facts.at) if facts.at else None)
+
+
+def _states_of(file: Path, prefixes: list[dict[str, Any]]) -> KeptStates:
+    try:
+        states = [read_tables(prefix["tables"]) for prefix in prefixes]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{file}: prefixes: {error!r}") from error
+    return KeptStates(states, [prefix.get("client") for prefix in prefixes])
 
 
 # ---- power losses ----
@@ -124,22 +165,33 @@ def keep_recording(recording: Recording, image: Path, target: Target) -> None:
         if file is not None and file.is_file():
             shutil.copyfile(file, place / file.name)
     copy_image(recording.found, place / recording.found.name)
-    facts = {
-        "ready": recording.ready,
-        "trace_hash": recording.trace_hash,
-        "events": recording.events,
-        "suspect": recording.suspect,
-        "at": str(recording.at or ""),
-    }
-    (place / FACTS).write_text(json.dumps(facts), "utf-8")
+    facts = _RecordingFacts(
+        ready=recording.ready,
+        trace_hash=recording.trace_hash,
+        events=recording.events,
+        suspect=recording.suspect,
+        at=str(recording.at or ""),
+    )
+    (place / FACTS).write_text(to_json(facts), "utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordingFacts:
+    """FACTS: as of Recording."""
+
+    ready: int
+    trace_hash: str
+    events: int
+    suspect: tuple[int, ...]
+    at: str
 
 
 def load_recording(image: Path) -> Recording | None:
-    """None: it was not kept. What was wrong with the run itself is not in it."""
+    """None: it was not kept. What was wrong with the run itself is not in it. DamagedError."""
     place = image / RECORDING
     if not (place / FACTS).is_file():
         return None
-    facts = json.loads((place / FACTS).read_text("utf-8"))
+    facts = from_json(_RecordingFacts, (place / FACTS).read_bytes())
     sites = place / "sites"
     return Recording(
         trace=place / "trace",
@@ -147,11 +199,61 @@ def load_recording(image: Path) -> Recording | None:
         kinds=place / "kinds",
         write_sites=sites if sites.is_file() else None,
         found=place / "found",
-        ready=facts["ready"],
-        trace_hash=facts["trace_hash"],
-        events=facts["events"],
+        ready=facts.ready,
+        trace_hash=facts.trace_hash,
+        events=facts.events,
         violations=(),
         counters={},
-        suspect=tuple(facts["suspect"]),
-        at=Path(facts["at"]) if facts["at"] else None,
+        suspect=facts.suspect,
+        at=Path(facts.at) if facts.at else None,
     )
+
+
+@contextmanager
+def kept_recording(image: Path, scratch: Path) -> Iterator[Recording]:
+    """The recording beside an image, as recorded_run() gives one: it is explored in scratch, and its own
+    folder is there, empty, if a file names that. FileExistsError: something else is there. DamagedError."""
+    recording = load_recording(image)
+    if recording is None:
+        raise DamagedError(f"{image}: no recording was kept")
+    folder = scratch / "kept-recording"
+    folder.mkdir()
+    try:
+        for file in (image / RECORDING).iterdir():
+            if file.is_file():
+                (folder / file.name).symlink_to(file.resolve())
+        with empty_place(recording.at):
+            yield replace(recording, trace=folder / recording.trace.name)
+    finally:
+        remove_image(folder)
+
+
+def keep_loss(
+    recording: Recording,
+    acknowledged: int,
+    issued: int,
+    promise: Promise,
+    image: Path,
+    target: Target,
+) -> None:
+    """Puts what may be found after a power loss beside its image and recording: what keep_crash() does for
+    kills. acknowledged, issued: the last statements that were (allowed_after)."""
+    if Capability.DETERMINISTIC in target.capabilities:
+        return
+    prefixes = [json.loads(line) for line in recording.allowed.read_text("ascii").splitlines()]
+    low, high = (
+        sum(prefix["line"] <= last for prefix in prefixes) - 1
+        for last in (acknowledged, max(acknowledged, issued))
+    )
+    facts = _CrashFacts(
+        low=low if promise.durable else 0,
+        high=high,
+        acknowledged=low,
+        unknown="",
+        durable=promise.durable,
+        consistent=promise.consistent,
+        before_first=issued == 0,
+        at=str(recording.at or ""),
+        prefixes=prefixes,
+    )
+    (image / CRASH).write_text(to_json(facts), "utf-8")

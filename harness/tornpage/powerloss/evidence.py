@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from pathlib import Path
 
 from tornpage.evidence.evidence import evidence_of, page_views, write_evidence
@@ -11,12 +12,12 @@ from tornpage.evidence.rows import with_rows
 from tornpage.evidence.timeline import crash_point, loss_phases, recorded_steps
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
-from tornpage.live.kept import keep_recording
+from tornpage.live.kept import keep_loss, keep_recording
 from tornpage.live.recording import Recording
 from tornpage.powerloss.explorer import lay_out_state
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError
-from tornpage.vocabulary.evidence import Phase, Step
+from tornpage.vocabulary.evidence import Step
 from tornpage.vocabulary.model import TrialResult, TrialSpec
 
 __all__ = ["keep_loss_evidence"]
@@ -35,7 +36,11 @@ def keep_loss_evidence(
     remove_image(work)
     work.mkdir()
     with contextlib.suppress(ChildError):
-        states, phases = _loss_states(spec, target, recording, result.image / "data", work)
+        states, way = _loss_states(spec, target, recording, result.image / "data", work)
+        last = json.loads(way[0])
+        promise = target.promise(spec.options)
+        keep_loss(recording, last["acked"], last["issued"], promise, result.image, target)
+        phases = loss_phases(way, _steps_of(spec, recording))
         size = target.judge_setting(spec.options).page_size
         hurt = hurt_pages(states, size)
         pages = page_views(states, hurt, result.violations, size, phases[-1].sector, target)
@@ -59,8 +64,9 @@ def _steps_of(spec: TrialSpec, recording: Recording) -> list[Step]:
 
 def _loss_states(
     spec: TrialSpec, target: Target, recording: Recording, image: Path, work: Path
-) -> tuple[States, tuple[Phase, ...]]:
-    """ChildError if the explorer fails, or says nothing of the state."""
+) -> tuple[States, list[str]]:
+    """Also what the explorer says of its way, a line per crash. ChildError if it fails, or says nothing of
+    the state."""
     *above, last = spec.plan.loss.split("/")
     states = States(work / "none-persisted", work / "all-persisted", image)
     for folder in (states.before, states.written):
@@ -70,5 +76,4 @@ def _loss_states(
     lay_out_state(spec, target, recording, spec.plan.loss, work / "again", way)
     if not way.is_file():
         raise ChildError(f"the explorer says nothing of state {spec.plan.loss}")
-    lines = way.read_text("utf-8").splitlines()
-    return states, loss_phases(lines, _steps_of(spec, recording))
+    return states, way.read_text("utf-8").splitlines()

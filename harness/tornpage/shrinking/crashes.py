@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
@@ -40,6 +41,10 @@ class CrashSearch(Protocol):
 
     def find(self, script: Script, origins: Sequence[int]) -> Crash | None:
         """A crash of this script; origins: place of each statement in the original."""
+
+    def kept(self, script: Script) -> Path | None:
+        """The folder beside which the recording is kept that the crash of this script belongs to; None: any
+        run of it will do."""
 
     def refine(self, script: Script, crash: Crash, deadline: float) -> Crash:
         """The same with as little lost as possible; deadline: on time.monotonic()."""

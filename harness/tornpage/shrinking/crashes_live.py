@@ -127,6 +127,9 @@ class KillSearch:
             remove_image(base.script.parent)
         return None
 
+    def kept(self, script: Script) -> None:
+        """Its crash is one of any run."""
+
     def refine(self, script: Script, crash: Crash, deadline: float) -> Crash:
         """Keeps as many sectors of the torn write as possible."""
         fault = crash.plan.run[0]

@@ -1,6 +1,6 @@
 """Looks for a power-loss state with a given fingerprint: records the script's run and explores it,
 first close to the last crash, then all over. A script counts as harmless if no state of a bounded
-number shows the finding.
+number shows the finding. Where no run need equal another, a state is one of a recording, which is kept.
 """
 
 from __future__ import annotations
@@ -9,18 +9,19 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
 from tornpage.live.journal import read_journal
+from tornpage.live.kept import keep_recording, kept_recording, load_recording
 from tornpage.live.recording import Recording, recorded_run
 from tornpage.oracle.fingerprint import fingerprint_of
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope, explore, loss_plan, replay_state
 from tornpage.shrinking.crashes import Crash, choose_violation, inline_spec, shows
-from tornpage.targets.target import Target
+from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import MachineError, TornpageError
 from tornpage.vocabulary.model import FaultPlan, TrialResult, TrialSpec, Violation
 from tornpage.workloads.script import Script
@@ -51,16 +52,32 @@ SIMPLE = (
 SUBSET = "subset"
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The recording of a run of this script, beside a folder."""
+
+    script: Script
+    folder: Path
+
+
 class LossSearch:
     """Power-loss states of a recorded run."""
 
     def __init__(
-        self, spec: TrialSpec, script: Script, target: Target, scratch: Path, wanted: Violation
+        self,
+        spec: TrialSpec,
+        script: Script,
+        target: Target,
+        scratch: Path,
+        wanted: Violation,
+        image: Path | None = None,
     ) -> None:
-        """Plays the state again; arguments and errors as for KillSearch."""
+        """Plays the state again; image: with which a recording may have been kept. Other arguments and errors
+        as for KillSearch."""
         self._spec = spec
         self._target = target
         self._scratch = scratch
+        self._kept = _Kept(script, image) if image and load_recording(image) is not None else None
         levels = spec.plan.loss.split("/")
         with self._recorded(script) as recording:
             result = self._replay(script, recording, spec.plan.loss)
@@ -90,8 +107,22 @@ class LossSearch:
                     line = self._line(recording, state)
                     self.origin = origins[line - 1] if line else 0
                     self._depth = depth
+                    self._keep(script, recording)
                     return Crash(loss_plan(state), None)
         return None
+
+    def kept(self, script: Script) -> Path | None:
+        """As of CrashSearch."""
+        known = self._kept
+        return known.folder if known is not None and known.script.text == script.text else None
+
+    def _keep(self, script: Script, recording: Recording) -> None:
+        """The last one that showed it: the crash is a state of it."""
+        folder = self._scratch / "shown"
+        if Capability.DETERMINISTIC not in self._target.capabilities and not self.kept(script):
+            folder.mkdir(exist_ok=True)
+            keep_recording(recording, folder, self._target)
+            self._kept = _Kept(script, folder)
 
     def refine(self, script: Script, crash: Crash, deadline: float) -> Crash:
         """The state of any model in which the fewest sectors are lost."""
@@ -111,7 +142,9 @@ class LossSearch:
 
     def _recorded(self, script: Script) -> AbstractContextManager[Recording]:
         spec = inline_spec(self._spec, script, FaultPlan())
-        return recorded_run(spec, self._target, self._scratch)
+        kept = self.kept(script)
+        old = kept_recording(kept, self._scratch) if kept is not None else None
+        return old or recorded_run(spec, self._target, self._scratch)
 
     def _explore(
         self, script: Script, recording: Recording, limits: Limits, scope: Scope

@@ -50,6 +50,9 @@ class RunSearch:
         self.origin = origins[self._line(len(origins)) - 1] if origins else 0
         return NO_CRASH
 
+    def kept(self, script: Script) -> None:
+        """Its crash is one of any run."""
+
     def refine(self, script: Script, crash: Crash, deadline: float) -> Crash:  # noqa: ARG002
         """It stays as it is."""
         return crash

@@ -92,17 +92,18 @@ def shrink_trial(
     items = items_of(original)
     whole = Script.of(original.statements)
     with scratch_folder(target.on_shm) as scratch:
-        search: CrashSearch = _kind(spec.plan)(
-            spec, whole, target, scratch, row.result.violations[0]
-        )
+        search = _search(row, whole, target, scratch)
         probe = _Probe(search, clock + budget_s * SCRIPT_SHARE, tell)
         probe.keep(items, search.start)
         reduce_script(items, lambda: search.origin, probe.fails)
         script = _script_of(probe.items)
         crash = search.refine(script, probe.crash, clock + budget_s)
         shrunk = inline_spec(spec, script, crash.plan)
-        keep = _store if spec.plan.crashes else _store_run
-        number = keep(store, row, shrunk, target, scratch, out)
+        if spec.plan.crashes:
+            kept = search.kept(script)
+            number = _store(store, row, shrunk, target, scratch, out, kept)
+        else:
+            number = _store_run(store, row, shrunk, target, scratch, out)
     return Shrunk(
         trial=f"{row.run}.{'' if spec.plan.crashes else 's'}{row.number}",
         shrunk=number,
@@ -118,10 +119,13 @@ def shrink_trial(
     )
 
 
-def _kind(plan: FaultPlan) -> type[LossSearch] | type[KillSearch] | type[RunSearch]:
-    if plan.loss:
-        return LossSearch
-    return KillSearch if plan.run else RunSearch
+def _search(row: TrialRow, script: Script, target: Target, scratch: Path) -> CrashSearch:
+    """The one that goes with the plan."""
+    assert row.result is not None, "the caller has looked"
+    found = (row.spec, script, target, scratch, row.result.violations[0])
+    if row.spec.plan.loss:
+        return LossSearch(*found, row.result.image)
+    return KillSearch(*found) if row.spec.plan.run else RunSearch(*found)
 
 
 class _Probe:
@@ -163,9 +167,16 @@ def _script_of(items: Items) -> Script:
 
 
 def _store(
-    store: Store, row: TrialRow, spec: TrialSpec, target: Target, scratch: Path, out: Path
+    store: Store,
+    row: TrialRow,
+    spec: TrialSpec,
+    target: Target,
+    scratch: Path,
+    out: Path,
+    kept: Path | None,
 ) -> str:
-    """Runs the smaller trial once more, for the store, and makes it the reproducer of its bug; its id."""
+    """Plays the smaller trial once more, for the store, and makes it the reproducer of its bug; its id. kept:
+    as of play_trial()."""
     settings = _settings(Campaign.model_validate(store.run(row.run).settings), row, spec)
     origin = origin_of(settings, target)
     run = store.begin_run(
@@ -173,7 +184,7 @@ def _store(
     )
     images = images_of(out, run.id)
     spec = replace(spec, campaign=SHRINK)
-    result = play_trial(spec, target, scratch, images)
+    result = play_trial(spec, target, scratch, images, kept)
     store.start_trial(run.id, spec, row.site, result.mask)
     store.finish_trial(run.id, result)
     store.finish_run(run.id)

@@ -9,11 +9,13 @@ from typing import Any
 from tornpage.store.origin import Origin
 from tornpage.vocabulary.model import TrialResult, TrialSpec, Violation
 
-__all__ = ["DETAILS", "SHRINK", "GoldenRunRow", "Run", "TrialRow"]
+__all__ = ["DETAILS", "IMPORT", "SHRINK", "GoldenRunRow", "Run", "TrialRow"]
 
 SHRINK = "shrink"
-DETAILS = (SHRINK, "replay")
-"""Runs of these names are but details of others: what was shrunk, and findings played again."""
+IMPORT = "import"
+DETAILS = (SHRINK, "replay", IMPORT)
+"""Runs of these names are but details of others: what was shrunk, findings played again, and findings that
+come from other machines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,10 @@ class Store(MemoryStore):
         """What the run came to."""
         self._change(run, {"verdict": verdict})
 
+    def set_target(self, run: int, target: str) -> None:
+        """Where its target is found from now on."""
+        self._change(run, {"target": target})
+
     def fail_run(self, run: int) -> None:
         """It cannot go on: --resume and --go-on pass it by."""
         self._change(run, {"state": "failed"}, _RUNS.c.state == "running")

@@ -25,6 +25,7 @@ __all__ = [
     "campaign_parts",
     "explorer_path",
     "family_of",
+    "files_beside",
     "full_name",
     "identity_of",
     "is_target_file",
@@ -84,6 +85,14 @@ def full_name(name: str) -> str:
 def identity_of(target: Target) -> str:
     """Which target it is, in every checkout: a name, of a target file with a hash (TargetFile.identity)."""
     return target.identity if isinstance(target, CommandTarget) else target.name
+
+
+def files_beside(target: Target) -> dict[str, Path]:
+    """What a target is found by on another machine: its file, first, and of what that tells the files that
+    lie beside it, by their paths from there. None of one that has a name."""
+    if not isinstance(target, CommandTarget) or not is_target_file(target.name):
+        return {}
+    return target.files_beside()
 
 
 def family_of(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import os
 import re
 import shlex
 import shutil
@@ -17,7 +18,7 @@ from typing import Any
 import xxhash
 
 from tornpage.faults.aim import SECTOR
-from tornpage.faults.image import fill_image, odd_files
+from tornpage.faults.image import files_below, fill_image, odd_files
 from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult, run_child, why_not_run
 from tornpage.oracle.observed import observed_state
@@ -261,6 +262,20 @@ class CommandTarget:
         files |= {name: place for name, place in self._resolved().items() if place is not None}
         ours = {"preload": self.preload, "explorer": self.explorer}
         return {"target file": self.path, **files, **ours}
+
+    def files_beside(self) -> dict[str, Path]:
+        """Its file, first, then programs, named files and the template that lie in its folder, by their paths
+        from there."""
+        folder = self.path.parent
+        places = [self.path, *self.programs().values()]
+        if self.file.template:
+            places += files_below(self._template()).values()
+        inside = (Path(os.path.normpath(place)) for place in places)
+        return {
+            str(place.relative_to(folder)): place
+            for place in inside
+            if place.is_relative_to(folder)
+        }
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """The variables of faults/README.md."""
