@@ -147,19 +147,27 @@ def powerloss(
     return Rows(summary.findings)
 
 
-def replay(trial: str, *, out: str | Path = DEFAULT_OUT, store: str | Path | None = None) -> Replay:
+def replay(
+    trial: str,
+    *,
+    stacks: bool = True,
+    out: str | Path = DEFAULT_OUT,
+    store: str | Path | None = None,
+) -> Replay:
     """Plays a trial of the store again, alone, as `tornpage replay` does.
 
-    trial: RUN.NUMBER, as Finding.trial has it; out, store: as run(). Raises TornpageError if there is none.
+    trial: RUN.NUMBER, as Finding.trial has it; stacks: with call stacks; out, store: as run(). Raises
+    TornpageError if there is none.
     """
     row = with_kept_image(row_named(trial, _place(out, store)), Path(out))
-    return replay_trial(row, find_paths(), Path(out) / "replay")
+    return replay_trial(row, find_paths(), Path(out) / "replay", stacks=stacks)
 
 
 def shrink(
     trial: str,
     *,
     budget_s: float = 60,
+    stacks: bool = True,
     out: str | Path = DEFAULT_OUT,
     store: str | Path | None = None,
     tell: Callable[[str], None] | None = None,
@@ -167,15 +175,15 @@ def shrink(
     """Finds a smaller script and a smaller crash with the same finding, for about budget_s seconds, and
     stores them as a trial, whose script the result has.
 
-    trial: RUN.NUMBER; out, store: as run(); tell: gets a line about the progress from time to time. Raises
-    TornpageError if there is nothing to shrink, or the finding does not come back.
+    trial: RUN.NUMBER; stacks: the stored trial has call stacks; out, store: as run(); tell: gets a line about
+    the progress from time to time. Raises TornpageError if there is nothing to shrink, or the finding does
+    not come back.
     """
     place = _place(out, store)
     row = row_named(trial, place)
     with ResultStore(place, create=False) as opened:
-        return shrink_trial(
-            opened, row, find_paths(), Path(out), budget_s, tell or (lambda _line: None)
-        )
+        hear = tell or (lambda _line: None)
+        return shrink_trial(opened, row, find_paths(), Path(out), budget_s, hear, stacks=stacks)
 
 
 class Store:

@@ -150,7 +150,9 @@ def test_a_finding_by_rule_shrinks_to_a_script_that_shows_it(
         found = fault_free_row(store, run.id, 0)
         assert found.result is not None
         wanted = fingerprint_of(found.result.violations[0], RUN_SITE)
-        done = shrink.shrink_trial(store, found, paths, tmp_path, 60, lambda _text: None)
+        done = shrink.shrink_trial(
+            store, found, paths, tmp_path, 60, lambda _text: None, stacks=True
+        )
         assert (done.trial, done.shrunk) == (f"{run.id}.s0", f"{run.id + 1}.s0")
         assert done.fingerprint == wanted and done.complete
         assert done.after.statements < done.before.statements == len(SCRIPT.splitlines())

@@ -33,12 +33,15 @@ def check_target(target: Target, options: Mapping[str, str] | None = None) -> Ad
 
 
 def campaigns_of(
-    target: str, limits: Limits, options: Mapping[str, str], paths: Paths
+    target: str, limits: Limits, options: Mapping[str, str], paths: Paths, *, stacks: bool
 ) -> list[Opened]:
-    """Power loss, and kills, of a target by its name or file, each with the limits that it has. Raises
-    ConfigError, TargetError."""
+    """Power loss, and kills, of a target by its name or file, each with the limits that it has, with or
+    without call stacks. Raises ConfigError, TargetError."""
     opened = [open_campaign(name, target, paths) for name in ("powerloss", "smoke")]
-    return changed(opened, limits, options, paths)
+    return [
+        replace(one, campaign=one.campaign.changed({"stacks": stacks}))
+        for one in changed(opened, limits, options, paths)
+    ]
 
 
 def examine(opened: Opened, context: RunContext) -> tuple[Admission, Examined]:

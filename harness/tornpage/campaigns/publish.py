@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tornpage.campaigns.fault_free import (
@@ -13,7 +14,7 @@ from tornpage.campaigns.fault_free import (
 from tornpage.evidence.evidence import load_evidence
 from tornpage.plans.campaign import Campaign
 from tornpage.reports.bug_page import render_bug
-from tornpage.reports.dossier import Dossier
+from tornpage.reports.dossier import Dossier, stack_lines
 from tornpage.reports.index import IndexedRun, render_index
 from tornpage.reports.page import replace_file
 from tornpage.reports.report import BUGS_MAX, render_report, unit_of
@@ -24,16 +25,19 @@ from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["INDEX", "write_index", "write_report"]
+__all__ = ["INDEX", "bug_stacks", "write_index", "write_report"]
 
 INDEX = "index.html"
 
 
-def write_report(store: Store, summary: Summary, paths: Paths, out: Path) -> Path:
+def write_report(
+    store: Store, summary: Summary, paths: Paths, out: Path, debug_files: Sequence[Path] = ()
+) -> Path:
     """Writes out/report-RUN.html, a page per bug that it saw last, and the index anew; returns the path of
-    the first."""
+    the first. debug_files: folders in which functions and lines of call stacks are looked up now."""
     path = out.resolve() / _name(summary.run.id)
-    dossiers = {seen.bug.id: _dossier(store, seen, out) for seen in summary.bugs[:BUGS_MAX]}
+    bugs = summary.bugs[:BUGS_MAX]
+    dossiers = {seen.bug.id: _dossier(store, seen, out, debug_files) for seen in bugs}
     gone = _gone(store, summary)
     replace_file(path, render_report(summary, paths.templates, dossiers, gone, dossiers.keys()))
     reports = {run.id: _name(run.id) for run in store.runs() if (out / _name(run.id)).is_file()}
@@ -45,6 +49,18 @@ def write_report(store: Store, summary: Summary, paths: Paths, out: Path) -> Pat
             replace_file(page, text)
     write_index(store, paths, out)
     return path
+
+
+def bug_stacks(
+    store: Store, summaries: Sequence[Summary], out: Path, debug_files: Sequence[Path] = ()
+) -> dict[int, list[str]]:
+    """By number of a bug that these runs saw, the operations that were broken, with the functions and lines
+    that made them. debug_files: as of write_report()."""
+    seen = {one.bug.id: one for summary in summaries for one in summary.bugs[:BUGS_MAX]}
+    return {
+        bug: stack_lines(_dossier(store, one, out, debug_files).evidence)
+        for bug, one in seen.items()
+    }
 
 
 def write_index(store: Store, paths: Paths, out: Path) -> None:
@@ -67,7 +83,7 @@ def _bug_name(bug: int) -> str:
     return f"bug-{bug}.html"
 
 
-def _dossier(store: Store, seen: BugSeen, out: Path) -> Dossier:
+def _dossier(store: Store, seen: BugSeen, out: Path, debug_files: Sequence[Path]) -> Dossier:
     """Of its reproducer; where nothing was kept of that here, of the first of this run that has something. Of
     a rule that was broken, the accused operation says more than a crash."""
     images = [finding.image for finding in seen.findings if finding.image is not None]
@@ -76,18 +92,20 @@ def _dossier(store: Store, seen: BugSeen, out: Path) -> Dossier:
         *kept_scripts(store, seen.sighting.run, seen.bug.id, out),
         *(f"{image.parent.name}.{image.name}" for image in images),
     ]
-    told = [one for name in names if (one := _told(store, seen, name, out)) is not None]
+    told = [one for name in names if (one := _told(store, seen, name, out, debug_files))]
     accused = (one for one in told if one.accuses)
     return next(accused, next(iter(told), Dossier(seen)))
 
 
-def _told(store: Store, seen: BugSeen, name: str, out: Path) -> Dossier | None:
+def _told(
+    store: Store, seen: BugSeen, name: str, out: Path, debug_files: Sequence[Path]
+) -> Dossier | None:
     """What a trial, or run without a fault, tells of a bug; None if it was deleted, or nothing was kept."""
     try:
         row = with_kept_image(stored_row(store, name), out)
     except ConfigError:
         return None
-    evidence = load_evidence(row.result.image if row.result else None)
+    evidence = load_evidence(row.result.image if row.result else None, debug_files)
     if row.result is None or evidence is None:
         return None
     violations = zip(row.result.violations, row.bugs, strict=True)

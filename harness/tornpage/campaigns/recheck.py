@@ -116,7 +116,7 @@ def _recheck(
 def _play_again(store: Store, run: Run, row: TrialRow, number: int, context: RunContext) -> _Shown:
     """Plays it; what is played becomes trial `number` of the run."""
     with scratch_folder() as scratch:
-        play = replay_trial(row, context.paths, scratch)
+        play = replay_trial(row, context.paths, scratch, stacks=False)
     if play.answer is Answer.NOT_PLAYED:
         return _Shown(None, play.note)
     store.start_trial(run.id, replace(play.spec, number=number), row.site, row.mask)

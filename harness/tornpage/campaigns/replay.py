@@ -69,10 +69,18 @@ class Replay:
 
 
 def replay_trial(
-    row: TrialRow, paths: Paths, images: Path, asked: Asked = Asked.ALL, tries: int = 1
+    row: TrialRow,
+    paths: Paths,
+    images: Path,
+    asked: Asked = Asked.ALL,
+    tries: int = 1,
+    *,
+    stacks: bool,
 ) -> Replay:
     """Asks what was kept of a trial, and runs it again, with a golden run of its own. Its image is kept below
-    `images`. tries: new runs at most, until one shows the finding."""
+    `images`. tries: new runs at most, until one shows the finding; stacks: with the call stacks of its
+    operations."""
+    row = replace(row, spec=replace(row.spec, stacks=stacks))
     target = make_target(row.spec.target, paths.build)
     finding = row.result if row.result is not None and row.result.violations else None
     with scratch_folder(target.on_shm) as scratch:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tornpage.campaigns.attempt import campaigns_of, examine, torture
-from tornpage.campaigns.publish import write_report
+from tornpage.campaigns.publish import bug_stacks, write_report
 from tornpage.cli.console import bug_lines, print_verdict
 from tornpage.cli.needs import with_needs
 from tornpage.cli.options import (
@@ -23,6 +23,7 @@ from tornpage.cli.options import (
     JsonOption,
     JunitOption,
     OutOption,
+    StacksOption,
     StoreOption,
     TargetOptions,
     options_of,
@@ -67,6 +68,7 @@ def try_target(
     fs: FsOption = None,
     options: TargetOptions = None,
     fetch: FetchOption = False,
+    stacks: StacksOption = True,
     fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
     resume: Annotated[
@@ -84,7 +86,7 @@ def try_target(
         states = STATES
     limits = replace(limits, states=states)
     name, chosen = target_file(file), options_of(options, fs)
-    campaigns = with_needs(fetch, lambda: campaigns_of(name, limits, chosen, paths))
+    campaigns = with_needs(fetch, lambda: campaigns_of(name, limits, chosen, paths, stacks=stacks))
     progress = make_progress(json_output)
     context = RunContext(paths, jobs, out, progress, campaigns[0].origin())
     with progress:
@@ -92,6 +94,7 @@ def try_target(
         with Store(place, create=not resume) as store:
             summaries = torture(store, campaigns, seen, context, resume=resume)
             reports = [write_report(store, summary, paths, out) for summary in summaries]
+            frames = bug_stacks(store, summaries, out)
     verdict = verdict_of_runs(summaries, only_news=fail_on is FailOn.NEW)
     if json_output:
         parts = [looked_at(summary) for summary in summaries]
@@ -104,7 +107,7 @@ def try_target(
     else:
         for line in _lines(admission, seen, summaries, reports):
             make_console().print(line, highlight=False, soft_wrap=True)
-    publish(summaries, junit, Annotate.NONE, fail_on)
+    publish(summaries, junit, Annotate.NONE, fail_on, frames)
     print_verdict(verdict, json_output)
     return verdict.exit_code
 

@@ -235,8 +235,10 @@ def print_trial(
     result: TrialResult,
     replay: str,
     bugs: Sequence[int | None] = (),
+    debug_files: Sequence[Path] = (),
 ) -> None:
-    """One trial, for a person. replay: the line that plays it again; bugs: that its violations tell of."""
+    """One trial, for a person. replay: the line that plays it again; bugs: that its violations tell of;
+    debug_files: folders in which functions and lines of call stacks are looked up now."""
     options = " ".join(f"{name}={value}" for name, value in sorted(spec.options.items()))
     plain = plain_printer(console)
     plain(f"trial {trial}: {result.outcome} {result.reason}".rstrip())
@@ -255,7 +257,7 @@ def print_trial(
         plain(f"  {result.torn.path} at {result.torn.offset}: {states}")
     from tornpage.evidence.evidence import load_evidence
 
-    for line in way_lines(load_evidence(result.image)):
+    for line in way_lines(load_evidence(result.image, debug_files)):
         plain(line)
     for violation in result.violations:
         console.print(

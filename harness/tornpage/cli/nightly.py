@@ -9,6 +9,7 @@ import typer
 
 from tornpage.campaigns.night import NightPlan, Team, names_of_campaigns, open_night, run_night
 from tornpage.campaigns.prune import prune_runs
+from tornpage.campaigns.publish import bug_stacks
 from tornpage.campaigns.runner import load_summary
 from tornpage.cli.console import print_night, print_verdict
 from tornpage.cli.options import (
@@ -114,6 +115,7 @@ def nightly(
             )
             summary = run_night(store, night, team)
         runs = [load_summary(store, store.run(facts.id)) for facts in summary.runs]
+        frames = bug_stacks(store, runs, out)
         if keep is not None:
             prune_runs(store, paths, out, keep)
     verdict = verdict_of_night(summary, only_news=fail_on is FailOn.NEW)
@@ -124,6 +126,6 @@ def nightly(
         )
     else:
         print_night(make_console(), summary)
-    publish(runs, junit, annotate, fail_on)
+    publish(runs, junit, annotate, fail_on, frames)
     print_verdict(verdict, json_output)
     return verdict.exit_code

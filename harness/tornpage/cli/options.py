@@ -22,6 +22,7 @@ __all__ = [
     "USAGE_ERROR",
     "Annotate",
     "AnnotateOption",
+    "DebugFilesOption",
     "FailOn",
     "FailOnOption",
     "FetchOption",
@@ -31,6 +32,7 @@ __all__ = [
     "JunitOption",
     "KeepOption",
     "OutOption",
+    "StacksOption",
     "StoreOption",
     "TargetOptions",
     "TrialArgument",
@@ -108,6 +110,22 @@ FsOption = Annotated[
 ]
 FetchOption = Annotated[
     bool, typer.Option("--fetch", help="First get what the target needs and is not here.")
+]
+StacksOption = Annotated[
+    bool,
+    typer.Option(
+        "--stacks/--no-stacks", help="Operations carry the call stacks of the target's code."
+    ),
+]
+DebugFilesOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--debug-files",
+        metavar="FOLDER",
+        exists=True,
+        file_okay=False,
+        help="Debug files of what ran, by build id, as of /usr/lib/debug or debuginfod; repeatable.",
+    ),
 ]
 FailOnOption = Annotated[
     FailOn,

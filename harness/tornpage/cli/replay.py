@@ -15,8 +15,10 @@ from tornpage.campaigns.fault_free import row_named, with_kept_image
 from tornpage.campaigns.replay import Asked, replay_trial
 from tornpage.cli.console import print_trial, print_verdict
 from tornpage.cli.options import (
+    DebugFilesOption,
     JsonOption,
     OutOption,
+    StacksOption,
     StoreOption,
     TrialArgument,
 )
@@ -50,6 +52,8 @@ def replay(
     tries: Annotated[
         int, typer.Option(min=1, max=100, help="New runs at most, until one shows it.")
     ] = 1,
+    stacks: StacksOption = True,
+    debug_files: DebugFilesOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
@@ -61,7 +65,7 @@ def replay(
         row = replace(row, spec=replace(row.spec, plan=load_plan(plan)), result=None)
         if asked is Asked.KEPT:
             raise ConfigError("--plan is for a new run: no --ask kept")
-    done = replay_trial(row, find_paths(), out / "replay", asked, tries)
+    done = replay_trial(row, find_paths(), out / "replay", asked, tries, stacks=stacks)
     verdict = verdict_of_replay(done.answer, done.result, done.note)
     if json_output:
         answer = {
@@ -78,7 +82,8 @@ def replay(
         print_object(answer, verdict.exit_code)
     else:
         line = command_line(f"tornpage replay {trial}", place_in(out, store_place).options)
-        print_trial(make_console(), trial, row.spec, done.result, line)
+        folders = debug_files or ()
+        print_trial(make_console(), trial, row.spec, done.result, line, debug_files=folders)
         for one in done.kept:
             say(str(one))
         if done.kept and done.fresh:

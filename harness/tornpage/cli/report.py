@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.publish import write_report
+from tornpage.campaigns.publish import bug_stacks, write_report
 from tornpage.campaigns.runner import load_summary
 from tornpage.cli.console import tell_run
 from tornpage.cli.options import (
     Annotate,
+    DebugFilesOption,
     FailOn,
     JsonOption,
     JunitOption,
@@ -31,6 +32,7 @@ def report(
     run_id: Annotated[
         int | None, typer.Option("--run", min=1, help="Run number; the newest if left out.")
     ] = None,
+    debug_files: DebugFilesOption = None,
     junit: JunitOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
@@ -40,7 +42,9 @@ def report(
     with Store(place_in(out, store_place), write=False) as store:
         found = store.latest_run() if run_id is None else store.run(run_id)
         summary = load_summary(store, found)
-        path = write_report(store, summary, find_paths(), out)
+        folders = debug_files or ()
+        path = write_report(store, summary, find_paths(), out, folders)
+        frames = bug_stacks(store, [summary], out, folders)
     verdict = tell_run(summary, store.name, path, json_output)
-    publish([summary], junit, Annotate.NONE, FailOn.ANY)
+    publish([summary], junit, Annotate.NONE, FailOn.ANY, frames)
     return verdict.exit_code

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from tornpage.campaigns.fitting import changed, open_campaign
 from tornpage.campaigns.prune import prune_runs
-from tornpage.campaigns.publish import write_report
+from tornpage.campaigns.publish import bug_stacks, write_report
 from tornpage.campaigns.runner import (
     can_resume,
     resume_campaign,
@@ -70,6 +71,13 @@ def run(
     fs: FsOption = None,
     options: TargetOptions = None,
     fetch: FetchOption = False,
+    stacks: Annotated[
+        bool | None,
+        typer.Option(
+            "--stacks/--no-stacks",
+            help="Operations carry call stacks; left out: as the campaign says, else not.",
+        ),
+    ] = None,
     fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
     cluster: Annotated[
@@ -105,6 +113,8 @@ def run(
     origin = opened.origin()
     chosen_options = options_of(options, fs)
     (chosen,) = changed([opened], limits, chosen_options, paths)
+    if stacks is not None:
+        chosen = replace(chosen, campaign=chosen.campaign.changed({"stacks": stacks}))
     progress = make_progress(json_output)
     with (
         _cluster(cluster, name, json_output) as executor,
@@ -114,18 +124,19 @@ def run(
     ):
         context = RunContext(paths, jobs, out, progress, origin, cluster=executor)
         if resume or (go_on and can_resume(store, loaded.name, name, origin, out)):
-            if limits.given() or chosen_options:
+            if limits.given() or chosen_options or stacks is not None:
                 raise ConfigError(
-                    "--resume takes seed, trials, limits and options from the interrupted run"
+                    "--resume takes seed, trials, limits, options and stacks from the interrupted run"
                 )
             summary = resume_campaign(store, loaded.name, name, context)
         else:
             summary = run_campaign(store, chosen.campaign, name, context)
         report = write_report(store, summary, paths, out)
+        frames = bug_stacks(store, [summary], out)
         if keep is not None:
             prune_runs(store, paths, out, keep)
     verdict = tell_run(summary, store.name, report, json_output, fail_on is FailOn.NEW)
-    publish([summary], junit, annotate, fail_on)
+    publish([summary], junit, annotate, fail_on, frames)
     return verdict.exit_code
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from tornpage.campaigns.fault_free import row_named, with_kept_image
 from tornpage.cli.console import print_trial
-from tornpage.cli.options import JsonOption, OutOption, StoreOption, TrialArgument
+from tornpage.cli.options import (
+    DebugFilesOption,
+    JsonOption,
+    OutOption,
+    StoreOption,
+    TrialArgument,
+)
 from tornpage.cli.terminal import make_console, print_object
 from tornpage.evidence.evidence import load_evidence
 from tornpage.plans.origin import command_line
@@ -20,6 +26,7 @@ EPILOG = "Example: [bold]tornpage show 3.117[/]"
 
 def show(
     trial: TrialArgument,
+    debug_files: DebugFilesOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
@@ -36,7 +43,8 @@ def show(
         line = command_line(f"tornpage replay {trial}", place_in(out, store_place).options)
         if _is_untold(row.spec, row.result):
             line = f"no image was kept; this plays it again and tells how it came about:\n{line}"
-        print_trial(make_console(), trial, row.spec, row.result, line, row.bugs)
+        folders = debug_files or ()
+        print_trial(make_console(), trial, row.spec, row.result, line, row.bugs, folders)
     return 0
 
 

@@ -11,6 +11,7 @@ from tornpage.cli.console import print_shrunk
 from tornpage.cli.options import (
     JsonOption,
     OutOption,
+    StacksOption,
     StoreOption,
     TrialArgument,
     seconds_of,
@@ -32,6 +33,7 @@ def shrink(
     budget: Annotated[
         str, typer.Option(metavar="TIME", help="For the search, as 60s, 5m, 2h.")
     ] = "60s",
+    stacks: StacksOption = True,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
@@ -44,7 +46,8 @@ def shrink(
         Store(place_in(out, store_place), create=False) as store,
         console.status(f"trial {trial}") as status,
     ):
-        result = shrink_trial(store, row, find_paths(), out, seconds, status.update)
+        paths, tell = find_paths(), status.update
+        result = shrink_trial(store, row, paths, out, seconds, tell, stacks=stacks)
     if json_output:
         return print_object(to_plain(result))
     print_shrunk(make_console(), result)

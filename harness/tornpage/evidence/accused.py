@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.evidence.evidence import evidence_of, write_evidence
+from tornpage.evidence.stacks import with_stacks
 from tornpage.evidence.timeline import accused_phase, is_covered, recorded_steps
 from tornpage.faults.image import remove_image
 from tornpage.faults.stream import RecordedFiles
@@ -42,7 +43,7 @@ def keep_run_evidence(spec: TrialSpec, target: Target, scratch: Path, image: Pat
     work = scratch / f"accused-{spec.number}"
     remove_image(image)
     try:
-        run = run_fault_free(replace(spec, number=0), target, work, contents=True)
+        run = run_fault_free(replace(spec, number=0, stacks=True), target, work, contents=True)
         size = run.setting.page_size
         first: dict[str, int] = {}
         phases: list[Phase] = []
@@ -60,9 +61,9 @@ def keep_run_evidence(spec: TrialSpec, target: Target, scratch: Path, image: Pat
             files.follow(run.trace.until(finding.seq))
             files.lay_out(data)
             facts = _facts(_Accused(run, target, finding.seq, finding.violation.what, data))
-            phases.append(replace(phase, facts=facts))
+            phases.append(with_stacks(replace(phase, facts=facts), work / "trace"))
         if phases:
-            write_evidence(evidence_of(spec, phases, (), size), image)
+            write_evidence(evidence_of(spec, target, phases, (), size), image)
             keep_run(work / "trace", work / "found", image, target)
         return bool(phases)
     except FailedRunError:

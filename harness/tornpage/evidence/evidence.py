@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tornpage.evidence.pages import States, hurt_pages, page_view
 from tornpage.evidence.rows import with_rows
+from tornpage.evidence.stacks import named_anew, with_stacks
 from tornpage.evidence.timeline import live_phase, recorded_steps
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
@@ -49,8 +50,11 @@ def keep_evidence(spec: TrialSpec, result: TrialResult, target: Target, scratch:
     traces = [path for name in names if (path := result.image / f"{name}.trace").is_file()]
     site = result.site.value if result.site else ""
     phases = [
-        live_phase(
-            f"recovery {n}" if n else "run", Trace.load(path), target, size, "" if n else site
+        with_stacks(
+            live_phase(
+                f"recovery {n}" if n else "run", Trace.load(path), target, size, "" if n else site
+            ),
+            path,
         )
         for n, path in enumerate(traces)
     ]
@@ -63,7 +67,7 @@ def keep_evidence(spec: TrialSpec, result: TrialResult, target: Target, scratch:
         if states is not None:
             wanted = hurt_pages(states, size) or here
             pages = page_views(states, wanted, result.violations, size, phases[0].sector, target)
-    found = evidence_of(spec, phases, pages, size)
+    found = evidence_of(spec, target, phases, pages, size)
     if not spec.plan.recover and result.image.joinpath("data").is_dir() and traces:
         crash = load_crash(result.image)
         place = (crash.at if crash is not None else None) or work / "recovered"
@@ -75,10 +79,14 @@ def keep_evidence(spec: TrialSpec, result: TrialResult, target: Target, scratch:
     write_evidence(found, result.image)
 
 
-def load_evidence(image: Path | None) -> Evidence | None:
-    """What was kept with an image; None if nothing was, or it is gone."""
+def load_evidence(image: Path | None, debug_files: Sequence[Path] = ()) -> Evidence | None:
+    """What was kept with an image; None if nothing was, or it is gone. debug_files: folders in which what its
+    call stacks did not know is looked up now; ConfigError if nothing here can."""
     path = image / EVIDENCE if image is not None else None
-    return from_json(Evidence, path.read_bytes()) if path is not None and path.is_file() else None
+    if path is None or not path.is_file():
+        return None
+    found = from_json(Evidence, path.read_bytes())
+    return named_anew(found, debug_files) if debug_files else found
 
 
 def _last_hurt(phase: Phase) -> Step | None:
@@ -120,7 +128,11 @@ def page_views(
 
 
 def evidence_of(
-    spec: TrialSpec, phases: Iterable[Phase], pages: Iterable[PageView], size: int
+    spec: TrialSpec,
+    target: Target,
+    phases: Iterable[Phase],
+    pages: Iterable[PageView],
+    size: int,
 ) -> Evidence:
     """With the text of the last statements. size: bytes of a page."""
     phases = tuple(phases)
@@ -129,7 +141,7 @@ def evidence_of(
     last = max(lines, default=0)
     lines |= set(range(max(1, last - STATEMENTS_BEFORE), last + 1))
     statements = {n: texts[n - 1][:STATEMENT_MAX] for n in sorted(lines) if 0 < n <= len(texts)}
-    return Evidence(phases, tuple(pages), statements, size)
+    return Evidence(phases, tuple(pages), statements, size, wrappers=target.wrappers)
 
 
 def write_evidence(evidence: Evidence, image: Path) -> None:

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 
-from tornpage.evidence.symbols import symbols_of
+from tornpage.evidence.symbols import require_symbolizer, symbols_of
 from tornpage.faults.stacks import Call, CallStack, StackLog
-from tornpage.vocabulary.evidence import Frame
+from tornpage.vocabulary.evidence import Evidence, Frame, Phase, unwrapped
 
-__all__ = ["frame_text", "frames_of", "with_symbols"]
+__all__ = ["frames_of", "named_anew", "with_stacks"]
+
+FRAMES_KEPT = 16
+"""Of an operation, the innermost."""
 
 _PYTHON = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$', re.M)
 """What faulthandler says of a frame."""
@@ -21,6 +25,8 @@ _RUNTIME = re.compile(
     r"(lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|c\+\+|asan|ubsan|tsan|aio|uring)|ld-[\w-]+|ld)([-.]\d[\d.]*)?\.so.*"
 )
 """Libraries that are nobody's own code."""
+_START = "_start"
+"""Where every program begins."""
 _RUNTIME_SOURCE = re.compile(r"(/usr/include/|\.\./sysdeps/|/usr/lib/gcc/).*")
 """Functions of theirs that were inlined."""
 _INTERPRETER = re.compile(r"(python|libpython)\d.*|.*\.cpython-.*\.so")
@@ -28,40 +34,56 @@ _INTERPRETER = re.compile(r"(python|libpython)\d.*|.*\.cpython-.*\.so")
 
 
 def frames_of(
-    trace: Path, seqs: Iterable[int], folders: Sequence[Path] = ()
+    trace: Path,
+    seqs: Iterable[int],
+    folders: Sequence[Path] = (),
+    *,
+    wrappers: Sequence[str] = (),
 ) -> Mapping[int, tuple[Frame, ...]]:
     """The frames of these operations of a trace, by event number, from the innermost of the target's own code
-    on; an operation without a stack is left out. folders: with debug files, as of symbols_of()."""
+    on; an operation without a stack is left out. folders: with debug files, as of symbols_of(); wrappers:
+    patterns of functions and files whose frames are left out before the first other one."""
     log = StackLog.load(trace)
     stacks = {seq: stack for seq in seqs if log and (stack := log.of(seq)) is not None}
     named = symbols_of((call for stack in stacks.values() for call in stack.calls), folders)
-    return {seq: _own(stack, named) for seq, stack in stacks.items()}
+    own = {seq: _own(stack, named) for seq, stack in stacks.items()}
+    return {seq: unwrapped(frames, wrappers) for seq, frames in own.items()}
 
 
-def with_symbols(frames: Iterable[Frame], folders: Sequence[Path]) -> tuple[Frame, ...]:
-    """The same frames, named anew where nobody has known their function or line."""
-    frames = tuple(frames)
-    calls = {
-        frame: Call(frame.module, frame.build_id, frame.offset)
-        for frame in frames
-        if frame.offset >= 0 and not frame.line
-    }
-    named = symbols_of(calls.values(), folders)
+def with_stacks(phase: Phase, trace: Path) -> Phase:
+    """The same with the frames of its operations, if `trace`, which it was told from, has stacks."""
+    frames = frames_of(trace, (step.seq for step in phase.steps))
+    steps = (
+        replace(step, stack=found[:FRAMES_KEPT]) if (found := frames.get(step.seq)) else step
+        for step in phase.steps
+    )
+    return replace(phase, steps=tuple(steps))
+
+
+def named_anew(evidence: Evidence, folders: Sequence[Path]) -> Evidence:
+    """The same with functions and lines that these folders with debug files tell, and nothing told then.
+    ConfigError if nothing here can read them."""
+    require_symbolizer()
+    frames = {frame for phase in evidence.phases for step in phase.steps for frame in step.stack}
+    unknown = (_call_of(frame) for frame in frames if frame.offset >= 0 and not frame.line)
+    named = symbols_of(unknown, folders)
+    phases = []
+    for phase in evidence.phases:
+        steps = (replace(step, stack=_anew(step.stack, named)) for step in phase.steps)
+        phases.append(replace(phase, steps=tuple(steps)))
+    return replace(evidence, phases=tuple(phases))
+
+
+def _anew(frames: Sequence[Frame], named: Mapping[Call, tuple[Frame, ...]]) -> tuple[Frame, ...]:
     found: list[Frame] = []
     for frame in frames:
-        again = named.get(calls[frame], ()) if frame in calls else ()
+        again = named.get(_call_of(frame), ())
         found += again if any(one.line for one in again) else (frame,)
     return tuple(dict.fromkeys(found))
 
 
-def frame_text(frame: Frame) -> str:
-    """As "fil_space_t::flush_low fil0fil.cc:512"; "mariadbd+0x51a2" where no symbol tells more."""
-    function = frame.function.partition("(")[0] or frame.function
-    place = f"{PurePath(frame.file).name}:{frame.line}" if frame.file else ""
-    module = PurePath(frame.module).name
-    if function:
-        return f"{function} {place or module}"
-    return place or f"{module or 'code of no file'}+{frame.offset:#x}"
+def _call_of(frame: Frame) -> Call:
+    return Call(frame.module, frame.build_id, frame.offset)
 
 
 def _own(stack: CallStack, named: Mapping[Call, tuple[Frame, ...]]) -> tuple[Frame, ...]:
@@ -83,5 +105,7 @@ def _is_interpreter(call: Call) -> bool:
 
 def _is_runtime(frame: Frame) -> bool:
     return bool(
-        _RUNTIME.fullmatch(PurePath(frame.module).name) or _RUNTIME_SOURCE.match(frame.file)
+        frame.function == _START
+        or _RUNTIME.fullmatch(PurePath(frame.module).name)
+        or _RUNTIME_SOURCE.match(frame.file)
     )

@@ -66,7 +66,7 @@ _STRICT = ConfigDict(extra="forbid", frozen=True)
 
 _NOT_WORK: Any = {
     **dict.fromkeys(("claims", "default", "description", "run_claims", "target"), True),
-    **dict.fromkeys(("scripts", "seed", "trials", "fault_free"), True),
+    **dict.fromkeys(("scripts", "seed", "trials", "fault_free", "stacks"), True),
     "explore": {"budget_s", "states"},
 }
 """Keys of a campaign that say how much, or to whom; not what."""
@@ -140,6 +140,8 @@ class Campaign(BaseModel):
     scripts: int = Field(default=1, ge=1, le=BOUNDS["scripts"].high)
     """Scripts of each configuration that are crashed; for power_loss so many at each depth, each an
     exploration of its own."""
+    stacks: bool = False
+    """Operations carry their call stacks, for `show` and the report; costs a few microseconds each."""
     fault_free: int = Field(default=0, ge=0, le=BOUNDS["fault_free"].high)
     """Further scripts, over all configurations, that are run and judged without a fault."""
     claims: list[str] = []
@@ -315,6 +317,7 @@ def fault_free_spec(campaign: Campaign, target: str, config: Config) -> TrialSpe
         seed=config.seed,
         number=0,
         plan=FaultPlan(name="fault_free"),
+        stacks=campaign.stacks,
     )
 
 

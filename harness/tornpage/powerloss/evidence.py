@@ -9,6 +9,7 @@ from pathlib import Path
 from tornpage.evidence.evidence import evidence_of, page_views, write_evidence
 from tornpage.evidence.pages import States, hurt_pages
 from tornpage.evidence.rows import with_rows
+from tornpage.evidence.stacks import with_stacks
 from tornpage.evidence.timeline import crash_point, loss_phases, recorded_steps
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
@@ -40,11 +41,12 @@ def keep_loss_evidence(
         last = json.loads(way[0])
         promise = target.promise(spec.options)
         keep_loss(recording, last["acked"], last["issued"], promise, result.image, target)
-        phases = loss_phases(way, _steps_of(spec, recording))
+        first, *recoveries = loss_phases(way, _steps_of(spec, recording))
+        phases = [with_stacks(first, recording.trace), *recoveries]
         size = target.judge_setting(spec.options).page_size
         hurt = hurt_pages(states, size)
         pages = page_views(states, hurt, result.violations, size, phases[-1].sector, target)
-        found = evidence_of(spec, phases, pages, size)
+        found = evidence_of(spec, target, phases, pages, size)
         if "/" not in spec.plan.loss:
             run = _steps_of(spec, recording)
             place = recording.at or work / "recovered"

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 
 from tornpage.reports.sectors import kept_sectors, page_sectors, sector_states
 from tornpage.reports.summary import BugSeen, Finding
-from tornpage.vocabulary.evidence import Evidence, Fate, Field, PageView, Phase, RowChange, Step
+from tornpage.vocabulary.evidence import (
+    Evidence,
+    Fate,
+    Field,
+    PageView,
+    Phase,
+    RowChange,
+    Step,
+    unwrapped,
+)
 
 __all__ = [
     "BugView",
@@ -16,6 +27,7 @@ __all__ = [
     "bug_view",
     "page_lines",
     "phase_views",
+    "stack_lines",
     "way_lines",
 ]
 
@@ -23,6 +35,10 @@ FINDINGS_MAX = 12
 """Findings of one bug that are listed."""
 STEPS_SHOWN = 16
 """Operations of a phase, and marks among them, that are told in words."""
+FRAMES_SHOWN = 4
+STACKS_SHOWN = 8
+SYNCS = ("fsync", "fdatasync", "sync_dir", "sync")
+"""What was made durable matters by what did it."""
 SECTORS_MAX = 128
 """Sectors of one write that are drawn."""
 NOT_PAGES = ("redo", "checkpoint_header", "rollback_journal", "metadata")
@@ -36,6 +52,7 @@ _FATES = {
     Fate.FAILED: "it returned an error",
     Fate.ACCUSED: "it breaks the rule",
 }
+_BROKEN = (Fate.TORN, Fate.LOST, Fate.ACCUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +86,8 @@ class _Row:
     place: str
     site: str
     sectors: list[str]
+    stack: list[str] = field(default_factory=list)
+    """The frames of an operation that matters, the innermost first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +193,43 @@ def way_lines(evidence: Evidence | None) -> list[str]:
     for phase in phase_views(evidence):
         end = "its last operations" if phase.crashed else "up to the operation that breaks a rule"
         lines.append(f"  {phase.name}, {end}:")
+        last: list[str] = []
         for row in phase.rows[-STEPS_SHOWN:]:
             place = ", ".join(part for part in (row.path, row.place, row.site) if part)
             fate = "" if row.fate == "statement" else row.fate
             sectors = "".join("1" if sector == "new" else "0" for sector in row.sectors)
             lines.append(f"  {row.seq or '':>7} {fate:8}{row.op} {place} {sectors}".rstrip())
+            if row.stack:
+                told = row.stack == last and row.fate not in _BROKEN
+                lines.append(f"{'':18}by {'the same calls' if told else _frames(row)}")
+                last = row.stack
         lines.append(f"          {'crash' if phase.crashed else 'rule':8}{phase.how}")
         lines += [f"          {name}: {value}" for name, value in phase.facts]
     return lines + _row_lines(evidence)
+
+
+def stack_lines(evidence: Evidence | None) -> list[str]:
+    """The operations of the last crash that were lost or torn, or that broke a rule, each with its frames."""
+    lines = []
+    for phase in phase_views(evidence or Evidence())[-1:]:
+        for row in phase.rows:
+            if row.stack and row.fate in _BROKEN:
+                place = ", ".join(part for part in (row.path, row.place) if part)
+                lines.append(f"{row.fate} {row.op} {place}: {_frames(row)}")
+    return lines[-STACKS_SHOWN:]
+
+
+def _frames(row: _Row) -> str:
+    return " ← ".join(row.stack[:FRAMES_SHOWN])
+
+
+def _stack(step: Step, wrappers: Sequence[str]) -> list[str]:
+    """The frames of an operation that matters; one function that the compiler has made two of is one."""
+    if step.fate is Fate.DURABLE and step.op not in SYNCS:
+        return []
+    frames = unwrapped(step.stack, wrappers)
+    runs = groupby(frames, lambda one: (one.function, one.file) if one.function else one)
+    return [str(next(run)) for _, run in runs]
 
 
 def _row_lines(evidence: Evidence) -> list[str]:
@@ -231,9 +279,10 @@ def _step(step: Step, evidence: Evidence) -> _Row:
     path = f"{step.path} → {step.to}" if step.to else step.path
     sectors = kept_sectors(step.kept)[:SECTORS_MAX]
     site = step.site.replace("_", " ")
-    return _Row(
-        step.seq, step.fate, _FATES[step.fate], step.op, path, _place(step, evidence), site, sectors
-    )
+    place = _place(step, evidence)
+    fate, title = step.fate, _FATES[step.fate]
+    stack = _stack(step, evidence.wrappers)
+    return _Row(step.seq, fate, title, step.op, path, place, site, sectors, stack)
 
 
 def _place(step: Step, evidence: Evidence) -> str:

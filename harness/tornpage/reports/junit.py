@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as ET
 
@@ -19,9 +19,11 @@ from tornpage.reports.summary import BugSeen, Summary
 from tornpage.reports.verdict import looked_at, verdict_of
 from tornpage.vocabulary.model import Outcome, config_of
 
-__all__ = ["render_junit"]
+__all__ = ["NO_FRAMES", "render_junit"]
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+NO_FRAMES: Mapping[int, Sequence[str]] = {}
+"""Nobody has looked for them."""
 _UNSURE = (Outcome.HARNESS_ERROR, Outcome.UNSTABLE)
 _IDLE = (Outcome.NOT_EXERCISED, Outcome.VACUOUS)
 
@@ -38,20 +40,26 @@ class _Case:
     skipped: str = ""
 
 
-def render_junit(summaries: Sequence[Summary], *, only_news: bool = False) -> bytes:
-    """The file, in UTF-8. only_news: bugs that were known before are no failures."""
+def render_junit(
+    summaries: Sequence[Summary],
+    frames: Mapping[int, Sequence[str]] = NO_FRAMES,
+    *,
+    only_news: bool = False,
+) -> bytes:
+    """The file, in UTF-8. frames: of the broken operations of bugs, by their numbers; only_news: bugs that
+    were known before are no failures."""
     root = ET.Element("testsuites", name="tornpage")
     for summary in summaries:
-        root.append(_suite(summary, only_news))
+        root.append(_suite(summary, frames, only_news))
     ET.indent(root)
     file = io.BytesIO()
     ET.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
     return file.getvalue() + b"\n"
 
 
-def _suite(summary: Summary, only_news: bool) -> ET.Element:
+def _suite(summary: Summary, frames: Mapping[int, Sequence[str]], only_news: bool) -> ET.Element:
     run, origin = summary.run, summary.run.origin
-    cases = [_element(case, only_news) for case in _cases(summary)]
+    cases = [_element(case, frames, only_news) for case in _cases(summary)]
     suite = ET.Element(
         "testsuite",
         name=_text(f"{run.campaign} on {run.target}"),
@@ -143,7 +151,7 @@ def _claims(summary: Summary, key: str, missed: Sequence[str], why: str) -> Iter
         yield _Case(summary.run.campaign, f"{key}: {name}", skipped=skipped)
 
 
-def _element(case: _Case, only_news: bool) -> ET.Element:
+def _element(case: _Case, frames: Mapping[int, Sequence[str]], only_news: bool) -> ET.Element:
     element = ET.Element(
         "testcase",
         classname=_text(f"tornpage.{case.group}"),
@@ -155,7 +163,7 @@ def _element(case: _Case, only_news: bool) -> ET.Element:
         failure = ET.SubElement(
             element, "failure", type=_invariants(seen), message=_text(seen.headline)
         )
-        failure.text = _text(_details(seen, how))
+        failure.text = _text(_details(seen, how, frames.get(seen.bug.id, ())))
     for error in case.errors:
         ET.SubElement(element, "error", type="harness", message=_text(error)).text = _text(error)
     if not failing and not case.errors and (case.skipped or case.bugs):
@@ -168,13 +176,14 @@ def _invariants(seen: BugSeen) -> str:
     return ", ".join(f"I{number}" for number in seen.bug.invariants)
 
 
-def _details(seen: BugSeen, how: Shown) -> str:
+def _details(seen: BugSeen, how: Shown, frames: Sequence[str]) -> str:
     lines = [
         how.what,
         f"fingerprint: {seen.bug.fingerprint}",
         f"invariants: {_invariants(seen)}, by {how.source}, {seen.sighting.count} times in the run",
         f"shown here by: {how.trial}",
         f"replay: {seen.replay}",
+        *frames,
     ]
     return "\n".join(lines)
 

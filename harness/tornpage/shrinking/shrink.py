@@ -77,14 +77,16 @@ def shrink_trial(
     out: Path,
     budget_s: float,
     tell: Callable[[str], None],
+    *,
+    stacks: bool,
 ) -> Shrunk:
     """Shrinks the first violation of a stored trial for about budget_s seconds and stores the result.
 
-    tell gets a line about the progress from time to time. Raises ConfigError if there is nothing to shrink,
-    TornpageError if the violation does not come back.
+    tell gets a line about the progress from time to time. stacks: what is stored has call stacks. Raises
+    ConfigError if there is nothing to shrink, TornpageError if the violation does not come back.
     """
     clock = time.monotonic()
-    spec = row.spec
+    spec = replace(row.spec, stacks=False)
     if row.result is None or not row.result.violations:
         raise ConfigError(f"trial {row.run}.{row.number} broke no invariant: nothing to shrink")
     target = make_target(spec.target, paths.build)
@@ -98,7 +100,7 @@ def shrink_trial(
         reduce_script(items, lambda: search.origin, probe.fails)
         script = _script_of(probe.items)
         crash = search.refine(script, probe.crash, clock + budget_s)
-        shrunk = inline_spec(spec, script, crash.plan)
+        shrunk = replace(inline_spec(spec, script, crash.plan), stacks=stacks)
         if spec.plan.crashes:
             kept = search.kept(script)
             number = _store(store, row, shrunk, target, scratch, out, kept)

@@ -148,6 +148,8 @@ class Target(Protocol):
     """A file with statements in its own language, which its run takes."""
     counters: frozenset[str]
     """What it counts of its recoveries, by the names of model.TrialResult; of others nothing is shown."""
+    wrappers: tuple[str, ...]
+    """Patterns of functions, and of files of source, that only pass calls on to the system."""
     on_shm: bool
     """Whether it works in scratch on /dev/shm as elsewhere."""
     crossed: Mapping[str, list[str]]

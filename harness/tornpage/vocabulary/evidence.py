@@ -4,13 +4,25 @@ each, and the pages that it hurt. Values with a JSON form, like those of model.p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fnmatch
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import PurePath
 
 from pydantic import ConfigDict, with_config
 
-__all__ = ["Evidence", "Fate", "Field", "Frame", "PageView", "Phase", "RowChange", "Step"]
+__all__ = [
+    "Evidence",
+    "Fate",
+    "Field",
+    "Frame",
+    "PageView",
+    "Phase",
+    "RowChange",
+    "Step",
+    "unwrapped",
+]
 
 _JSON = with_config(ConfigDict(extra="forbid"))
 
@@ -47,6 +59,27 @@ class Frame:
     module: str = ""
     build_id: str = ""
     offset: int = -1
+
+    def __str__(self) -> str:
+        """As "fil_space_t::flush_low fil0fil.cc:512"; "mariadbd+0x51a2" where no symbol tells more."""
+        function = self.function.partition("(")[0] or self.function
+        place = f"{PurePath(self.file).name}:{self.line}" if self.file else ""
+        module = PurePath(self.module).name
+        if function:
+            return f"{function} {place or module}"
+        return place or f"{module or 'code of no file'}+{self.offset:#x}"
+
+
+def unwrapped(frames: Sequence[Frame], wrappers: Sequence[str]) -> tuple[Frame, ...]:
+    """From the first frame on whose function and file fit none of these patterns; all, if each of them
+    does."""
+    texts = [(frame.function, frame.file) for frame in frames]
+    known = (
+        n
+        for n, told in enumerate(texts)
+        if not any(fnmatch.fnmatchcase(text, one) for text in told for one in wrappers)
+    )
+    return tuple(frames[next(known, 0) :])
 
 
 @_JSON
@@ -131,7 +164,8 @@ class RowChange:
 class Evidence:
     """statements: text by line, of those that the steps name and of a few before the last of them.
     page_size: bytes, of the database. rows: that recovery came to otherwise than acknowledged, rows_more of
-    them are not listed; rows_note: of which state, or why there are none."""
+    them are not listed; rows_note: of which state, or why there are none; wrappers: patterns of functions and
+    files from which no call stack is shown (unwrapped())."""
 
     phases: tuple[Phase, ...] = ()
     pages: tuple[PageView, ...] = ()
@@ -140,3 +174,4 @@ class Evidence:
     rows: tuple[RowChange, ...] = ()
     rows_more: int = 0
     rows_note: str = ""
+    wrappers: tuple[str, ...] = ()

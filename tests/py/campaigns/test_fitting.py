@@ -140,7 +140,7 @@ def test_of_two_limits_the_first_one_reached_counts(
 ) -> None:
     """None of them is dropped; a budget alone ends what it is given for. Kills have a number of their own."""
     file = write_skeleton("mydb", Language.PYTHON, tmp_path).file
-    loss, kills = campaigns_of(str(file), Limits(seed=3, trials=9, **given), {}, PATHS)
+    loss, kills = campaigns_of(str(file), Limits(seed=3, trials=9, **given), {}, PATHS, stacks=True)
     assert loss.campaign.explore is not None
     assert (loss.campaign.explore.states, loss.campaign.explore.budget_s) == (states, budget_s)
     assert (loss.campaign.seed, kills.campaign.seed, kills.campaign.trials) == (3, 3, 9)

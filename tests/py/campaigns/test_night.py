@@ -243,8 +243,9 @@ class Plays:
         self.error: TornpageError | None = None
         self.broken: int | None = 5
 
-    def play(self, row: TrialRow, _paths: Paths, _images: Path) -> Replay:
+    def play(self, row: TrialRow, _paths: Paths, _images: Path, *, stacks: bool) -> Replay:
         """As replay_trial()."""
+        assert not stacks, "a night asks whether, not where"
         self.asked.append(row)
         if self.error is not None:
             raise self.error

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from fake_stacks import FakeStacks
 
-from tornpage.evidence.stacks import frame_text, frames_of, with_symbols
+from tornpage.evidence.stacks import frames_of, named_anew
 from tornpage.evidence.symbols import TOOLS, require_symbolizer, symbols_of
 from tornpage.faults.stacks import Call
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.evidence import Frame
+from tornpage.vocabulary.evidence import Evidence, Fate, Frame, Phase, Step
 
 SOURCE = """\
 static inline __attribute__((always_inline)) int inlined(int n)
@@ -104,7 +104,7 @@ def test_another_file_than_the_one_that_ran_tells_nothing(built: Built) -> None:
     call = Call(str(built.whole), "cd" * 20, built.offset)
     (frame,) = symbols_of([call])[call]
     assert frame == Frame("", "", 0, str(built.whole), "cd" * 20, built.offset)
-    assert frame_text(frame) == f"whole.so+{built.offset:#x}"
+    assert str(frame) == f"whole.so+{built.offset:#x}"
 
 
 def test_no_tool_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built: Built) -> None:
@@ -123,10 +123,20 @@ def test_only_own_code_is_told(built: Built, tmp_path: Path) -> None:
     trace = FakeStacks().stack(3, libc, call, libc).beside(tmp_path / "trace")
     found = frames_of(trace, [2, 3])
     assert set(found) == {3}
-    assert [frame_text(frame) for frame in found[3]] == [
+    assert [str(frame) for frame in found[3]] == [
         "inlined store.c:3",
         "store_save store.c:9",
     ]
+
+
+def test_what_only_passes_calls_on_is_left_out(built: Built, tmp_path: Path) -> None:
+    """Up to the first other frame, by function or by file; not all of a stack."""
+    call = built.call(built.whole)
+    trace = FakeStacks().stack(1, call).beside(tmp_path / "trace")
+    outer = ["store_save store.c:9"]
+    whole = ["inlined store.c:3", *outer]
+    for wrappers, left in (["inl*"], outer), (["*/store.c"], whole), (["store_*"], whole):
+        assert [str(frame) for frame in frames_of(trace, [1], wrappers=wrappers)[1]] == left
 
 
 def test_python_tells_its_frames(built: Built, tmp_path: Path) -> None:
@@ -140,12 +150,12 @@ def test_python_tells_its_frames(built: Built, tmp_path: Path) -> None:
     trace = FakeStacks().stack(1, call, sqlite, python, text=text).stack(2, python, text=text)
     found = frames_of(trace.beside(tmp_path / "trace"), [1, 2])
     told = ["commit store.py:7", "<module> x:1"]
-    assert [frame_text(frame) for frame in found[1]] == [
+    assert [str(frame) for frame in found[1]] == [
         "inlined store.c:3",
         "store_save store.c:9",
         *told,
     ]
-    assert [frame_text(frame) for frame in found[2]] == told
+    assert [str(frame) for frame in found[2]] == told
 
 
 def test_frames_are_named_anew_with_debug_files(built: Built, tmp_path: Path) -> None:
@@ -155,8 +165,10 @@ def test_frames_are_named_anew_with_debug_files(built: Built, tmp_path: Path) ->
     place = tmp_path / built.build_id
     place.mkdir()
     shutil.copyfile(built.debug, place / "debuginfo")
-    named = with_symbols([bare, kept], [tmp_path])
-    assert [frame_text(frame) for frame in named] == [
+    step = Step(1, "write", "f", Fate.LOST, stack=(bare, kept))
+    known = Evidence((Phase("run", "killed", 512, (step,)),))
+    (phase,) = named_anew(known, [tmp_path]).phases
+    assert [str(frame) for frame in phase.steps[0].stack] == [
         "inlined store.c:3",
         "store_save store.c:9",
         "save other.c:4",
@@ -166,5 +178,5 @@ def test_frames_are_named_anew_with_debug_files(built: Built, tmp_path: Path) ->
 def test_names_of_cpp_are_short() -> None:
     """Without their parameters."""
     frame = Frame("fil_space_t::flush_low()", "/src/storage/fil0fil.cc", 512, "/usr/sbin/mariadbd")
-    assert frame_text(frame) == "fil_space_t::flush_low fil0fil.cc:512"
-    assert frame_text(Frame("pwrite_all", "", 0, "/usr/bin/store")) == "pwrite_all store"
+    assert str(frame) == "fil_space_t::flush_low fil0fil.cc:512"
+    assert str(Frame("pwrite_all", "", 0, "/usr/bin/store")) == "pwrite_all store"

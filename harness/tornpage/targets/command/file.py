@@ -169,6 +169,9 @@ class TargetFile(BaseModel):
     counters: list[str] = []
     """Names of the `counters` in recover's answers, for claims of campaigns. If all are 0, the crash had
     left nothing to recover."""
+    wrappers: Patterns = []
+    """Functions, or files of source, that only pass calls on to the system, by pattern: a call stack is shown
+    from the first other frame on."""
     long_lived: bool = False
     """One recover process answers for many folders, a line each, and keeps nothing of one for the next. If
     false, each folder gets a process."""

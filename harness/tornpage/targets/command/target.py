@@ -113,6 +113,7 @@ class CommandTarget:
         )
         self.lines = self.path.parent / self.file.lines if self.file.lines else None
         self.counters = frozenset(self.file.counters)
+        self.wrappers = tuple(self.file.wrappers)
         self.sites = frozenset({*self.file.sites, Site.OTHER, *(SITES if self.file.format else ())})
         own = {Capability.RULES} if self.file.format else set()
         oracle = Capability.OBSERVED if self.is_observed else Capability.DETERMINISTIC

@@ -91,6 +91,7 @@ class EngineTarget:
     unrecorded: tuple[str, ...] = ()
     sites = frozenset(Site) - {Site.ROLLBACK_JOURNAL}
     counters = frozenset({*_COUNTERS.values(), *_EXPLORED})
+    wrappers: tuple[str, ...] = ("*/engine/os/*",)
     crossed: Mapping[str, list[str]] = {}
     on_shm = True
     lines: Path | None = None

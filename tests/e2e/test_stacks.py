@@ -1,0 +1,141 @@
+"""Call stacks: what a person reads of an operation leads to the line that made it, and changes no verdict."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from e2e_support import Tornpage, call
+from trials import kill_at, make_spec
+
+from tornpage.evidence.evidence import keep_evidence, load_evidence
+from tornpage.faults.stacks import StackLog, stacks_path
+from tornpage.live.fault_free import run_fault_free
+from tornpage.live.trial import run_trial
+from tornpage.live.writes import list_writes
+from tornpage.reports.dossier import phase_views
+from tornpage.targets.engine.target import EngineTarget
+from tornpage.vocabulary.evidence import Fate
+from tornpage.vocabulary.model import GoldenRun, Outcome, Site
+
+
+def test_stacks_change_nothing_else(
+    target: EngineTarget, scratch: Path, golden_run: GoldenRun, tmp_path: Path
+) -> None:
+    """The run and the trial are the same, byte for byte; without the wish nothing is beside them."""
+    plain, stacked = make_spec(), replace(make_spec(), stacks=True)
+    one = run_fault_free(plain, target, tmp_path / "plain")
+    other = run_fault_free(stacked, target, tmp_path / "stacked")
+    assert one.trace.body == other.trace.body
+    assert not stacks_path(tmp_path / "plain" / "trace").exists()
+    log = StackLog.load(tmp_path / "stacked" / "trace")
+    assert log is not None and log.of(1) is not None
+    write = next(w for w in golden_run.writes if w.site is Site.DATA_PAGE)
+    spec = make_spec(plan=kill_at(write, "prefix:3"))
+    results = [
+        run_trial(each, target, scratch, tmp_path)
+        for each in (spec, replace(spec, number=1, stacks=True))
+    ]
+    assert len({(result.outcome, result.trace_hash, result.digest) for result in results}) == 1
+
+
+def test_the_engine_names_who_wrote_a_page(
+    target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """Of the page that was torn, and of the fsyncs before it; the engine's own layer of files is left out."""
+    spec = make_spec(doublewrite="off")
+    run = run_fault_free(spec, target, tmp_path / "run")
+    writes = list_writes(target, run.trace, 4096)
+    write = next(w for w in reversed(writes) if w.site is Site.DATA_PAGE)
+    spec = replace(spec, plan=kill_at(write, "prefix:3"), stacks=True)
+    result = run_trial(spec, target, scratch, tmp_path / "images")
+    assert result.outcome is Outcome.VIOLATION
+    keep_evidence(spec, result, target, scratch)
+    evidence = load_evidence(result.image)
+    assert evidence is not None
+    steps = evidence.phases[0].steps
+    torn = next(step for step in steps if step.fate is Fate.TORN)
+    functions = [frame.function for frame in torn.stack]
+    assert functions[0] == "posix_write" and "buf_dblwr_write_home" in functions
+    home = next(frame for frame in torn.stack if frame.function == "buf_dblwr_write_home")
+    assert Path(home.file).name == "buf_dblwr.c" and home.line > 0
+    assert phase_views(evidence)[0].rows[-1].stack[0].startswith("fil_page_write fil.c:")
+    assert all(step.stack for step in steps if step.op == "fsync")
+
+
+def test_a_store_of_ones_own_is_read_by_its_lines(tmp_path: Path) -> None:
+    """`try` of a store in Python without its fsync: terminal, report and JUnit name function, file and line;
+    --no-stacks leaves them out."""
+    done = call(tmp_path, "target", "new", "mykv")
+    assert done.returncode == 0, done.stderr
+    store = tmp_path / "mykv" / "store.py"
+    lines = [line for line in store.read_text().splitlines() if "os.fsync(log)" not in line]
+    store.write_text("\n".join(lines) + "\n")
+    number = next(
+        n for n, line in enumerate(lines, 1) if "log.write" in line or "os.write(log" in line
+    )
+    words = ["try", "mykv", "--states", "60", "--trials", "2", "--junit", "found.xml"]
+    assert call(tmp_path, *words).returncode == 1
+    shown = call(tmp_path, "show", "1.0").stdout
+    frame = f"by load store.py:{number} ← <module> store.py"
+    assert re.search(rf"(torn|lost) +write store.log.*\n +{re.escape(frame)}", shown), shown
+    junit = (tmp_path / "found.xml").read_text("utf-8")
+    assert re.search(
+        rf"(torn|lost) write store.log, .*: load store.py:{number} ← &lt;module&gt;", junit
+    )
+    report = (tmp_path / "out" / "report-1.html").read_text("utf-8")
+    assert f"load store.py:{number} ←" in report
+    words = ["try", "mykv", "--states", "60", "--trials", "2", "--no-stacks", "--out", "bare"]
+    assert call(tmp_path, *words).returncode == 1
+    bare = call(tmp_path, "show", "1.0", "--out", "bare").stdout
+    assert "store.log" in bare
+
+
+def test_a_stripped_program_is_read_with_its_debug_file(
+    tornpage: Tornpage, build: Path, tmp_path: Path
+) -> None:
+    """What ran knows no lines; --debug-files finds them by build id, also of what was kept."""
+    programs = tmp_path / "build"
+    engine = programs / "engine" / "engine"
+    engine.parent.mkdir(parents=True)
+    shutil.copy(build / "engine" / "engine", engine)
+    for folder in ("faults", "explorer"):
+        (programs / folder).symlink_to(build / folder)
+    notes = subprocess.run(["readelf", "-n", engine], check=True, capture_output=True, text=True)
+    build_id = notes.stdout.partition("Build ID: ")[2].split()[0]
+    debug = tmp_path / "debug" / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"
+    debug.parent.mkdir(parents=True)
+    subprocess.run(["objcopy", "--only-keep-debug", engine, debug], check=True)
+    subprocess.run(["strip", engine], check=True)
+    options = [
+        "--option",
+        "doublewrite=off",
+        "--scripts",
+        "1",
+        "--fault-free",
+        "0",
+        "--trials",
+        "8",
+    ]
+    run = tornpage("run", "smoke", *options, "--stacks", TORNPAGE_BUILD=str(programs))
+    assert run.code == 1, run.text
+    out = ["--out", str(tmp_path / "out")]
+    name = run.data["bugs"][0]["replay"].split("replay ")[1].split()[0]
+    bare = call(tmp_path, "show", name, *out).stdout
+    assert re.search(r"by engine\+0x[0-9a-f]+ ← ", bare), bare
+    named = call(tmp_path, "show", name, "--debug-files", "debug", *out).stdout
+    assert "buf_dblwr_write_home buf_dblwr.c:" in named
+    refused = call(tmp_path, "show", name, "--debug-files", "nowhere", *out)
+    assert refused.returncode == 2
+
+
+def test_an_interrupted_run_is_asked_only_once(tmp_path: Path) -> None:
+    """--resume takes it from the run that goes on, as it does limits and options."""
+    done = call(tmp_path, "run", "smoke", "--scripts", "1", "--fault-free", "0", "--trials", "1")
+    assert done.returncode in (0, 1, 3), done.stderr
+    refused = call(tmp_path, "run", "smoke", "--resume", "--stacks")
+    assert refused.returncode == 2
+    assert "--resume takes" in refused.stderr
