@@ -107,6 +107,7 @@ COMMANDS: dict[str, _Command | _Group] = {
     "replay": _Command("tornpage.cli.replay", "replay"),
     "show": _Command("tornpage.cli.show", "show"),
     "shrink": _Command("tornpage.cli.shrink", "shrink"),
+    "bisect": _Command("tornpage.cli.bisect", "bisect"),
     "export": _Command("tornpage.cli.find", "export", "EXPORT_EPILOG"),
     "import": _Command("tornpage.cli.find", "import_", "IMPORT_EPILOG"),
     "report": _Command("tornpage.cli.report", "report"),
