@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup build torture test test-all test-touched test-c test-py asan mutants nightly coverage
 .PHONY: check fmt
-.PHONY: bench docs finds screenshots site dist setup-all clean
+.PHONY: bench docs finds screenshots site dist dist-arm64 setup-all clean
 
 PRESET := release
 PY := .venv/bin/python
@@ -85,6 +85,9 @@ site: setup-all build ## The documentation as a site, in build/site/html, with t
 
 dist: setup-all ## The files of a release, in build/dist: sdist and wheel
 	@tools/dist.sh build/dist
+
+dist-arm64: setup-all ## The wheel for arm64, cross-compiled, in build/dist
+	@tools/dist.sh build/dist arm64
 
 clean: ## Removes what was built or run
 	rm -rf build out .venv

@@ -57,6 +57,8 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "CMakeLists.txt",
         "harness/tornpage/vocabulary/paths.py",
         "pyproject.toml",
+        "tools/arm64",
+        "tools/build_backend.py",
         "tools/dist.sh",
     ),
     "tests/py/lab/test_filework.py": (LAB + "file", LAB + "fsprobes.py", "disk/"),
