@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import asdict
-from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from tornpage.campaigns.fault_free import replay_line
+from tornpage.campaigns.marking import Mark, mark_bug
 from tornpage.cli.console import print_bug, print_bugs
 from tornpage.cli.options import JsonOption, OutOption, StoreOption
 from tornpage.cli.terminal import make_console, print_object
@@ -26,15 +24,6 @@ EPILOG = (
     "Examples: [bold]tornpage bugs[/] · tornpage bugs --status new --status back · tornpage bugs 3 · "
     'tornpage bugs 3 --mark fixed --reason "flush before the marker"'
 )
-
-
-class Mark(StrEnum):
-    """What a person may say of a bug."""
-
-    OPEN = "open"
-    KNOWN = "known"
-    FIXED = "fixed"
-    IGNORED = "ignored"
 
 
 def bugs(
@@ -59,8 +48,7 @@ def bugs(
         raise ConfigError("--status chooses among all bugs; one that is named has only one")
     with Store(place_in(out, store_place), create=False, write=mark is not None) as store:
         if mark is not None and bug is not None:
-            at = datetime.now(UTC).isoformat(timespec="seconds")
-            store.mark_bug(bug, BugStatus(mark), reason, at=at, host=platform.node())
+            mark_bug(store, bug, mark, reason)
         found = store.bugs() if bug is None else [store.bug(bug)]
         found = [one for one in found if not status or one.status in status]
         lines = {one.id: replay_line(store, one) for one in found}

@@ -114,6 +114,7 @@ COMMANDS: dict[str, _Command | _Group] = {
     "runs": _Command("tornpage.cli.runs", "runs"),
     "bugs": _Command("tornpage.cli.bugs", "bugs"),
     "diff": _Command("tornpage.cli.diff", "diff"),
+    "serve": _Command("tornpage.cli.serve", "serve"),
     "prune": _Command("tornpage.cli.prune", "prune"),
     "list": _Command("tornpage.cli.listing", "listing"),
     "doctor": _Command("tornpage.cli.doctor", "doctor"),

@@ -1,6 +1,6 @@
 -- What a person asks of the store, for sqlite3, psql, pandas and Datasette: docs/STORE.md has examples. Views carry no data.
 -- Tables have names in the singular, views in the plural. SQLite and
--- PostgreSQL read them as they stand here; what a function of JSON gives has a type by its cast.
+-- PostgreSQL read them as they stand here; what is computed has a type by its cast, by which a filter of a page compares.
 
 -- crashes: trials with a verdict, or power-loss states; broken: those of them that broke an invariant; unsure: trials
 -- without a verdict that holds; bugs, news: how many it saw, and how many of them were new or came back.
@@ -13,18 +13,18 @@ select
     run.seed,
     run.state,
     run.verdict,
-    coalesce(
-        (select cast(sum(cast(json_extract(summary, '$.states') as bigint)) as bigint) from exploration where run = run.id),
+    cast(coalesce(
+        (select sum(cast(json_extract(summary, '$.states') as bigint)) from exploration where run = run.id),
         (select count(*) from trial where run = run.id and outcome is not null and outcome != 'harness_error')
-    ) as crashes,
-    (
-        select cast(coalesce(sum(cast(json_extract(result, '$.alike') as bigint)), 0) as bigint)
+    ) as bigint) as crashes,
+    cast((
+        select coalesce(sum(cast(json_extract(result, '$.alike') as bigint)), 0)
         from trial
         where run = run.id and outcome = 'violation'
-    ) as broken,
-    (select count(*) from trial where run = run.id and outcome in ('harness_error', 'unstable')) as unsure,
-    (select count(*) from sighting where run = run.id) as bugs,
-    (select count(*) from sighting where run = run.id and novelty != 'again') as news,
+    ) as bigint) as broken,
+    cast((select count(*) from trial where run = run.id and outcome in ('harness_error', 'unstable')) as bigint) as unsure,
+    cast((select count(*) from sighting where run = run.id) as bigint) as bugs,
+    cast((select count(*) from sighting where run = run.id and novelty != 'again') as bigint) as news,
     cast(round(cast(run.seconds as numeric), 1) as double precision) as seconds,
     run.night,
     json_extract(run.origin, '$.host') as host,
@@ -44,7 +44,7 @@ select
     min(sighting.started) as first_seen,
     max(sighting.run) as last_run,
     max(sighting.started) as last_seen,
-    count(*) as runs,
+    cast(count(*) as bigint) as runs,
     cast(sum(sighting.count) as bigint) as count,
     bug.run || '.' || bug.trial as reproducer,
     bug.fingerprint
@@ -108,10 +108,10 @@ select
     substr(config || ' ', 1, instr(config || ' ', ' ') - 1) as config,
     site,
     mask,
-    count(*) as trials,
-    count(*) filter (where outcome = 'clean') as clean,
-    count(*) filter (where outcome = 'violation') as broken,
-    count(*) filter (where outcome not in ('clean', 'violation')) as idle
+    cast(count(*) as bigint) as trials,
+    cast(count(*) filter (where outcome = 'clean') as bigint) as clean,
+    cast(count(*) filter (where outcome = 'violation') as bigint) as broken,
+    cast(count(*) filter (where outcome not in ('clean', 'violation')) as bigint) as idle
 from trial
 where outcome is not null and json_extract(spec, '$.plan.loss') = ''
 group by 1, 2, 3, 4;
@@ -155,10 +155,12 @@ select
     cast(json_extract(night.plan, '$.seed') as bigint) as seed,
     night.state,
     round(night.seconds) as seconds,
-    (select count(*) from run where night = night.id) as runs,
-    (select count(distinct bug) from sighting join run on run.id = sighting.run where run.night = night.id) as bugs,
-    (
+    cast((select count(*) from run where night = night.id) as bigint) as runs,
+    cast((
+        select count(distinct bug) from sighting join run on run.id = sighting.run where run.night = night.id
+    ) as bigint) as bugs,
+    cast((
         select count(distinct bug) from sighting join run on run.id = sighting.run
         where run.night = night.id and novelty != 'again'
-    ) as news
+    ) as bigint) as news
 from night;

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from filled_store import PAGE, QUERIES, fill
 
+from tornpage.store.questions import QUESTIONS
 from tornpage.store.store import Store
 
 
@@ -39,6 +40,35 @@ def test_every_view_is_documented_and_no_other(store: sqlite3.Connection) -> Non
     views = {row[0] for row in store.execute("select name from sqlite_master where type = 'view'")}
     table = PAGE.split("| view |")[1].split("```")[0]
     assert set(re.findall(r"^\| `(\w+)`", table, re.M)) == views
+
+
+def test_every_question_is_documented_and_answers(store: sqlite3.Connection) -> None:
+    """What `tornpage serve` asks with a number in it."""
+    table = PAGE.split("| question |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)`", table, re.M) == [one.name for one in QUESTIONS]
+    numbers = {"old": 1, "new": 2, "bug": 1, "run": 1}
+    for one in QUESTIONS:
+        assert store.execute(one.sql, numbers).fetchall(), one.name
+    (compare,) = [one.sql for one in QUESTIONS if one.name == "compare"]
+    changes = {
+        (old, new): [row["change"] for row in store.execute(compare, {"old": old, "new": new})]
+        for old, new in ((1, 2), (1, 99), (99, 1))
+    }
+    assert changes[1, 99] == ["gone", "gone"] and changes[99, 1] == ["new", "new"]
+    assert "still there" in changes[1, 2]
+
+
+def test_a_computed_column_is_compared_as_a_number(store: sqlite3.Connection) -> None:
+    """Also with the text of a filter, as that of a page is."""
+    for view, column in (
+        ("runs", "bugs"),
+        ("runs", "crashes"),
+        ("bugs", "runs"),
+        ("nights", "news"),
+    ):
+        (value,) = store.execute(f"select {column} from {view}").fetchone()
+        query = f"select count(*) from {view} where {column} = ?"
+        assert store.execute(query, (str(value),)).fetchone()[0] >= 1, (view, column)
 
 
 def test_runs_count_crashes_and_news(store: sqlite3.Connection) -> None:
