@@ -51,6 +51,7 @@ typedef struct fs_event {
     uint64_t length;
     uint64_t old_size;
     const uint8_t *data;      /**< owned by the list or by the mapped trace */
+    const uint8_t *calls;     /**< that made it, see calls.h; NULL: nobody asked for them */
     const fs_chunk_t *chunks; /**< of a write whose data outlives the image; NULL: it does not */
     uint64_t seq;             /**< event number in the trace, or position from 1 */
     uint32_t acked_line;      /**< last one acknowledged before the next event */
@@ -85,6 +86,7 @@ typedef struct fs_list {
     fs_block_t *spare;
     size_t used_bytes;  /**< of the newest block */
     fs_chunk_t *chunks; /**< of all events, or NULL */
+    bool with_calls;    /**< who records here tells which calls made a change */
 } fs_list_t;
 
 fs_event_t *fs_list_add(fs_list_t *list, fs_kind_t kind);

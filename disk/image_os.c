@@ -12,6 +12,7 @@ Place: above image.c; the engine calls it through the vtable and knows nothing o
 #include <string.h>
 
 #include "base/check.h"
+#include "disk/calls.h"
 #include "disk/image_int.h"
 
 typedef struct image_file {
@@ -40,6 +41,7 @@ static void os_event(image_os_t *os, fs_event_t event)
         event.seq = kept->seq;
         event.issued_line = os->issued;
         event.acked_line = os->acked;
+        event.calls = os->record->with_calls ? calls_take(os->record) : NULL;
         *kept = event;
         if (event.kind == FS_WRITE) {
             kept->data = fs_list_copy(os->record, event.data, event.length);

@@ -479,6 +479,9 @@ void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace
     explorer->counted_for = TALLY_RECORDING;
     count_possible(explorer, &trace->list);
     explorer->counted_for = TALLY_STATE;
+    for (uint32_t i = 0; i < DEPTH_MAX; i++) {
+        explorer->records[i].with_calls = campaign->way_file != NULL;
+    }
 }
 
 void explorer_free(explorer_t *explorer)

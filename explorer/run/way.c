@@ -10,6 +10,7 @@ Place: above models.c, below state.c. */
 #include <string.h>
 
 #include "base/check.h"
+#include "disk/calls.h"
 #include "explorer/judge/sites.h"
 
 static void hear(void *ctx, uint32_t pending, uint64_t first, uint64_t end)
@@ -135,6 +136,15 @@ static uint32_t event_name(const names_t *names, const fs_event_t *event)
 
 /* ---- events ---- */
 
+static json_t *calls_json(const uint8_t *calls)
+{
+    json_t *array = json_array();
+    for (uint32_t i = 0; calls_get(calls, i) != 0; i++) {
+        CHECK(json_array_append_new(array, number(calls_get(calls, i))) == 0);
+    }
+    return array;
+}
+
 static json_t *event_json(const way_t *way, const names_t *names, uint32_t at, uint32_t pending)
 {
     const fs_event_t *event = &way->persist->list->events[at];
@@ -158,6 +168,9 @@ static json_t *event_json(const way_t *way, const names_t *names, uint32_t at, u
     set(object, "fate", json_string(fate));
     if (strcmp(fate, "torn") == 0) {
         set(object, "kept", json_string(way->kept[pending]));
+    }
+    if (event->calls != NULL) {
+        set(object, "calls", calls_json(event->calls));
     }
     return object;
 }

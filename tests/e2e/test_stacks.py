@@ -14,9 +14,13 @@ from trials import kill_at, make_spec
 from tornpage.evidence.evidence import keep_evidence, load_evidence
 from tornpage.faults.stacks import StackLog, stacks_path
 from tornpage.live.fault_free import run_fault_free
+from tornpage.live.recording import recorded_run
 from tornpage.live.trial import run_trial
 from tornpage.live.writes import list_writes
-from tornpage.reports.dossier import phase_views
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.evidence import keep_loss_evidence
+from tornpage.powerloss.explorer import explore, loss_plan, replay_state
+from tornpage.reports.dossier import phase_views, way_lines
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.vocabulary.evidence import Fate
 from tornpage.vocabulary.model import GoldenRun, Outcome, Site
@@ -92,6 +96,34 @@ def test_a_store_of_ones_own_is_read_by_its_lines(tmp_path: Path) -> None:
     assert call(tmp_path, *words).returncode == 1
     bare = call(tmp_path, "show", "1.0", "--out", "bare").stdout
     assert "store.log" in bare
+
+
+def test_a_recovery_inside_the_explorer_tells_its_calls(
+    target: EngineTarget, tmp_path: Path
+) -> None:
+    """Of the bundled engine, whose recoveries run in the explorer's own process: run and recovery each with
+    functions and lines; only where stacks were asked for."""
+    spec = replace(make_spec(doublewrite="off"), stacks=True)
+    with recorded_run(spec, target, tmp_path) as recording:
+        limits = Limits(depth=2, states=300)
+        found = explore(spec, target, recording, limits).broken
+        state = next(state for state in found if "/" in state)
+        for stacks in (True, False):
+            lost = replace(spec, plan=loss_plan(state), stacks=stacks)
+            result = replay_state(lost, target, recording, tmp_path / "image")
+            keep_loss_evidence(lost, result, target, recording, tmp_path)
+            evidence = load_evidence(result.image)
+            assert evidence is not None and len(evidence.phases) == 2
+            told = [
+                step.stack for step in evidence.phases[1].steps if step.seq < 100 and step.stack
+            ]
+            assert bool(told) == stacks
+            functions = {frame.function for stack in told for frame in stack}
+            assert {"recv_run", "engine_open_layers"} <= functions or not stacks
+            shown = "\n".join(way_lines(evidence))
+            assert (
+                bool(re.search(r"sync_dir \.\n +by recv_\w+ recv_\w+\.c:\d+ ← ", shown)) == stacks
+            )
 
 
 def test_a_stripped_program_is_read_with_its_debug_file(

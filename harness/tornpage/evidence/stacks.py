@@ -14,7 +14,7 @@ from tornpage.evidence.symbols import require_symbolizer, symbols_of
 from tornpage.faults.stacks import Call, CallStack, StackLog
 from tornpage.vocabulary.evidence import Evidence, Frame, Phase, unwrapped
 
-__all__ = ["frames_of", "named_anew", "with_stacks"]
+__all__ = ["frames_of", "named_anew", "with_calls", "with_stacks"]
 
 FRAMES_KEPT = 16
 """Of an operation, the innermost."""
@@ -45,6 +45,12 @@ def frames_of(
     patterns of functions and files whose frames are left out before the first other one."""
     log = StackLog.load(trace)
     stacks = {seq: stack for seq in seqs if log and (stack := log.of(seq)) is not None}
+    return _frames(stacks, folders, wrappers)
+
+
+def _frames(
+    stacks: Mapping[int, CallStack], folders: Sequence[Path], wrappers: Sequence[str]
+) -> Mapping[int, tuple[Frame, ...]]:
     named = symbols_of((call for stack in stacks.values() for call in stack.calls), folders)
     own = {seq: _own(stack, named) for seq, stack in stacks.items()}
     return {seq: unwrapped(frames, wrappers) for seq, frames in own.items()}
@@ -52,7 +58,20 @@ def frames_of(
 
 def with_stacks(phase: Phase, trace: Path) -> Phase:
     """The same with the frames of its operations, if `trace`, which it was told from, has stacks."""
-    frames = frames_of(trace, (step.seq for step in phase.steps))
+    return _with_frames(phase, frames_of(trace, (step.seq for step in phase.steps)))
+
+
+def with_calls(phase: Phase, program: Path, calls: Mapping[int, Sequence[int]]) -> Phase:
+    """The same of a recovery inside of a program. calls: that made each operation, by its number, as
+    addresses in the file of the program, the innermost first."""
+    stacks = {
+        seq: CallStack(tuple(Call(str(program), "", at) for at in made))
+        for seq, made in calls.items()
+    }
+    return _with_frames(phase, _frames(stacks, (), ()))
+
+
+def _with_frames(phase: Phase, frames: Mapping[int, tuple[Frame, ...]]) -> Phase:
     steps = (
         replace(step, stack=found[:FRAMES_KEPT]) if (found := frames.get(step.seq)) else step
         for step in phase.steps

@@ -1,5 +1,5 @@
-"""What the preload costs a program that writes: the same writes without it, with hashes recorded, and with
-contents, by one thread and by several, each with a file of its own.
+"""What the preload costs a program that writes: the same writes without it, with hashes recorded, with
+contents, and with call stacks, by one thread and by several, each with a file of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from tornpage.faults.preload import BARE, WHOLE, preload_environment, preload_path
 from tornpage.faults.process import launch_argv
 from tornpage.faults.scratch import scratch_folder
+from tornpage.faults.stacks import stacks_environment, stacks_path
 from tornpage.lab.measured import Effort, Measured
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.paths import Paths
@@ -34,14 +35,19 @@ COLUMNS = (
     "ns",
     "x hashes",
     "x contents",
+    "x stacks",
     "cpu ns",
     "cpu x hashes",
     "cpu x contents",
+    "cpu x stacks",
 )
+STACKS = "stacks"
+"""Hashes, and the call stack of each write and fsync."""
 WAYS: Mapping[str, Mapping[str, str] | None] = {
     "without": None,
     "hashes": BARE,
     "contents": WHOLE,
+    STACKS: BARE,
 }
 """The preload's variables; None: without it."""
 
@@ -65,7 +71,7 @@ def write_costs(paths: Paths, effort: Effort) -> Measured:
         for size, fsync, threads in itertools.product(SIZES, (False, True), THREADS):
             words = [str(program), f"{scratch}/data/file", str(size), str(int(fsync)), str(threads)]
             turns = [
-                {way: _cost(words, paths, scratch, own) for way, own in WAYS.items()}
+                {way: _cost(words, paths, scratch, way) for way in WAYS}
                 for _ in range(effort.rounds * TURNS)
             ]
             middle = {way: _median([turn[way] for turn in turns]) for way in WAYS}
@@ -84,17 +90,17 @@ def write_costs(paths: Paths, effort: Effort) -> Measured:
     return Measured("preload", "what the preload costs a write, on tmpfs", COLUMNS, rows)
 
 
-def _cost(
-    words: list[str], paths: Paths, scratch: Path, preload: Mapping[str, str] | None
-) -> _Cost:
-    trace = scratch / "trace"
+def _cost(words: list[str], paths: Paths, scratch: Path, way: str) -> _Cost:
+    preload, trace = WAYS[way], scratch / "trace"
     env = dict(os.environ)
     if preload is not None:
         library = preload_path(paths.build)
         env |= {**preload_environment(library, scratch / "data", trace, None), **preload}
+        env |= stacks_environment(trace) if way == STACKS else {}
     command = launch_argv(words, DEADLINE_S)
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    trace.unlink(missing_ok=True)
+    for file in (trace, stacks_path(trace)):
+        file.unlink(missing_ok=True)
     if done.returncode != 0:
         raise TargetError(f"{words[0]}: {' '.join(done.stderr.split())}")
     told = json.loads(done.stdout)

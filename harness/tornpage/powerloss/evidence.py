@@ -9,7 +9,7 @@ from pathlib import Path
 from tornpage.evidence.evidence import evidence_of, page_views, write_evidence
 from tornpage.evidence.pages import States, hurt_pages
 from tornpage.evidence.rows import with_rows
-from tornpage.evidence.stacks import with_stacks
+from tornpage.evidence.stacks import with_calls, with_stacks
 from tornpage.evidence.timeline import crash_point, loss_phases, recorded_steps
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
@@ -42,6 +42,11 @@ def keep_loss_evidence(
         promise = target.promise(spec.options)
         keep_loss(recording, last["acked"], last["issued"], promise, result.image, target)
         first, *recoveries = loss_phases(way, _steps_of(spec, recording))
+        if spec.stacks:
+            command = target.explore_command(recording.trace, recording.allowed, spec.options)
+            program = Path(command.argv[0])
+            told = zip(recoveries, way[1:], strict=True)
+            recoveries = [with_calls(phase, program, _calls_of(line)) for phase, line in told]
         phases = [with_stacks(first, recording.trace), *recoveries]
         size = target.judge_setting(spec.options).page_size
         hurt = hurt_pages(states, size)
@@ -62,6 +67,11 @@ def _steps_of(spec: TrialSpec, recording: Recording) -> list[Step]:
     """Of the run up to the first crash."""
     steps = recorded_steps(Trace.load(recording.trace))
     return crash_point(steps, int(spec.plan.loss.partition(".")[0]))
+
+
+def _calls_of(way: str) -> dict[int, list[int]]:
+    """Of the operations of a recovery that the explorer made itself, by their numbers."""
+    return {event["seq"]: event["calls"] for event in json.loads(way)["events"] if "calls" in event}
 
 
 def _loss_states(

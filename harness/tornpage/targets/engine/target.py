@@ -91,7 +91,7 @@ class EngineTarget:
     unrecorded: tuple[str, ...] = ()
     sites = frozenset(Site) - {Site.ROLLBACK_JOURNAL}
     counters = frozenset({*_COUNTERS.values(), *_EXPLORED})
-    wrappers: tuple[str, ...] = ("*/engine/os/*",)
+    wrappers: tuple[str, ...] = ("*/engine/os/*", "*/disk/*")
     crossed: Mapping[str, list[str]] = {}
     on_shm = True
     lines: Path | None = None
