@@ -65,6 +65,34 @@ def test_what_is_missing_is_fetched(tmp_path: Path, tornpage: Tornpage) -> None:
     assert needed.is_dir() and log == ["-qq update", f"-qq -y install {needed}"]
 
 
+def test_a_night_fetches_what_its_campaigns_need(tmp_path: Path, tornpage: Tornpage) -> None:
+    """Of each of their targets, before it begins; without --fetch it offers to."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    client = programs / "apt-get"
+    client.write_text('#!/bin/sh\ncase $2 in -y) mkdir "$4" ;; esac\n', "utf-8")
+    client.chmod(0o755)
+    needed = [tmp_path / f"needed-{name}" for name in "ab"]
+    for name, need in zip("ab", needed, strict=True):
+        (tmp_path / f"{name}.toml").write_text(
+            f'name = "{name}"\n[needs]\n"{need}" = "apt-get install {need}"\n'
+            '[commands]\nrun = "/bin/true {dir}"\nrecover = "/bin/true"\n',
+            "utf-8",
+        )
+        (tmp_path / f"of-{name}.toml").write_text(
+            f'description = "x"\nworkload = "own"\ncrash_model = "kill"\ntarget = "{name}.toml"\n'
+            'trials = 2\nseed = 1\n[[hit]]\nsites = ["other"]\nmasks = ["none"]\n',
+            "utf-8",
+        )
+    night = ("nightly", *(str(tmp_path / f"of-{name}.toml") for name in "ab"))
+    path = f"{programs}:{os.environ['PATH']}"
+    offered = tornpage(*night, PATH=path)
+    assert offered.code == 2 and offered.text.splitlines()[-1].endswith("or --fetch does it")
+    done = tornpage(*night, "--fetch", PATH=path)
+    assert done.code == 2 and "needs needed" not in done.text, done.text
+    assert all(need.is_dir() for need in needed)
+
+
 def test_what_no_client_brings_is_not_offered(tmp_path: Path, tornpage: Tornpage) -> None:
     """A remedy in words is for a person, with --fetch too."""
     needed = tmp_path / "needed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -18,6 +19,7 @@ import pytest
 from e2e_support import DEADLINE_S, PYTHON, call, verdicts
 
 from tornpage.store.store import Store
+from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.vocabulary.model import Outcome
 from tornpage.vocabulary.paths import data_folder
 
@@ -96,6 +98,59 @@ def test_a_killed_worker_ends_the_run_and_not_its_verdicts(campaign: Path) -> No
         outcomes = {row.result.outcome for row in store.trials(run.id) if row.result}
         assert (run.state, len(store.finished_numbers(run.id))) == ("finished", 120)
     assert not outcomes & {Outcome.HARNESS_ERROR, Outcome.VIOLATION, Outcome.UNSTABLE}
+
+
+def kills(place: Path) -> dict[int, str]:
+    """Verdicts of the second run of a store, which kills, by their numbers; none where there is no store."""
+    try:
+        with sqlite3.connect(f"file:{place}?mode=ro", uri=True) as db:
+            query = "select number, result from trial where run = 2 and outcome is not null"
+            return dict(db.execute(query).fetchall())
+    except sqlite3.OperationalError:
+        return {}
+
+
+def test_a_try_that_was_killed_goes_on(tmp_path: Path) -> None:
+    """From the kills that it had made, none of which it makes again, to what one comes to that nobody killed:
+    the same verdict on the same bugs, and as many crashes."""
+    few = ("try", "mydb", "--states", "60", "--trials", "60", "--jobs", "1", "--json")
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+        write_skeleton("mydb", Language.PYTHON, tmp_path / name)
+        store = tmp_path / name / "mydb" / "store.py"
+        text = store.read_text("utf-8")
+        store.write_text(text.replace("        os.fsync(log)\n", ""), "utf-8")
+    whole = call(tmp_path / "whole", *few)
+    folder = tmp_path / "killed"
+    place = folder / "out" / "tornpage.db"
+    with subprocess.Popen([*PYTHON, *few], cwd=folder, stdout=subprocess.DEVNULL) as owner:
+        deadline = time.monotonic() + DEADLINE_S
+        while len(kills(place)) < 3 and owner.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        owner.kill()
+    before = kills(place)
+    assert 3 <= len(before) < 60
+    resumed = call(folder, *few, "--resume")
+    assert before.items() <= kills(place).items()
+    told, expected = (json.loads(done.stdout.splitlines()[-1]) for done in (resumed, whole))
+    for key, value in (("exit_code", 1), ("verdict", "violations")):
+        assert told[key] == expected[key] == value
+    assert [run["run"] for run in told["runs"]] == [1, 2]
+    same = (
+        "trials",
+        "exercised",
+        "not_exercised",
+        "violations",
+        "by_invariant",
+        "by_site",
+        "scripts",
+    )
+    for key in same:
+        assert [run[key] for run in told["runs"]] == [run[key] for run in expected["runs"]], key
+    bugs = [[bug["fingerprint"] for bug in run["bugs"]] for run in told["runs"]]
+    assert bugs == [[bug["fingerprint"] for bug in run["bugs"]] for run in expected["runs"]]
+    assert len(kills(place)) == 60
 
 
 FULL = """set -e

@@ -17,15 +17,19 @@ T = TypeVar("T")
 
 
 def with_needs(fetch_them: bool, open_target: Callable[[], T]) -> T:
-    """What is opened, which needs a ready target. What that needs and is not here is fetched first, or the
+    """What is opened, which needs ready targets. What they need and is not here is fetched first, or the
     error offers to."""
-    try:
-        return open_target()
-    except MissingError as error:
-        if not fetch_them:
-            offer = ", or --fetch does it" if can_bring(error.remedy) else ""
-            raise ConfigError(f"{error}{offer}") from error
-        target = make_target(error.target, find_paths().build, ready=False)
-        assert isinstance(target, CommandTarget), "nothing else misses anything"
-        bring(target)
-        return open_target()
+    brought: set[str] = set()
+    while True:
+        try:
+            return open_target()
+        except MissingError as error:
+            if error.target in brought:
+                raise
+            if not fetch_them:
+                offer = ", or --fetch does it" if can_bring(error.remedy) else ""
+                raise ConfigError(f"{error}{offer}") from error
+            target = make_target(error.target, find_paths().build, ready=False)
+            assert isinstance(target, CommandTarget), "nothing else misses anything"
+            bring(target)
+            brought.add(error.target)

@@ -12,11 +12,13 @@ from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.publish import bug_stacks
 from tornpage.campaigns.runner import load_summary
 from tornpage.cli.console import print_night, print_verdict
+from tornpage.cli.needs import with_needs
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     AnnotateOption,
     FailOn,
     FailOnOption,
+    FetchOption,
     FsOption,
     JobsOption,
     JsonOption,
@@ -74,6 +76,7 @@ def nightly(
     limits: Limits = UNLIMITED,
     fs: FsOption = None,
     options: TargetOptions = None,
+    fetch: FetchOption = False,
     fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
     resume: Annotated[
@@ -110,8 +113,11 @@ def nightly(
     team = Team(paths, jobs, out, progress, lambda line: console.print(told(line), highlight=False))
     with Store(place_in(out, store_place), create=not resume) as store:
         with progress:
-            night = open_night(
-                store, plan, paths, out, resume=resume or go_on, anew=not resume, said=said
+            night = with_needs(
+                fetch,
+                lambda: open_night(
+                    store, plan, paths, out, resume=resume or go_on, anew=not resume, said=said
+                ),
             )
             summary = run_night(store, night, team)
         runs = [load_summary(store, store.run(facts.id)) for facts in summary.runs]

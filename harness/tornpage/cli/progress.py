@@ -33,6 +33,8 @@ from tornpage.workers.context import QuietProgress
 __all__ = ["BarProgress", "LogProgress", "goes_on", "make_progress"]
 
 LINE_EVERY_S = 60.0
+NO_SITE = "no write"
+"""Where the crash point follows none."""
 
 
 def make_progress(quiet: bool, counted: str = "with findings") -> Watcher:
@@ -73,7 +75,7 @@ class BarProgress:
             console=console,
         )
         self._task = self._progress.add_task("starting", total=None, rate="", note="")
-        self._broken = self._finds = 0
+        self._broken = self._finds = self._done = 0
         self._last_find = clock()
         self._sites: dict[str, tuple[int, int]] = {}
         self._explored: dict[str, Mapping[str, Any]] = {}
@@ -91,7 +93,7 @@ class BarProgress:
         """A new bar of `total` steps."""
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task(text, total=total, rate="", note="")
-        self._broken = 0
+        self._broken = self._done = 0
 
     def advance(self, broken: bool) -> None:
         """One step is done."""
@@ -103,29 +105,40 @@ class BarProgress:
         rate = f"{task.speed:.0f}/s" if task.speed else ""
         if self._broken:
             rate += f" [red]{self._broken} {self._counted}[/]"
-        self._progress.update(self._task, advance=1, rate=rate)
+        self._done += 1
+        self._progress.update(self._task, completed=self._done, rate=rate)
 
-    def note(self, text: str) -> None:
-        """Behind the bar."""
-        self._progress.update(self._task, note=text)
+    def note(self, text: str, share: float = 0.0) -> None:
+        """Behind the bar, which is as much longer."""
+        self._progress.update(self._task, note=text, completed=self._done + share)
+
+    @property
+    def share(self) -> float:
+        """Of the phase: how long its bar is."""
+        return self._progress.tasks[0].percentage / 100
 
     def crashed(self, site: str, broken: bool) -> None:
         """One more in the grid."""
         crashes, found = self._sites.get(site, (0, 0))
         self._sites[site] = (crashes + 1, found + broken)
 
-    def explored(self, label: str, summary: Mapping[str, Any]) -> None:
+    def explored(self, label: str, summary: Mapping[str, Any], broken: Mapping[str, int]) -> None:
         """Its states are added."""
         self._explored[label] = summary
+        for site, states in broken.items():
+            crashes, found = self._sites.get(site or NO_SITE, (0, 0))
+            self._sites[site or NO_SITE] = (crashes, found + states)
         self._torn = torn_matrix(self._explored)
 
     def screen(self) -> RenderableType:
-        """The bar, one line, and a grid of sites: their crashes, or the states that lost a write of them."""
+        """The bar, one line, and a grid of sites: their crashes, or the states that lost a write of them;
+        and how many broke something right after one."""
         parts = []
         if self._explored:
             distinct = sum(int(summary["distinct"]) for summary in [*self._explored.values()])
-            kinds = f"{self._torn.covered} of {self._torn.total} kinds of torn writes"
-            parts += [f"{distinct:,} distinct states", kinds]
+            parts.append(f"{distinct:,} distinct states")
+        if self._torn.total:
+            parts.append(f"{self._torn.covered} of {self._torn.total} kinds of torn writes")
         if self._finds:
             ago = _time(self._clock() - self._last_find)
             parts.append(f"{self._finds} {self._counted}, the last one {ago} ago")
@@ -188,7 +201,7 @@ class LogProgress(QuietProgress):
             self._done += 1
             self._broken += broken
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, share: float = 0.0) -> None:  # noqa: ARG002
         """At the end of the line."""
         with self._lock:
             self._note = text

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from tornpage.vocabulary.shown import one_line, visible
 
-__all__ = ["SCHEMA", "make_console", "plain_printer", "print_object", "say", "told"]
+__all__ = ["PIPE_COLUMNS", "SCHEMA", "make_console", "plain_printer", "print_object", "say", "told"]
 
 SCHEMA = 1
 """Of what --json prints (docs/json.schema.json): grows when a key changes its meaning."""

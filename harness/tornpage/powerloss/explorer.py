@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from tornpage.faults.image import remove_image
 from tornpage.faults.process import ChildResult, require_loaded, run_child
 from tornpage.live.recording import Recording
 from tornpage.plans.limits import Limits
+from tornpage.powerloss.watching import Tell, Watch
 from tornpage.targets.target import Command, Target, last_object
 from tornpage.vocabulary.errors import ChildError, DeafError, MachineError, TargetError
 from tornpage.vocabulary.model import (
@@ -107,21 +107,23 @@ def explore(
     recording: Recording,
     limits: Limits,
     scope: Scope = EVERYWHERE,
-    tell: Callable[[str], None] | None = None,
+    tell: Tell | None = None,
+    progress: Path | None = None,
 ) -> Exploration:
-    """Enumerates crash states. tell: hears how far it is. Raises ChildError when the explorer fails,
-    DeafError where a canary is not condemned."""
+    """Enumerates crash states. tell: hears how far it is; progress: a file in which others see that. Raises
+    ChildError when the explorer fails, DeafError where a canary is not condemned."""
     arguments = _arguments(spec, recording, limits, scope)
     deadline = limits.budget_s * 2 + EXPLORER_DEADLINE_S if limits.budget_s else WHOLE_DEADLINE_S
-    if tell is None:
+    if tell is None and progress is None:
         return _read(target, _run(_explorer(spec, target, recording, arguments), deadline))
-    watch = _Watch(recording.trace.with_name("progress"), limits, tell)
-    arguments += ["--progress", str(watch.file)]
+    file = progress or recording.trace.with_name("progress")
+    command = _explorer(spec, target, recording, [*arguments, "--progress", str(file)])
+    if tell is None:
+        return _read(target, _run(command, deadline))
     try:
-        command = _explorer(spec, target, recording, arguments)
-        return _read(target, _run(command, deadline, watch.look))
+        return _read(target, _run(command, deadline, Watch(file, limits, tell).look))
     finally:
-        tell("")
+        tell("", 0.0)
 
 
 def explore_slice(
@@ -173,28 +175,6 @@ def _arguments(spec: TrialSpec, recording: Recording, limits: Limits, scope: Sco
     for pattern in scope.ignored_fsyncs:
         arguments += ["--ignore-fsync", pattern]
     return arguments
-
-
-class _Watch:
-    """Tells what the explorer's progress file says."""
-
-    def __init__(self, file: Path, limits: Limits, tell: Callable[[str], None]) -> None:
-        self.file = file
-        self._limits, self._tell = limits, tell
-        self._began = time.monotonic()
-
-    def look(self) -> None:
-        """Called while the explorer runs."""
-        words = self.file.read_text("ascii").split() if self.file.exists() else []
-        if len(words) != 2:
-            return  # not yet
-        limits, states = self._limits, int(words[0])
-        seconds = time.monotonic() - self._began
-        text = f"{states:,} states" + (f" of {limits.states:,}" if limits.states else "")
-        text += f", {states / max(seconds, 0.001):.0f}/s"
-        if limits.budget_s:
-            text += f", {max(limits.budget_s - seconds, 0):.0f} s left"
-        self._tell(text + (f", {words[1]} findings" if words[1] != "0" else ""))
 
 
 def loss_plan(state: str) -> FaultPlan:

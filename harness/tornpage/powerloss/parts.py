@@ -4,6 +4,7 @@ of broken state played again. Nothing of it knows a store.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from tornpage.live.recording import Recording, recorded_run
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.evidence import keep_loss_evidence
 from tornpage.powerloss.explorer import Exploration, Scope, explore, loss_plan, replay_state
+from tornpage.powerloss.watching import Tell
 from tornpage.store.rows import GoldenRunRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
@@ -49,6 +51,11 @@ class Part:
     paths: Paths
     scratch: Path
     images: Path
+
+    @property
+    def progress(self) -> Path:
+        """What tells how far it is, where a worker makes it that shares the scratch folder."""
+        return self.scratch / f"progress-{self.first}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +102,16 @@ class Explored:
         """See context.WithResults."""
         return replace(self, broken=tuple(one.with_results(change) for one in self.broken))
 
+    def broken_by_site(self) -> Mapping[str, int]:
+        """How many states broke something, by the site of the write that their crash point follows."""
+        found = Counter[str]()
+        for one in self.broken:
+            if one.result.outcome is Outcome.VIOLATION:
+                found[one.site] += one.result.alike
+        return found
 
-def explore_part(part: Part, tell: Callable[[str], None] | None = None) -> Explored:
+
+def explore_part(part: Part, tell: Tell | None = None) -> Explored:
     """Records the run, explores it, and plays each kind of broken state again. Writes to no store. tell:
     hears how far it is."""
     with machine_errors():
@@ -110,9 +125,9 @@ def explore_part(part: Part, tell: Callable[[str], None] | None = None) -> Explo
 
 
 def _explore_recording(
-    part: Part, target: Target, recording: Recording, tell: Callable[[str], None] | None
+    part: Part, target: Target, recording: Recording, tell: Tell | None
 ) -> Explored:
-    found = explore(part.spec, target, recording, part.limits, part.scope, tell)
+    found = explore(part.spec, target, recording, part.limits, part.scope, tell, part.progress)
     golden_run = recorded_golden_run(part.spec, recording)
     broken = []
     kept = KeptImages()

@@ -8,8 +8,8 @@ import contextlib
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +24,7 @@ from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope
 from tornpage.powerloss.parts import Explored, Part, explore_part
 from tornpage.powerloss.slices import Failed, SlicedPart, answer_of, slice_count
+from tornpage.powerloss.watching import Tell, watched
 from tornpage.store.rows import Run
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
@@ -56,6 +57,10 @@ STATES_MAX = 10_000
 
 class _UnderWay(Protocol):
     """An exploration that is under way."""
+
+    @property
+    def part(self) -> Part:
+        """What it is."""
 
     def pending(self) -> list[Pending[Any]]:
         """Tasks that were handed out for it and are not done."""
@@ -96,7 +101,9 @@ def run_losses(
     alone = context.cluster is None and not _side_by_side(campaign, run.target, len(left), context)
     jobs = context.jobs if alone else 1
     losses = _Losses(store, run, context, None if alone else executor)
-    with losses.rescued():
+    here = alone or context.cluster is not None
+    eyes = nullcontext() if here else watched(losses.under_way, context.progress.note)
+    with losses.rescued(), eyes:
         for position in left:
             if context.is_late():
                 break
@@ -155,6 +162,10 @@ class _Losses:
         while self._waiting and (self._waiting[0].done() or self._enough()):
             self._collect()
 
+    def under_way(self) -> list[tuple[Path, Limits]]:
+        """Files that tell how far those are that are handed out."""
+        return [(one.part.progress, one.part.limits) for one in list(self._waiting)]
+
     def end(self) -> None:
         """Stores all that are left. UnexploredError: some have no result."""
         while self._waiting:
@@ -199,7 +210,9 @@ class _Losses:
         self.failed += explored.summary is None
         self._context.progress.advance(explored.any_broken)
         if explored.summary is not None:
-            self._context.progress.explored(explored.golden_run.config, explored.summary)
+            self._context.progress.explored(
+                explored.golden_run.config, explored.summary, explored.broken_by_site()
+            )
 
     def _enough(self) -> bool:
         """Nobody is idle while the first one is waited for."""
@@ -275,7 +288,7 @@ class _Here:
     """An exploration that is made when its result is asked for."""
 
     part: Part
-    tell: Callable[[str], None]
+    tell: Tell
 
     def pending(self) -> list[Pending[Any]]:
         """None."""

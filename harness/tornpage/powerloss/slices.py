@@ -160,7 +160,7 @@ class SlicedPart:
         self, part: Part, target: Target, executor: Executor, folder: Path, wait: Wait
     ) -> None:
         self._of = slice_count(part, target)
-        self._part, self._target, self._executor, self._wait = part, target, executor, wait
+        self.part, self._target, self._executor, self._wait = part, target, executor, wait
         self._files = SliceFiles(folder, self._of)
         self._failures: dict[int, Exception] = {}
         self._failed_runs: dict[int, GoldenRunRow] = {}
@@ -242,18 +242,18 @@ class SlicedPart:
                 )
 
     def _merge(self, slices: Mapping[int, Sliced]) -> Exploration:
-        file = self._part.scratch / f"slices-{golden_run_key(self._part.spec)}"
+        file = self.part.scratch / f"slices-{golden_run_key(self.part.spec)}"
         with file.open("wb") as all_slices:
             for number in sorted(slices):
                 all_slices.write(zlib.decompress(slices[number].told or b""))
         try:
-            return merge_slices(self._part.spec, self._target, file)
+            return merge_slices(self.part.spec, self._target, file)
         finally:
             file.unlink()
 
     def _play_again(self, found: Exploration) -> tuple[Broken, ...]:
         images = KeptImages()  # as explore_part() does: the state shows what it is named for
-        part = self._part
+        part = self.part
         where = (part.paths, part.scratch, part.images)
         states = found_states(part, found)
         pending = [
@@ -267,10 +267,10 @@ class SlicedPart:
         )
 
     def _name(self, number: int) -> str:
-        return f"{self._part.spec.config}: slice {number} of {self._of}"
+        return f"{self.part.spec.config}: slice {number} of {self._of}"
 
     def _slice(self, number: int) -> Slice:
-        part = self._part
+        part = self.part
         where = (part.paths, part.scratch, part.images)
         return Slice(part.spec, part.limits, part.scope, number, self._of, *where)
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from tornpage.store.rows import GoldenRunRow, TrialRow
 from tornpage.vocabulary.model import Outcome, Source, TrialResult, Violation
 
-__all__ = ["CellCount", "Shown"]
+__all__ = ["CellCount", "Example"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Example:
     """A bug as one trial, or fault-free run, shows it."""
 
     what: str
@@ -31,7 +31,7 @@ class CellCount:
     site: str
     mask: str
     outcomes: Counter[Outcome] = field(default_factory=Counter)
-    bugs: dict[int, Shown] = field(default_factory=dict)
+    bugs: dict[int, Example] = field(default_factory=dict)
     reasons: dict[Outcome, str] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -60,4 +60,4 @@ class CellCount:
     ) -> None:
         for violation, bug in zip(violations, bugs, strict=True):
             if bug is not None:  # the trial is unstable
-                self.bugs.setdefault(bug, Shown(violation.what, violation.source, trial))
+                self.bugs.setdefault(bug, Example(violation.what, violation.source, trial))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as ET
 
-from tornpage.reports.cells import CellCount, Shown
+from tornpage.reports.cells import CellCount, Example
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.reports.verdict import looked_at, verdict_of
 from tornpage.vocabulary.model import Outcome, config_of
@@ -35,7 +35,7 @@ class _Case:
     group: str
     name: str
     seconds: float = 0.0
-    bugs: list[tuple[BugSeen, Shown]] = field(default_factory=list)
+    bugs: list[tuple[BugSeen, Example]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     skipped: str = ""
 
@@ -176,7 +176,7 @@ def _invariants(seen: BugSeen) -> str:
     return ", ".join(f"I{number}" for number in seen.bug.invariants)
 
 
-def _details(seen: BugSeen, how: Shown, frames: Sequence[str]) -> str:
+def _details(seen: BugSeen, how: Example, frames: Sequence[str]) -> str:
     lines = [
         how.what,
         f"fingerprint: {seen.bug.fingerprint}",

@@ -90,14 +90,15 @@ class Progress(Protocol):
     def advance(self, broken: bool) -> None:
         """One step is done; broken: it broke an invariant."""
 
-    def note(self, text: str) -> None:
-        """How far the present step is, in a few words; "" again at its end."""
+    def note(self, text: str, share: float = 0.0) -> None:
+        """How far the present step is, or those under way, in a few words, and how many steps that comes to;
+        "" again at the end."""
 
     def crashed(self, site: str, broken: bool) -> None:
         """A crash at this site has its verdict."""
 
-    def explored(self, label: str, summary: Mapping[str, Any]) -> None:
-        """An exploration has ended with this summary of the explorer's."""
+    def explored(self, label: str, summary: Mapping[str, Any], broken: Mapping[str, int]) -> None:
+        """An exploration has ended with this summary of the explorer's. broken: states, by site."""
 
 
 class QuietProgress:
@@ -115,13 +116,13 @@ class QuietProgress:
     def advance(self, broken: bool) -> None:
         """Nothing to tell."""
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, share: float = 0.0) -> None:
         """Nothing to tell."""
 
     def crashed(self, site: str, broken: bool) -> None:
         """Nothing to tell."""
 
-    def explored(self, label: str, summary: Mapping[str, Any]) -> None:
+    def explored(self, label: str, summary: Mapping[str, Any], broken: Mapping[str, int]) -> None:
         """Nothing to tell."""
 
 

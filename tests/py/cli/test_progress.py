@@ -130,15 +130,33 @@ def test_a_screen_tells_what_was_covered_and_found() -> None:
             progress.advance(number == 4)
             progress.crashed("redo" if number % 2 else "page0", number == 4)
         clock.now += 65
-        progress.explored("a=1 seed=1", summary)
+        progress.explored("a=1 seed=1", summary, {"data_page": 3, "": 1})
         lines = shown(progress, width)
     assert "trials" in lines[0] and "10/40" in lines[0] and "1 with findings" in lines[0]
     text = " ".join(" ".join(lines[1:]).split())
     assert text == (
         "1,234 distinct states, 1 of 2 kinds of torn writes, 1 with findings, the last one 0:01:05 ago "
-        "data_page 2 page0 5 (1 broken) redo 5"
+        "data_page 2 (3 broken) no write 0 (1 broken) page0 5 (1 broken) redo 5"
     )
     assert max(map(len, lines)) <= width
+
+
+def test_a_bar_goes_on_within_a_step() -> None:
+    """By the share of it that is done; a whole step is not counted before it is."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=80)
+    with BarProgress(console, "with findings") as progress:
+        progress.phase("runs explored", 2)
+        lengths = []
+        for share in (0.0, 0.9):
+            progress.note("40 states", share)
+            (line,) = shown(progress, 120)
+            assert "0/2" in line and "40 states" in line
+            lengths.append(progress.share)
+        progress.advance(False)
+        progress.note("")
+        (line,) = shown(progress, 120)
+        assert "1/2" in line and "states" not in line
+        assert [*lengths, progress.share] == [0.0, 0.45, 0.5]
 
 
 def test_a_screen_has_nothing_to_tell_at_first() -> None:
