@@ -158,7 +158,10 @@ def test_a_stripped_program_is_read_with_its_debug_file(
     name = run.data["bugs"][0]["replay"].split("replay ")[1].split()[0]
     bare = call(tmp_path, "show", name, *out).stdout
     assert re.search(r"by engine\+0x[0-9a-f]+ ← ", bare), bare
+    assert f"functions of {engine} are unknown: --debug-files FOLDER" in bare
+    assert f"build id {build_id}" in bare
     named = call(tmp_path, "show", name, "--debug-files", "debug", *out).stdout
+    assert "are unknown" not in named
     assert "buf_dblwr_write_home buf_dblwr.c:" in named
     refused = call(tmp_path, "show", name, "--debug-files", "nowhere", *out)
     assert refused.returncode == 2

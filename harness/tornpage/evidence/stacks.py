@@ -97,8 +97,9 @@ def _anew(frames: Sequence[Frame], named: Mapping[Call, tuple[Frame, ...]]) -> t
     found: list[Frame] = []
     for frame in frames:
         again = named.get(_call_of(frame), ())
-        found += again if any(one.line for one in again) else (frame,)
-    return tuple(dict.fromkeys(found))
+        told = any(one.line or (one.function and not frame.function) for one in again)
+        found += again if told else (frame,)
+    return tuple(dict.fromkeys(frame for frame in found if not _is_runtime(frame)))
 
 
 def _call_of(frame: Frame) -> Call:

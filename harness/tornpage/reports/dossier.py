@@ -205,7 +205,18 @@ def way_lines(evidence: Evidence | None) -> list[str]:
                 last = row.stack
         lines.append(f"          {'crash' if phase.crashed else 'rule':8}{phase.how}")
         lines += [f"          {name}: {value}" for name, value in phase.facts]
-    return lines + _row_lines(evidence)
+    return lines + _unknown_lines(evidence) + _row_lines(evidence)
+
+
+def _unknown_lines(evidence: Evidence) -> list[str]:
+    """Programs and libraries without symbols, and what to do about each."""
+    frames = (frame for phase in evidence.phases for step in phase.steps for frame in step.stack)
+    unknown = {frame.module: frame.build_id for frame in frames if not frame.function}
+    return [
+        f"  functions of {module} are unknown: --debug-files FOLDER, with the debug file of build id {build}"
+        for module, build in sorted(unknown.items())
+        if module and build
+    ]
 
 
 def stack_lines(evidence: Evidence | None) -> list[str]:
