@@ -81,7 +81,9 @@ def _metadata(store: Path) -> dict[str, Any]:
     for name, column in NEWEST_FIRST.items():
         views[name]["sort_desc"] = column
     hidden = {table: {"hidden": True} for table in TABLES.tables}
-    queries = {one.name: {"sql": one.sql, "title": one.title} for one in QUESTIONS}
+    queries = {
+        one.name: {"sql": one.sql, "title": one.title, "hide_sql": True} for one in QUESTIONS
+    }
     return {
         "title": "Tornpage",
         "source": str(store),
