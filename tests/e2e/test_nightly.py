@@ -185,7 +185,7 @@ def test_a_time_too_short_for_a_crash_is_told(tornpage: Tornpage, tmp_path: Path
     assert (answer.code, answer.data["not_reached"]) == (3, ["kills"]), answer.text
     assert answer.data["seconds"] < 60
     (run,) = answer.data["runs"]
-    assert (run["state"], run["verdict"]) == ("stopped", "nothing")
+    assert (run["state"], run["verdict"]) == ("stopped", "nothing exercised")
     with Store(tmp_path / "out" / "tornpage.db", write=False) as store:
         judged = sum(not row.crashed for row in store.golden_runs(run["run"]))
     assert 0 < judged < 3000

@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Any
 
 from tornpage.store.bugs import Bug, BugStatus
-from tornpage.store.memory import Night, RunFacts
+from tornpage.store.memory import CLAIMS_MISSED, NOTHING, Night, RunFacts
 from tornpage.store.origin import Examined
 
-__all__ = ["NightBug", "NightSummary", "Standing"]
+__all__ = ["NightBug", "NightSummary", "Standing", "is_idle"]
 
 
 class Standing(StrEnum):
@@ -106,7 +106,7 @@ class NightSummary:
         ended = all(facts.state in ("finished", "stopped") for facts in self.runs)
         if self.night.state != "finished" or not ended or any(facts.unsure for facts in self.runs):
             return 2
-        idle = [one for one in self.runs if (one.state, one.verdict) == ("finished", "nothing")]
+        idle = [one for one in self.runs if is_idle(one)]
         unknown = any(one.is_unknown for one in self.bugs)
         if (
             self.unproved
@@ -146,6 +146,11 @@ class NightSummary:
         }
 
 
+def is_idle(facts: RunFacts) -> bool:
+    """It came to its end, and says nothing, or less than its campaign claims."""
+    return facts.state == "finished" and facts.verdict in (NOTHING, CLAIMS_MISSED)
+
+
 def _has_exercised(facts: RunFacts) -> bool:
     """One of its crashes says something."""
-    return facts.crashes > 0 and facts.verdict != "nothing"
+    return facts.crashes > 0 and facts.verdict != NOTHING

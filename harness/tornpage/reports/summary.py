@@ -16,6 +16,7 @@ from tornpage.oracle.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
 from tornpage.reports.cells import CellCount
 from tornpage.reports.torn_matrix import TornMatrix, torn_matrix
 from tornpage.store.bugs import Bug, BugStatus, Novelty, Sighting
+from tornpage.store.memory import CLAIMS_MISSED, NOTHING
 from tornpage.store.rows import GoldenRunRow, Run, TrialRow
 from tornpage.vocabulary.model import (
     Outcome,
@@ -254,7 +255,8 @@ class Summary:
     def verdict(self) -> str:
         """In a word, as the store keeps it: what was seen, whatever is thought of it."""
         code = 1 if self.violations else self._code_without_bugs()
-        return ("clean", "violations", "unsure", "nothing")[code]
+        proved = self.exercised and not self.unproved
+        return ("clean", "violations", "unsure", CLAIMS_MISSED if proved else NOTHING)[code]
 
     def to_json(self, store: str, report: Path) -> dict[str, Any]:
         """The object that `tornpage run --json` prints last."""

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tornpage.reports.night import NightSummary
+from tornpage.reports.night import NightSummary, is_idle
 from tornpage.reports.summary import BugSeen, Summary
-from tornpage.store.memory import Answer
+from tornpage.store.memory import CLAIMS_MISSED, Answer
+from tornpage.store.memory import NOTHING as NOTHING_EXERCISED
 from tornpage.store.origin import Examined
 from tornpage.vocabulary.model import Outcome, TrialResult
 
@@ -60,8 +61,8 @@ class Word(StrEnum):
     KNOWN = "known bugs"
     """All that was broken is known, and no failure: it is ignored, or only news are."""
     CLEAN = "clean"
-    CLAIMS = "claims missed"
-    NOTHING = "nothing exercised"
+    CLAIMS = CLAIMS_MISSED
+    NOTHING = NOTHING_EXERCISED
     NONE = "no verdict"
     REPRODUCED = "reproduced"
     """Of a finding that was played again."""
@@ -296,12 +297,16 @@ def verdict_of_night(night: NightSummary, *, only_news: bool = False) -> Verdict
         unknown = [one for one in night.bugs if one.is_unknown]
         if night.unproved:
             return Verdict(Word.NOTHING, code, night.unproved[0])
-        idle = [one for one in night.runs if (one.state, one.verdict) == ("finished", "nothing")]
+        missed = [one for one in night.runs if is_idle(one) and one.verdict == CLAIMS_MISSED]
         if unknown:
             return Verdict(Word.NOTHING, code, f"bug {unknown[0].bug.id} could not be played again")
+        if missed:
+            return Verdict(Word.CLAIMS, code, f"not all that {missed[0].campaign} claims happened")
+        idle = [one for one in night.runs if is_idle(one)]
+        text = "no crash was judged"
         if idle:
-            return Verdict(Word.CLAIMS, code, f"not all that {idle[0].campaign} claims happened")
-        return Verdict(Word.NOTHING, code, "no crash was judged")
+            text = f"run {idle[0].id}, {idle[0].campaign}: none of its crashes was exercised"
+        return Verdict(Word.NOTHING, code, text)
     targets = ", ".join(dict.fromkeys(facts.target for facts in night.runs))
     text = (
         f"{targets}, {_several(len(night.runs), 'run')}, {_several(night.crashes, 'crash', 'es')}"

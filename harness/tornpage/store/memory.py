@@ -32,7 +32,11 @@ from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.notebook import Shown
 
-__all__ = ["Answer", "MemoryStore", "Night", "Replayed", "RunFacts"]
+__all__ = ["CLAIMS_MISSED", "NOTHING", "Answer", "MemoryStore", "Night", "Replayed", "RunFacts"]
+
+NOTHING = "nothing exercised"
+CLAIMS_MISSED = "claims missed"
+"""Verdicts of runs that say nothing, and less than their campaign claims."""
 
 
 class Answer(StrEnum):

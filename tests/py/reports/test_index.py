@@ -29,7 +29,10 @@ def run_of(number: int, verdict: str = "clean", crashes: int = 10, news: int = 0
 
 def test_only_clean_is_green_and_only_bugs_are_red() -> None:
     """What has no verdict is neither, and says how it stands."""
-    colours = {run_of(1, verdict).colour for verdict in ("unsure", "nothing", "")}
+    colours = {
+        run_of(1, verdict).colour
+        for verdict in ("unsure", "nothing exercised", "claims missed", "")
+    }
     assert colours == {"idle"}
     assert (run_of(1).colour, run_of(1, "violations").colour) == ("clean", "violation")
     page = render_index([run_of(1, "")], [], {}, TEMPLATES)

@@ -29,10 +29,10 @@ def _night(*runs: RunFacts, campaigns: Sequence[str] = ("kills", "losses")) -> N
 
 KILLS = _facts(1, "kills", "finished", "clean", 24)
 PAST = _facts(1, "replay", "finished", "clean", 1)
-EARLY = _facts(3, "losses", "stopped", "nothing", 0)
-MISSED = _facts(2, "losses", "stopped", "nothing", 8)
+EARLY = _facts(3, "losses", "stopped", "nothing exercised", 0)
+MISSED = _facts(2, "losses", "stopped", "nothing exercised", 8)
 """Trials, but none of them was exercised."""
-CLAIMED = _facts(2, "losses", "finished", "nothing", 8)
+CLAIMED = _facts(2, "losses", "finished", "claims missed", 8)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,7 @@ CLAIMED = _facts(2, "losses", "finished", "nothing", 8)
         ((MISSED,), 3, ["kills", "losses"]),
         ((), 3, ["kills", "losses"]),
         ((KILLS, CLAIMED), 3, []),
+        ((KILLS, replace(MISSED, state="finished")), 3, []),
     ],
 )
 def test_a_time_that_is_too_short(

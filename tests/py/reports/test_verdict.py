@@ -96,9 +96,10 @@ def losses(*results: TrialResult, run: Run = LOSSES) -> Summary:
     ],
 )
 def test_the_line_says_what_the_exit_code_says(summary: Summary, line: str) -> None:
-    """Word, exit code, and what goes with it; --json has the same."""
+    """Word, exit code, and what goes with it; --json has the same, and the store where nothing is proved."""
     verdict = verdict_of(summary)
     assert verdict.line == line
+    assert verdict.exit_code != 3 or summary.verdict == verdict.word
     assert verdict.exit_code == summary.exit_code()
     assert verdict.to_json() == {
         "verdict": verdict.word,
@@ -188,7 +189,7 @@ def test_what_came_before_a_run_stands_in_its_verdict() -> None:
     assert verdict.line.startswith(
         "NOTHING EXERCISED (exit 3): vacuous: on a disk whose every fsync is a lie none of 400 states"
     )
-    assert vacuous.verdict == "nothing"
+    assert vacuous.verdict == "nothing exercised"
     broken = kills(make_result(0), make_result(5, broken=5), run=of_target_file(VACUOUS))
     assert verdict_of(broken).exit_code == 1
     unseen = kills(make_result(0), run=of_target_file(UNSEEN))
@@ -304,8 +305,12 @@ CLEAN = facts("finished", "clean", 24)
         ),
         (night(CLEAN, state="running"), "NO VERDICT (exit 2): the night is running"),
         (
-            night(CLEAN, facts("finished", "nothing", 8)),
+            night(CLEAN, facts("finished", "claims missed", 8)),
             "CLAIMS MISSED (exit 3): not all that churn claims happened",
+        ),
+        (
+            night(CLEAN, facts("finished", "nothing exercised", 8)),
+            "NOTHING EXERCISED (exit 3): run 4, churn: none of its crashes was exercised",
         ),
         (night(), "NOTHING EXERCISED (exit 3): no crash was judged"),
         (
