@@ -304,7 +304,7 @@ def _work(target: Target, script: str) -> dict[str, Any]:
     """Workload and parameters of a script. ConfigError for one that the target does not take."""
     if Capability.OBSERVED not in target.capabilities:
         return {"workload": "inline", "params": {"script": script}}
-    workload, params = work_of(target)
+    workload, params = work_of(target, {})
     if script and target.lines is None:
         raise ConfigError(f"target {target.name} makes its own work, and takes no script")
     return {"workload": workload, "params": {"script": script} if script else params}

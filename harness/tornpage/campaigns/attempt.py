@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tornpage.campaigns.fitting import Opened, changed, open_campaign
+from tornpage.campaigns.fitting import Opened, absolute_options, changed, open_campaign
 from tornpage.campaigns.runner import go_on, load_summary, run_campaign
 from tornpage.faults.scratch import scratch_folder
 from tornpage.live.admission import Admission, admit
@@ -28,6 +28,8 @@ __all__ = ["campaigns_of", "check_target", "examine", "torture"]
 def check_target(target: Target, options: Mapping[str, str] | None = None) -> Admission:
     """The admission test alone, under these options of the target. Raises GoldenRunError, and ConfigError if
     it has no such option."""
+    options = absolute_options([target], options or {})
+    target.check_needs(options)
     with scratch_folder(target.on_shm) as scratch:
         return admit(target, scratch, options)
 

@@ -4,7 +4,7 @@ target are what they say, and are told apart by that; the path of a file is only
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.paths import Paths
 from tornpage.workloads.workload import fit_params, validate_params
 
-__all__ = ["Opened", "changed", "open_campaign", "open_with"]
+__all__ = ["Opened", "absolute_options", "changed", "open_campaign", "open_with"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,33 @@ def changed(
 ) -> list[Opened]:
     """Campaigns that are one question, with these limits and options, as of change_all(). ConfigError for
     what one of them, or its target, does not have: before anything runs."""
+    options = absolute_options([one.target for one in opened], options)
     chosen = change_all([one.campaign for one in opened], limits, options)
     found = [replace(one, campaign=as_) for one, as_ in zip(opened, chosen, strict=True)]
     for one in found:
         _check(one, paths)
-    return found
+    return [_with_lines(one) for one in found]
+
+
+def absolute_options(targets: Iterable[Target], options: Mapping[str, str]) -> dict[str, str]:
+    """Paths among the options of targets as they are found from everywhere."""
+    try:
+        known = {option.name: option for target in targets for option in target.options()}
+    except TargetError:
+        return dict(options)
+    return {
+        name: known[name].absolute(value) if name in known else value
+        for name, value in options.items()
+    }
+
+
+def _with_lines(opened: Opened) -> Opened:
+    """Its statements are those that its options name, unless a campaign gives others."""
+    campaign, target = opened.campaign, opened.target
+    if target.lines is None or campaign.params.get("path") != str(target.lines):
+        return opened
+    lines = str(target.lines_of(campaign.options))
+    return replace(opened, campaign=campaign.changed({"params": {"path": lines}}))
 
 
 def _check(opened: Opened, paths: Paths) -> None:
@@ -116,6 +138,7 @@ def _check_options(opened: Opened) -> None:
         check = known[name].check
         if check is not None and (refusal := check(value)):
             raise ConfigError(f"target {opened.target.name}: {refusal}")
+    opened.target.check_needs(opened.campaign.options)
 
 
 def _models_of(campaign: Campaign) -> list[str]:
@@ -164,7 +187,7 @@ def _fitted(campaign: Campaign, target: Target) -> Campaign:
 
 def _own_work(campaign: Campaign, target: Target) -> Mapping[str, Any]:
     """Its workload. A script that the campaign gives in place of its lines stays."""
-    workload, params = work_of(target)
+    workload, params = work_of(target, campaign.options)
     told = campaign.params if campaign.workload == workload else {}
     return {"workload": workload, "params": told or params}
 

@@ -128,7 +128,7 @@ def _found_here(spec: TrialSpec, target: Target, name: str) -> TrialSpec:
     """The trial on the target as it is found here; its lines too, whose hash must be the same."""
     params = dict(spec.params)
     if target.lines is not None and "path" in params:
-        params["path"] = str(target.lines)
+        params["path"] = str(target.lines_of(spec.options))
     return replace(spec, target=name, params=params)
 
 

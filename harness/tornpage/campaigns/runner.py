@@ -30,7 +30,7 @@ from tornpage.faults.scratch import scratch_folder
 from tornpage.live.fault_free import failed_run
 from tornpage.plans.campaign import Campaign, fault_free_spec
 from tornpage.plans.drawing import Draw, cells_of, draw_trial
-from tornpage.plans.origin import command_line, difference
+from tornpage.plans.origin import command_line, difference, origin_under
 from tornpage.powerloss.control import examine_runs, work_key, works_of
 from tornpage.powerloss.runner import canary_places, check_parts, give_up, loss_parts, run_losses
 from tornpage.reports.summary import Claims, Finding, Summary, summarise
@@ -97,13 +97,14 @@ def resume_campaign(store: Store, name: str, target: str, context: RunContext) -
 def go_on(store: Store, run: Run, context: RunContext) -> Summary:
     """Goes on with an interrupted run that the store owns, with the settings it was started with. ConfigError
     if it was made by other programs."""
-    changed = difference(run.origin, context.origin)
+    campaign = Campaign.model_validate(run.settings)
+    made = make_target(run.target, context.paths.build)
+    changed = difference(run.origin, origin_under(context.origin, made, campaign.options))
     if changed:
         raise ConfigError(
             f"run {run.id} was made with another {changed}: its verdicts and new ones do not go together; "
             "start a new run"
         )
-    campaign = Campaign.model_validate(run.settings)
     context = replace(context, examined=run.origin.examined)
     return _run(store, lambda _origin: run, campaign, run.target, context)
 
@@ -162,6 +163,7 @@ def _run(
         context.out, "free some, or choose another --out; `tornpage prune` deletes old runs"
     )
     made = make_target(target, context.paths.build)
+    context = replace(context, origin=origin_under(context.origin, made, campaign.options))
     with scratch_folder(made.on_shm) as scratch, machine_errors():
         examined = context.examined or _examine(store, campaign, target, context, scratch)
         context = replace(context, origin=replace(context.origin, examined=examined))

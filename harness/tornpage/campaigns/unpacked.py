@@ -12,7 +12,7 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -50,6 +50,7 @@ from tornpage.vocabulary.paths import FLOOR_BYTES, Paths
 
 __all__ = ["Imported", "import_find"]
 
+NONE: Mapping[str, str] = {}
 UNPACKED_MAX = 16 << 30
 """Bytes of all files of a finding."""
 MANIFEST_MAX = 64 << 20
@@ -76,17 +77,23 @@ class Imported:
 
 
 def import_find(
-    store: Store, file: Path, paths: Paths, out: Path, target: str | None = None
+    store: Store,
+    file: Path,
+    paths: Paths,
+    out: Path,
+    target: str | None = None,
+    options: Mapping[str, str] = NONE,
 ) -> Imported:
     """Puts a finding into the store and what was kept of it into `out`, as a run of its own. target: the full
-    name of the target here, None: as the file has it. Raises ConfigError, DamagedError naming what is wrong
-    with the file."""
+    name of the target here, None: as the file has it; options: in place of its own. Raises ConfigError,
+    DamagedError naming what is wrong with the file."""
     out.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".import-", dir=out))
     try:
         with _opened(file) as archive:
             find = archive.find()
             _check_find(find)
+            find = _with_options(find, options)
             _check_room(find, out)
             archive.extract(find, folder)
         _check_kept(find, folder / IMAGE)
@@ -225,6 +232,22 @@ def _check_room(find: PackedFind, out: Path) -> None:
 # ---- what was in it ----
 
 
+def _with_options(find: PackedFind, options: Mapping[str, str]) -> PackedFind:
+    """With these in place of its own. ConfigError: it has one that names a file of the other machine."""
+    options = {
+        name: str(Path(value).absolute()) if "/" in value else value
+        for name, value in options.items()
+    }
+    spec = replace(find.spec, options={**find.spec.options, **options})
+    for name, value in spec.options.items():
+        if "/" in value and name not in options:
+            raise ConfigError(
+                f"it was found with {name}={value}: --option {name}=PATH names that of this machine"
+            )
+    settings = {**find.settings, "options": {**find.settings.get("options", {}), **options}}
+    return replace(find, spec=spec, settings=settings)
+
+
 def _check_find(find: PackedFind) -> None:
     """DamagedError: it is no finding, or names what is not in the file."""
     try:
@@ -317,6 +340,11 @@ def _check_target(find: PackedFind, folder: Path, paths: Paths, target: str | No
         raise ConfigError(
             f"{target or find.target} is another target than {find.origin.target}, in which it was found"
         )
+    checks = {option.name: option.check for option in made.options()}
+    for name, value in find.spec.options.items():
+        check = checks.get(name)
+        if check is not None and (refusal := check(value)):
+            raise ConfigError(f"target {made.name}: {refusal}")
 
 
 def _known(store: Store, find: PackedFind) -> int | None:

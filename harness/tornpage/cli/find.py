@@ -11,7 +11,14 @@ import typer
 
 from tornpage.campaigns.packed import export_find
 from tornpage.campaigns.unpacked import Imported, import_find
-from tornpage.cli.options import JsonOption, OutOption, StoreOption, TrialArgument
+from tornpage.cli.options import (
+    JsonOption,
+    OutOption,
+    StoreOption,
+    TargetOptions,
+    TrialArgument,
+    options_of,
+)
 from tornpage.cli.terminal import print_object, say
 from tornpage.plans.origin import command_line
 from tornpage.store.place import place_in
@@ -50,6 +57,7 @@ def import_(
         str | None,
         typer.Option(metavar="NAME", help="The target here; left out: that of the file."),
     ] = None,
+    options: TargetOptions = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
@@ -59,7 +67,8 @@ def import_(
     place = place_in(out, store_place)
     with Store(place) as store:
         named = target_name(target) if target is not None else None
-        imported = import_find(store, file, find_paths(), out, named)
+        chosen = options_of(options, None)
+        imported = import_find(store, file, find_paths(), out, named, chosen)
     if json_output:
         return print_object(asdict(imported))
     _print(imported, lambda line: command_line(line, place.options))

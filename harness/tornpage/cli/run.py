@@ -112,7 +112,7 @@ def run(
     loaded, name = opened.campaign, opened.name
     origin = opened.origin()
     chosen_options = options_of(options, fs)
-    (chosen,) = changed([opened], limits, chosen_options, paths)
+    (chosen,) = with_needs(fetch, lambda: changed([opened], limits, chosen_options, paths))
     if stacks is not None:
         chosen = replace(chosen, campaign=chosen.campaign.changed({"stacks": stacks}))
     progress = make_progress(json_output)

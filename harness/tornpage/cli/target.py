@@ -69,7 +69,8 @@ def check(
     """Says whether a target file fits: what crash states of it say is worth as much."""
     build = find_paths().build
     target = with_needs(fetch_needs, lambda: make_target(target_file(file), build))
-    seen = check_target(target, options_of(options, None))
+    chosen = options_of(options, None)
+    seen = with_needs(fetch_needs, lambda: check_target(target, chosen))
     if json_output:
         return print_object({"ok": True, **asdict(seen)})
     text = (

@@ -82,6 +82,7 @@ def _target(name: str, paths: Paths) -> Finding:
     """Others than our own are here or not: a run needs its own target only."""
     try:
         target = make_target(name, paths.build)
+        target.check_needs({})
     except TornpageError as error:
         seen, _, remedy = str(error).partition(": ")
         return Finding(f"target {name}", False, seen, remedy, needed=name in TARGETS)

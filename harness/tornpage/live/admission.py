@@ -63,15 +63,17 @@ class Admission:
 def own_work(target: Target, options: Mapping[str, str] | None = None) -> TrialSpec:
     """The work that a target file's run command makes, under these options of the target."""
     plan = FaultPlan(name="fault_free")
-    work, params = work_of(target)
     chosen = dict(options or {})
+    work, params = work_of(target, chosen)
     params = fit_params(work, params, chosen)
     return TrialSpec("try", target.name, "default", chosen, work, params, 1, 1, 0, plan)
 
 
-def work_of(target: Target) -> tuple[str, dict[str, int | str]]:
+def work_of(target: Target, options: Mapping[str, str]) -> tuple[str, dict[str, int | str]]:
     """The workload, and its parameters."""
-    return ("own", {}) if target.lines is None else ("lines", {"path": str(target.lines)})
+    if target.lines is None:
+        return "own", {}
+    return "lines", {"path": str(target.lines_of(options))}
 
 
 def audit_runs(target: Target, specs: Iterable[TrialSpec], scratch: Path) -> Audited:

@@ -8,7 +8,8 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,7 @@ __all__ = [
     "difference",
     "harness_hash",
     "origin_of",
+    "origin_under",
     "own_command",
     "program_hashes",
     "without_password",
@@ -57,6 +59,16 @@ def origin_of(campaign: Campaign, target: Target, command: str = "") -> Origin:
         programs=programs,
         revision=_revision(target),
     )
+
+
+def origin_under(origin: Origin, target: Target, options: Mapping[str, str]) -> Origin:
+    """The origin of a run with these options of the target, which may name programs."""
+    chosen = target.chosen_programs(options)
+    if not chosen:
+        return origin
+    hashes = {name: _hash([path]) for name, path in sorted(chosen.items())}
+    revision = _described(next(iter(chosen.values())).resolve().parent)
+    return replace(origin, programs={**origin.programs, **hashes}, revision=revision)
 
 
 def _revision(target: Target) -> str:

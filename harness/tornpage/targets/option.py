@@ -15,10 +15,12 @@ DEFAULT_FS = "posix"
 @dataclass(frozen=True, slots=True)
 class TargetOption:
     """values: what it takes, for people; default: where a campaign does not say; what: one line. check: says
-    why it does not take a value, "" if it does; None: that shows when the target runs."""
+    why it does not take a value, "" if it does; None: that shows when the target runs. absolute: a value as
+    it is found from everywhere, a path that is relative to where the command is called."""
 
     name: str
     values: str
     default: str
     what: str
     check: Callable[[str], str] | None = None
+    absolute: Callable[[str], str] = str

@@ -158,8 +158,17 @@ class Target(Protocol):
     def check_ready(self) -> None:
         """Raises TargetError if programs or libraries are missing."""
 
+    def check_needs(self, options: Mapping[str, str]) -> None:
+        """Raises MissingError if what these options name is not here."""
+
     def programs(self) -> dict[str, Path]:
         """The files that make its verdicts, by a short name: another one is another target."""
+
+    def chosen_programs(self, options: Mapping[str, str]) -> dict[str, Path]:
+        """Those besides that these options name."""
+
+    def lines_of(self, options: Mapping[str, str]) -> Path:
+        """`lines` under these options; for a target that has some."""
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """Environment under which a command of this target is recorded and disturbed."""

@@ -53,18 +53,35 @@ def from_json(cls: type[T], text: str | bytes) -> T:
         raise DamagedError(first_error(error, getattr(cls, "__name__", str(cls)))) from error
 
 
-def read_toml(cls: type[M], path: Path, what: str, **given: Any) -> M:
-    """The file as a `cls`. what: it is meant to be, as "campaign"; given: keys that it may leave out. Raises
-    ConfigError naming file and key."""
-    text = read_toml_text(path, what)
+def read_toml(cls: type[M], path: Path, what: str, base: str = "", **given: Any) -> M:
+    """The file as a `cls`. what: it is meant to be, as "campaign"; base: the key by which it names another of
+    its folder that has what it leaves out; given: keys that it may leave out. Raises ConfigError naming file
+    and key."""
     try:
-        return cls.model_validate({**given, **parse_toml(text)})
+        told = parse_toml(read_toml_text(path, what))
+        name = told.get(base) if base else None
+        if isinstance(name, str) and name:
+            below = parse_toml(read_toml_text(path.parent / name, what))
+            if below.get(base):
+                raise ConfigError(f"{path}: {base}: {name} has one itself")
+            told = _merged(below, told)
+        return cls.model_validate({**given, **told})
     except RecursionError as error:
         raise ConfigError(f"{path}: nested too deeply") from error
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_error(error, known=cls.model_fields)}") from error
     except ValueError as error:  # no TOML
         raise ConfigError(f"{path}: {error}") from error
+
+
+def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Of tables each key by itself; of one with `values`, an option, all of it."""
+    both = {
+        name: _merged(below[name], value)
+        for name, value in above.items()
+        if isinstance(value, dict) and isinstance(below.get(name), dict) and "values" not in value
+    }
+    return {**below, **above, **both}
 
 
 def first_error(error: ValidationError, *outer: str, known: Iterable[str] = ()) -> str:

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from tornpage.campaigns.fitting import absolute_options
 from tornpage.faults.preload import preload_path
 from tornpage.faults.process import ChildResult
 from tornpage.lab.fetch import bring
 from tornpage.live.recovered import Recovery
 from tornpage.oracle.rules import Setting
+from tornpage.plans.origin import origin_under
+from tornpage.store.origin import Origin
 from tornpage.targets.command.file import Choice, load_target_file
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.registry import explorer_path
-from tornpage.vocabulary.errors import ConfigError, MachineError
+from tornpage.vocabulary.errors import ConfigError, MachineError, MissingError
 from tornpage.vocabulary.paths import find_paths, package_folder
 
 FILE = package_folder() / "tornpage" / "targets" / "bundled" / "leveldb.toml"
@@ -111,7 +114,7 @@ def test_a_recovery_that_ends_badly_is_none(
 )
 def test_a_number_is_a_whole_number(values: list[str], value: str, taken: bool) -> None:
     """In ASCII, with or without a sign; the word itself is no value."""
-    assert Choice(values=values, what="").takes(value) is taken
+    assert (Choice(values=values, what="").refusal(value) == "") is taken
 
 
 def test_a_number_is_no_default(tmp_path: Path) -> None:
@@ -158,6 +161,62 @@ def test_mariadb_needs_its_client() -> None:
     """Doctor says so, and how it is installed."""
     file = load_target_file(FILE.with_stem("mariadb-10.11"))
     assert file.modules == {"pymysql": "pip install 'tornpage[mariadb]'"}
+
+
+CHOSEN = """name = "mine"
+lines = "{work}"
+[commands]
+run = "{python} -c '' {dir} {lines} {program}"
+recover = "{python} -c '' {program}"
+[needs]
+"{program}" = "build it"
+[options.program]
+values = ["no-such-server", "path"]
+what = "the server"
+[options.work]
+values = ["work.txt", "path"]
+what = "the statements"
+"""
+
+
+def test_a_program_of_ones_own_is_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a path from where the command is called; its hash is the build of the run. What is not there is
+    told, that of the default only if it is asked for."""
+    target = target_of(tmp_path, CHOSEN)
+    target.check_ready()
+    with pytest.raises(MissingError, match="target mine needs no-such-server: build it"):
+        target.check_needs({})
+    (tmp_path / "mined").write_text("one", "ascii")
+    (tmp_path / "work.txt").write_text("", "ascii")
+    monkeypatch.chdir(tmp_path)
+    options = absolute_options([target], {"program": "mined", "work": "work.txt"})
+    assert options == {"program": str(tmp_path / "mined"), "work": "work.txt"}
+    target.check_needs(options)
+    one = origin_under(Origin(), target, options)
+    (tmp_path / "mined").write_text("two", "ascii")
+    assert one.build and origin_under(Origin(), target, options).build != one.build
+    assert origin_under(Origin(), target, {}) == Origin()
+    refused = {option.name: option.check for option in target.options()}["program"]
+    assert refused is not None and refused(str(tmp_path / "not")).endswith("no such file or folder")
+    assert target.lines_of({"work": str(tmp_path / "mined")}) == tmp_path / "mined"
+    assert target.lines == tmp_path / "work.txt"
+
+
+def test_a_file_says_what_its_base_does_not(tmp_path: Path) -> None:
+    """Of a table each key by itself, of an option all of it; a base has none itself."""
+    (tmp_path / "base.toml").write_text(CHOSEN.replace("[needs]", "[needs]\nsh = 'none'"), "utf-8")
+    own = 'base = "base.toml"\nname = "own"\nfs = "xfs"\n[options.program]\nvalues = ["sh"]\nwhat = "it"\n'
+    target = target_of(tmp_path, own)
+    assert (target.file.name, target.file.fs, target.file.lines) == ("own", "xfs", "{work}")
+    assert target.file.needs == {"sh": "none", "{program}": "build it"}
+    assert target.file.options["program"].values == ["sh"]
+    (tmp_path / "again.toml").write_text('base = "mine.toml"\nname = "again"\n', "utf-8")
+    with pytest.raises(ConfigError, match=r"again\.toml: base: mine\.toml has one itself"):
+        load_target_file(tmp_path / "again.toml")
+    with pytest.raises(ConfigError, match=r"nowhere\.toml"):
+        target_of(tmp_path, 'base = "nowhere.toml"\nname = "own"\n')
 
 
 def test_an_unknown_file_system_is_told_with_its_file(tmp_path: Path) -> None:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import struct
+from pathlib import Path
+from typing import Any
 
 import pytest
+from fake_trace import FakeTrace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tornpage.faults.stream import CREATED
+from tornpage.faults.trace import WRITE_PAYLOAD, Op
+from tornpage.targets.innodb.judge import answer
 from tornpage.targets.innodb.log import Log, open_log
 from tornpage.targets.innodb.old_records import read_group
 from tornpage.targets.innodb.page import (
@@ -507,3 +513,34 @@ def test_the_ring_of_a_log_that_is_too_short_is_empty() -> None:
     """A log is at least a header and a block."""
     assert open_log(bytearray(100)) is None
     assert isinstance(open_log(log_file(b"")), Log)
+
+
+def test_a_file_without_a_name_is_judged_no_more(tmp_path: Path) -> None:
+    """A page cleaner may still write to one that is dropped; a new file of its name is judged."""
+    base = tmp_path / "base"
+    (base / "t").mkdir(parents=True)
+    files = {"ibdata1": system_file(), "t/t.ibd": page(5, 0, 1, 8), "ib_logfile0": log_file(b"")}
+    for name, data in files.items():
+        (base / name).write_bytes(data)
+    dropped, new = 1, 2
+    trace = FakeTrace().record(Op.OPEN, file=dropped, payload=b"t/t.ibd")
+    trace.record(Op.UNLINK, file=dropped, payload=b"t/t.ibd")
+    written = page(5, 9, 1)
+    wrong: dict[str, Any] = {
+        "flags": WRITE_PAYLOAD,
+        "offset": 8 * SIZE,
+        "length": SIZE,
+        "result": SIZE,
+        "payload": written,
+    }
+
+    def findings() -> list[str]:
+        (tmp_path / "trace").write_bytes(trace.data())
+        asked = {"trace": str(tmp_path / "trace"), "base": str(base), "doublewrite": True}
+        return [one["rule"] for one in answer(asked)["findings"]]
+
+    trace.record(Op.WRITE, file=dropped, **wrong)
+    assert findings() == []
+    trace.record(Op.OPEN, flags=CREATED, file=new, payload=b"t/t.ibd")
+    trace.record(Op.WRITE, file=new, **wrong)
+    assert findings() == ["home_page"]

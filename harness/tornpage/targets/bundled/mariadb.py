@@ -1,4 +1,4 @@
-"""A MariaDB server and its only client: the commands of the target files mariadb-*.toml.
+"""A MariaDB server and its only client: the commands of mariadb.toml and of the files that are based on it.
 
     python -m tornpage.targets.bundled.mariadb prepare DIR [OPTIONS]
     python -m tornpage.targets.bundled.mariadb run DIR LINES [OPTIONS]
@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -87,6 +86,9 @@ UNDO = {
 smallest bound are truncated as soon as purge has come to their end."""
 GROWTH = Path(__file__).with_name("mariadb-undo.sql")
 """What makes them grow."""
+MESSAGES = "errmsg.sys"
+SHARES = ("english", ".", "mysql/english", "mariadb/english")
+"""Where in a folder `share` the messages are."""
 SMALL = (
     "--innodb-buffer-pool-size=6M",
     "--innodb-log-file-size=1M",
@@ -115,7 +117,7 @@ the server likes. A server that root starts stays root's, and comes to its files
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """program: words that start the server; variables: of the server, `innodb-doublewrite=off`;
+    """program: the words that start the server; variables: of the server, `innodb-doublewrite=off`;
     libraries: folders with its libraries; before: a library that is loaded before the recorder."""
 
     program: tuple[str, ...]
@@ -309,6 +311,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument("places", nargs="*", type=Path, help="DIR, and a file of statements")
     found.add_argument("--program", default="mariadbd", help="what starts the server")
     found.add_argument("--libraries", default="", help="where its libraries are")
+    found.add_argument("--share", default="", help="where its messages are")
     found.add_argument("--fsync", choices=FSYNCS, default="once", help="of a run")
     found.add_argument("--undo", choices=tuple(UNDO), default="system", help="where undo logs are")
     found.add_argument("--set", action="append", default=[], help="a variable of the server")
@@ -318,7 +321,18 @@ def parser(prog: str) -> argparse.ArgumentParser:
 def setting_of(given: argparse.Namespace) -> Setting:
     """What these words say of the server."""
     undo = UNDO[given.undo][given.command != "prepare"]
-    return Setting(tuple(shlex.split(given.program)), (*undo, *given.set), given.libraries)
+    messages = messages_of(given.program, given.share)
+    share = [f"lc-messages-dir={messages}"] if messages is not None else []
+    return Setting((given.program,), (*undo, *share, *given.set), given.libraries)
+
+
+def messages_of(program: str, share: str) -> Path | None:
+    """The folder that has the file with a server's messages: below `share`, or beside the program, as a build
+    or an unpacked package has it; None: the server knows."""
+    beside = [Path(program).parent, Path(program).parents[1]] if "/" in program else []
+    shares = [Path(share)] if share else [folder / "share" for folder in beside]
+    places = [place / below for place in shares for below in SHARES]
+    return next((place for place in places if (place / MESSAGES).is_file()), None)
 
 
 def _repeat_fsync(folder: Path, fsync: str) -> Path:

@@ -1,8 +1,8 @@
 """A single-user PostgreSQL backend and its only client: the commands of postgresql.toml.
 
-    python -m tornpage.targets.bundled.postgresql prepare DIR
-    python -m tornpage.targets.bundled.postgresql run DIR LINES [--set NAME=VALUE]
-    python -m tornpage.targets.bundled.postgresql recover [--set NAME=VALUE]
+    python -m tornpage.targets.bundled.postgresql prepare DIR --program BIN
+    python -m tornpage.targets.bundled.postgresql run DIR LINES --program BIN [--set NAME=VALUE]
+    python -m tornpage.targets.bundled.postgresql recover --program BIN [--set NAME=VALUE]
 
 The backend reads a statement per line and prints rows as a debugger would. The state is a hash of the rows of
 each table, once by a scan of the table and once by each index (I10).
@@ -28,7 +28,6 @@ from tornpage.targets.bundled.statements import parts_of, statements_of
 
 __all__ = ["main"]
 
-PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 SETTINGS = (
     "shared_buffers=256kB",
     "wal_level=minimal",
@@ -87,11 +86,11 @@ class Backend:
 
 
 @contextmanager
-def backend(data: Path, settings: Sequence[str]) -> Iterator[Backend]:
+def backend(programs: Path, data: Path, settings: Sequence[str]) -> Iterator[Backend]:
     """On this cluster, as a user without rights, killed in the end."""
     _give(data)
     with private_folder(data) as private:
-        words = [*as_user(), str(PROGRAMS / "postgres"), "--single", "-D", str(data)]
+        words = [*as_user(), str(programs / "postgres"), "--single", "-D", str(data)]
         words += [f"-c{setting}" for setting in (*SETTINGS, *settings)]
         said = private / "said"
         with said.open("wb") as errors:
@@ -144,12 +143,12 @@ def state_of(server: Backend) -> tuple[dict[str, str], list[dict[str, Any]]]:
     return state, findings
 
 
-def prepare(data: Path) -> None:
+def prepare(programs: Path, data: Path) -> None:
     """A new cluster with checksums on its pages, as small as it can be."""
     _give(data)
     words = [
         *as_user(),
-        str(PROGRAMS / "initdb"),
+        str(programs / "initdb"),
         "-D",
         str(data),
         "-U",
@@ -165,9 +164,9 @@ def prepare(data: Path) -> None:
     (data / "pg_stat_tmp").mkdir()
 
 
-def run(data: Path, lines: Path, settings: Sequence[str]) -> None:
+def run(programs: Path, data: Path, lines: Path, settings: Sequence[str]) -> None:
     """Statement by statement."""
-    with backend(data, settings) as server:
+    with backend(programs, data, settings) as server:
         ready(state_of(server)[0])
         for number, line in statements_of(lines).items():
             issue(number)
@@ -176,10 +175,12 @@ def run(data: Path, lines: Path, settings: Sequence[str]) -> None:
             ack(number, state_of(server)[0])
 
 
-def recover(data: Path, settings: Sequence[str]) -> tuple[dict[str, str], list[dict[str, Any]]]:
+def recover(
+    programs: Path, data: Path, settings: Sequence[str]
+) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """Raises Refused where the backend does not start, or not answer."""
     try:
-        with backend(data, settings) as server:
+        with backend(programs, data, settings) as server:
             return state_of(server)
     except ServerEnded as error:
         raise Refused(str(error)) from error
@@ -190,16 +191,17 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="postgresql")
     parser.add_argument("command", choices=("prepare", "run", "recover"))
     parser.add_argument("places", nargs="*", type=Path, help="DIR and a file of statements")
+    parser.add_argument("--program", type=Path, required=True, help="folder with its programs")
     parser.add_argument("--set", action="append", default=[], help="a setting of the server")
     given = parser.parse_args(arguments)
     if given.command == "recover":
-        serve(lambda folder: recover(Path(folder), given.set))
+        serve(lambda folder: recover(given.program, Path(folder), given.set))
         return
     try:
         if given.command == "prepare":
-            prepare(*given.places)
+            prepare(given.program, *given.places)
         else:
-            run(given.places[0], given.places[1], given.set)
+            run(given.program, given.places[0], given.places[1], given.set)
     except ServerEnded as error:
         sys.exit(f"postgresql: {error}")
 

@@ -26,6 +26,7 @@ __all__ = [
     "Promise",
     "TargetFile",
     "load_target_file",
+    "words_in_braces",
 ]
 
 PATTERNS_MAX = 24
@@ -36,6 +37,9 @@ LINES = "{lines}"
 SCRIPT = "{script}"
 NUMBER = "number"
 """Among the values of an option: any whole number too."""
+PATH = "path"
+"""As well: any path of what is there."""
+BASE = "base"
 OURS = frozenset({"dir", "lines", "script", "python", "fetched", "programs", FS})
 """Words in braces that are no option of the store."""
 
@@ -87,20 +91,33 @@ class Choice(BaseModel):
     model_config = _STRICT
 
     values: Annotated[list[str], Field(min_length=1)]
-    """The values that can be chosen; the first is the default. `number` stands for any whole number."""
+    """The values that can be chosen; the first is the default. `number` stands for any whole number, `path`
+    for the path of a file or folder, absolute or from where the command is called."""
     what: str
     """What it is, in a few words."""
 
-    def takes(self, value: str) -> bool:
-        """Whether it can be chosen."""
-        return (value != NUMBER and value in self.values) or (
-            NUMBER in self.values and re.fullmatch(r"-?[0-9]+", value) is not None
-        )
+    def refusal(self, value: str) -> str:
+        """Why it cannot be chosen, "" if it can."""
+        kinds = {NUMBER, PATH} & {*self.values}
+        if value not in kinds and value in self.values:
+            return ""
+        if NUMBER in kinds and re.fullmatch(r"-?[0-9]+", value):
+            return ""
+        if PATH in kinds:
+            return (
+                "" if value.startswith("/") and Path(value).exists() else "no such file or folder"
+            )
+        return " or ".join(self.values)
+
+    def absolute(self, value: str) -> str:
+        """The value, of a path as it is found from everywhere."""
+        is_path = PATH in self.values and value not in self.values
+        return str(Path(value).absolute()) if is_path else value
 
     @model_validator(mode="after")
     def _default_is_a_value(self) -> Choice:
-        if self.values[0] == NUMBER:
-            raise ValueError(f"values: the first is the default, and {NUMBER} is none")
+        if self.values[0] in (NUMBER, PATH):
+            raise ValueError(f"values: the first is the default, and {self.values[0]} is none")
         return self
 
 
@@ -147,6 +164,9 @@ class TargetFile(BaseModel):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
     """What reports call it."""
+    base: str = ""
+    """Another target file of the same folder: what this one does not say is as there. Of a table each key by
+    itself."""
     what: str = ""
     """One line on it, for lists."""
     ignore: Patterns = []
@@ -180,13 +200,14 @@ class TargetFile(BaseModel):
     through a socket, and at the end of run the server is killed."""
     lines: str = ""
     """A file with a statement per line, in a language of your own; run gets its path as `{lines}`. The
-    number of a statement is that of its line. `tornpage shrink` removes lines."""
+    number of a statement is that of its line. `tornpage shrink` removes lines. `{NAME}`: what that option
+    says."""
     options: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], Choice] = {}
     """Options of the store by name: what can be chosen, and what it means. The commands take the value as
     `{NAME}`."""
     needs: dict[str, str] = {}
-    """Programs or files that must be there, each with the command that installs it. `tornpage doctor` looks
-    for them."""
+    """Programs or files that must be there, each with the command that installs it; `{NAME}` is what that
+    option says. `tornpage doctor` looks for them."""
     modules: dict[Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")], str] = {}
     """Modules that `{python}` must be able to load from a file, each with what installs it: as `needs`."""
     libraries: list[Annotated[str, Field(min_length=1)]] = []
@@ -232,8 +253,8 @@ class TargetFile(BaseModel):
 
     def refusal(self, name: str, value: str) -> str:
         """Why an option of the store does not take a value, "" if it does."""
-        choice = self.options[name]
-        return "" if choice.takes(value) else f"{name}={value}: {' or '.join(choice.values)}"
+        why = self.options[name].refusal(value)
+        return f"{name}={value}: {why}" if why else ""
 
     def values(self, chosen: Mapping[str, str]) -> dict[str, str]:
         """Every option of the store with its value. Raises ValueError naming what is wrong with a choice."""
@@ -265,7 +286,7 @@ class TargetFile(BaseModel):
 
     def _words_in_braces(self) -> set[str]:
         commands = (self.commands.prepare, self.commands.run, self.commands.recover)
-        return set(re.findall(r"\{([a-zA-Z_]\w*)\}", " ".join([*commands, *self.env.values()])))
+        return words_in_braces(" ".join([*commands, *self.env.values(), self.lines]))
 
     @model_validator(mode="after")
     def _lines_are_for_run(self) -> TargetFile:
@@ -288,6 +309,11 @@ class TargetFile(BaseModel):
         return self
 
 
+def words_in_braces(text: str) -> set[str]:
+    """Those that stand for something."""
+    return set(re.findall(r"\{([a-zA-Z_]\w*)\}", text))
+
+
 def load_target_file(path: Path) -> TargetFile:
-    """Reads it. Raises ConfigError naming file and key."""
-    return read_toml(TargetFile, path, "target file")
+    """Reads it, and its base. Raises ConfigError naming file and key."""
+    return read_toml(TargetFile, path, "target file", base=BASE)

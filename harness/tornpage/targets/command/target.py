@@ -31,6 +31,7 @@ from tornpage.targets.command.file import (
     SCRIPT,
     TargetFile,
     load_target_file,
+    words_in_braces,
 )
 from tornpage.targets.filesystems import fs_arguments, fs_option, require_fs, without_fs
 from tornpage.targets.innodb.sites import SITES, site_of_write
@@ -74,6 +75,7 @@ FINDING_INVARIANT = 6
 LINE_SHOWN = 60
 FIRST_BYTES = re.compile(r"(.*)@(\d+)")
 """A pattern of sites, and of how many bytes at the beginning of a file."""
+NONE: Mapping[str, str] = {}
 NAME_MAX = 1024
 """A word that is longer names no file."""
 LIBRARY_REMEDY = "install it where the dynamic loader finds it"
@@ -102,6 +104,8 @@ class CommandTarget:
         """path: of the target file; preload, explorer: absolute paths of the built files; name: by which it
         is known, where that is not the path. ConfigError."""
         self.path = path.resolve()
+        self.preload = preload
+        self.explorer = explorer
         self.name = name or str(self.path)
         self.file: TargetFile = load_target_file(path)
         self.identity = name or self.file.identity
@@ -111,15 +115,18 @@ class CommandTarget:
         self.crossed: Mapping[str, list[str]] = (
             {FS: self.file.file_systems()} if len(self.file.file_systems()) > 1 else {}
         )
-        self.lines = self.path.parent / self.file.lines if self.file.lines else None
+        self.lines = self.lines_of({}) if self.file.lines else None
         self.counters = frozenset(self.file.counters)
         self.wrappers = tuple(self.file.wrappers)
         self.sites = frozenset({*self.file.sites, Site.OTHER, *(SITES if self.file.format else ())})
         own = {Capability.RULES} if self.file.format else set()
         oracle = Capability.OBSERVED if self.is_observed else Capability.DETERMINISTIC
         self.capabilities = frozenset({Capability.ACKS, Capability.EXPLORE, oracle, *own})
-        self.preload = preload
-        self.explorer = explorer
+
+    def lines_of(self, options: Mapping[str, str]) -> Path:
+        """The file of statements that these options name."""
+        (place,) = self._filled([self.file.lines], options)
+        return self.path.parent / place
 
     @property
     def is_observed(self) -> bool:
@@ -137,13 +144,31 @@ class CommandTarget:
         if not self._template().is_dir():
             raise ConfigError(f"{self.path}: template: {self.file.template}: no such folder")
 
+    def check_needs(self, options: Mapping[str, str]) -> None:
+        """MissingError: a program or file that these options name is not here."""
+        for word, remedy in self._needs_of_options().items():
+            if self._find(word, options) is None:
+                (place,) = self._filled([word], options)
+                what = f"target {self.file.name} needs {place}"
+                raise MissingError(f"{what}: {remedy}", self.name, remedy)
+
+    def _needs_of_options(self) -> dict[str, str]:
+        """Which of its needs are what options say."""
+        options = {*self.file.options}
+        return {
+            word: remedy
+            for word, remedy in self.file.needs.items()
+            if words_in_braces(word) & options
+        }
+
     def missing(self) -> list[Need]:
-        """What it needs and is not here."""
+        """What it needs whatever the options say, and is not here."""
         needs = f"target {self.file.name} needs"
+        later = self._needs_of_options()
         found = [
             Need(f"{needs} {Path(word).name}", remedy)
             for word, remedy in self.file.needs.items()
-            if self._find(word) is None
+            if word not in later and self._find(word) is None
         ]
         found += [
             Need(f"{needs} {name}", self.file.modules.get(name, LIBRARY_REMEDY))
@@ -162,9 +187,9 @@ class CommandTarget:
         remedy = "set TORNPAGE_TMP to another folder, best on a tmpfs"
         return [Need(f"target {self.file.name} {wrong}", remedy)] if wrong else []
 
-    def _find(self, word: str) -> Path | None:
+    def _find(self, word: str, options: Mapping[str, str] = NONE) -> Path | None:
         """A program by name, or a file by its path, as the commands find it."""
-        (place,) = self._filled([word], {})
+        (place,) = self._filled([word], options)
         path = self.path.parent / place
         if "/" in place:
             return path if path.exists() else None
@@ -257,12 +282,17 @@ class CommandTarget:
         files = {self._program_name(key): self._program(key) for key in self._keys()}
         files |= {word: place for key in self._keys() for word, place in self._named_files(key)}
         files |= {LINES: self.lines} if self.lines else {}
-        for word in self.file.needs:
+        for word in self.file.needs.keys() - self._needs_of_options().keys():
             place = self._find(word)
             files |= {word: place} if place is not None and place.is_file() else {}
         files |= {name: place for name, place in self._resolved().items() if place is not None}
         ours = {"preload": self.preload, "explorer": self.explorer}
         return {"target file": self.path, **files, **ours}
+
+    def chosen_programs(self, options: Mapping[str, str]) -> dict[str, Path]:
+        """Those of its needs that these options say, by the name of the file."""
+        found = (self._find(word, options) for word in self._needs_of_options())
+        return {place.name: place for place in found if place is not None and place.is_file()}
 
     def files_beside(self) -> dict[str, Path]:
         """Its file, first, then programs, named files and the template that lie in its folder, by their paths
@@ -296,6 +326,7 @@ class CommandTarget:
                 choice.values[0],
                 choice.what,
                 partial(self.file.refusal, name),
+                choice.absolute,
             )
             for name, choice in self.file.options.items()
         )

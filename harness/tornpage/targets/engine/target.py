@@ -121,6 +121,17 @@ class EngineTarget:
             files |= {"explorer": self.explorer, "judge": self.explorer.with_name(JUDGE)}
         return files
 
+    def check_needs(self, options: Mapping[str, str]) -> None:
+        """They name nothing."""
+
+    def chosen_programs(self, options: Mapping[str, str]) -> dict[str, Path]:  # noqa: ARG002
+        """None."""
+        return {}
+
+    def lines_of(self, options: Mapping[str, str]) -> Path:
+        """It has none."""
+        raise NotImplementedError
+
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """The variables of faults/README.md; contents are recorded, since the rules judge them."""
         return preload_environment(self.preload, data, trace, plan) | WHOLE

@@ -41,20 +41,25 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     rules = Rules(tell, bool(request["doublewrite"]))
     _find(rules, request["base"])
     paths = FilePaths()
+    gone: set[int] = set()  # files that are written without a name: nobody finds them again
     for event in trace.events():
         seq = event.seq
+        if event.kind == Op.OPEN:
+            gone.discard(event.file)
         if event.kind in (Op.RENAME, Op.UNLINK) and event.result == 0:
             if event.kind == Op.RENAME:
                 rules.rename(*trace.renamed(event))
             else:
                 rules.remove(trace.text(event))
+                gone.add(event.file)
         paths.see(trace, event)
+        path = "" if event.file in gone else paths[event.file]
         if event.kind == Op.WRITE and event.result > 0:
             data = trace.payload(event)[: event.result]
             durable = bool(event.flags & WRITE_DURABLE)
-            rules.write(paths[event.file], event.offset, data, seq, durable=durable)
+            rules.write(path, event.offset, data, seq, durable=durable)
         elif event.kind in (Op.FSYNC, Op.FDATASYNC) and event.result == 0:
-            rules.sync(paths[event.file], event.began)
+            rules.sync(path, event.began)
     log = {"found": rules.found}
     return {"findings": findings, "log": log, "counters": dict(rules.counters)}
 
