@@ -74,6 +74,8 @@ def fetch(target: TargetFile) -> Path:
     new.mkdir(parents=True)
     try:
         _fetch_into(new, wanted)
+        for name, place in wanted.links.items():
+            (new / name).symlink_to(place)
         shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)
     finally:

@@ -135,6 +135,8 @@ class Fetch(BaseModel):
     """A release of Debian other than this machine's, from which `packages` come."""
     packages: list[str] = []
     """Packages of that release, unpacked and not installed."""
+    links: dict[str, str] = {}
+    """Short names in `{fetched}` for folders of what was fetched."""
 
 
 class Promise(BaseModel):
