@@ -10,7 +10,11 @@ unwind tables and without frame pointers, and the other way round. */
 #include <sys/wait.h>
 #include <unistd.h>
 
+#if __has_attribute(noclone)
 #define KEPT __attribute__((noinline, noclone))
+#else
+#define KEPT __attribute__((noinline))
+#endif
 
 typedef void write_t(int fd);
 typedef void library_t(write_t *write, int fd);
