@@ -103,6 +103,17 @@ def test_what_was_not_exercised_is_skipped_with_its_reason() -> None:
         assert isinstance(skipped, Skipped), name
 
 
+def test_a_failure_names_the_code_of_what_was_broken() -> None:
+    """Behind the line that replays it; another bug's is not in it."""
+    summary = summary_of([row(make_result(0, broken=5))])
+    bug = summary.bugs[0].bug.id
+    frames = {bug: ["torn write t.ibd, page 4: save save.cc:7"], bug + 1: ["lost write u.ibd"]}
+    (suite,) = JUnitXml.fromstring(render_junit([summary], frames))
+    results = (one for case in suite for one in case.result)
+    (failure,) = (one for one in results if isinstance(one, Failure))
+    assert failure.text.endswith("tornpage replay 1.0\ntorn write t.ibd, page 4: save save.cc:7")
+
+
 def test_what_has_no_verdict_is_an_error() -> None:
     """A failure of the harness, a trial that does not repeat, a run that did not come to its end."""
     failed = replace(make_result(0, outcome=Outcome.HARNESS_ERROR), reason="no preload")
