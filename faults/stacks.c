@@ -54,6 +54,7 @@ typedef struct taken {
     uint32_t n_frames;
     uint32_t n_modules;
     uint32_t text_bytes;
+    uint64_t began_ns; /* of the operation */
     bool listens;
     tp_stack_frame_t frames[TP_STACK_FRAMES_MAX]; /* module: place in `modules` plus one */
     module_t modules[MODULES_MAX];
@@ -281,6 +282,15 @@ static void taken_ask_interpreter(taken_t *taken)
     }
 }
 
+/* Monotonic. */
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
 void stacks_take(void)
 {
     if (stacks.log.header == NULL) {
@@ -301,6 +311,7 @@ void stacks_take(void)
         walk_pointers(&walk);
     }
     taken_ask_interpreter(taken);
+    taken->began_ns = now_ns();
 }
 
 void stacks_drop(void)
@@ -378,8 +389,12 @@ static void stacks_told(const tp_trace_record_t *record)
     struct iovec parts[] = {{frames, taken->n_frames * sizeof(frames[0])},
                             {(void *)(uintptr_t)taken->text, taken->text_bytes}};
     uint64_t number = stacks_store(&op, parts, 2);
-    record_op_t of = {
-        .kind = TP_STACK_OF, .thread = record->thread, .offset = record->seq, .length = number};
+    record_op_t of = {.kind = TP_STACK_OF,
+                      .thread = record->thread,
+                      .offset = record->seq,
+                      .length = number,
+                      .result = (int64_t)taken->began_ns,
+                      .hash = now_ns()};
     record_append(&stacks.log, &of, NULL, 0);
 }
 

@@ -50,11 +50,14 @@ and these kinds. Records have numbers of their own, from 1, by which they name e
     3 OF        number of event   number of FRAMES     -
 
 Each operation of the trace, but for marks, has an OF with its thread, behind the records that it
-needs. A frame is 16 bytes: number of its MODULE, 0 = none; address of the instruction that called,
-as the file of the module has it. The text is what an interpreter says of its own stack.
+needs. Its result is the monotonic time in nanoseconds at which the call began, its hash that at
+which it had ended: for people, no verdict comes from them. A frame is 16 bytes: number of its
+MODULE, 0 = none; address of the instruction that called, as the file of the module has it. The
+text is what an interpreter says of its own stack.
 
-No record holds a time, a pid, a descriptor number or an address: two runs of a deterministic
-program give the same bytes but for the pid in the header. */
+No record of the trace holds a time, a pid, a descriptor number or an address: two runs of a
+deterministic program give the same bytes but for the pid in the header. So does the log of call
+stacks, but for the times. */
 #ifndef TORNPAGE_FAULTS_TRACE_H
 #define TORNPAGE_FAULTS_TRACE_H
 

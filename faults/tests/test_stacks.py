@@ -35,21 +35,21 @@ class Stack:
 
 
 def read_stacks(path: Path) -> tuple[dict[int, Stack], bytes]:
-    """By event number; and the records. Every rule of the format is asserted."""
-    data = path.read_bytes()
+    """By event number; and the records without their times. Every rule of the format is asserted."""
+    data = bytearray(path.read_bytes())
     magic, committed, flags, _pid, events = struct.unpack_from("<8sQIIQ", data)
     assert (magic, flags) == (b"TPSTACK1", 0)
     modules = {0: ""}
     stacks: dict[int, Stack] = {}
     found: dict[int, Stack] = {}
-    at, number = 64, 0
+    at, number, last = 64, 0, 0
     while at < committed:
-        total, kind, _, seq, _, _, offset, length, _, _, _ = struct.unpack_from(
+        total, kind, _, seq, _, _, offset, length, began, ended, _ = struct.unpack_from(
             "<IHHQIIQQqQQ", data, at
         )
         number += 1
         assert seq == number and total % 8 == 0
-        payload = data[at + 64 : at + total]
+        payload = bytes(data[at + 64 : at + total])
         if kind == MODULE:
             assert length == 20, "a build id"
             modules[seq] = payload[length:].rstrip(b"\0").decode()
@@ -60,9 +60,12 @@ def read_stacks(path: Path) -> tuple[dict[int, Stack], bytes]:
         else:
             assert kind == OF and offset not in found
             found[offset] = stacks[length]
+            assert last < ended and 0 < began < ended, "monotonic, in the order of their ends"
+            last = ended
+            struct.pack_into("<qQ", data, at + 40, 0, 0)
         at += total
     assert events == number and at == committed
-    return found, data[64:committed]
+    return found, bytes(data[64:committed])
 
 
 def functions(module: str) -> list[tuple[int, str]]:

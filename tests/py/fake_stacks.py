@@ -19,10 +19,18 @@ class FakeStacks:
         self._modules: dict[tuple[str, str], int] = {("", ""): 0}
         self._stacks: dict[int, int] = {}
 
-    def _record(self, kind: int, offset: int, length: int, payload: bytes = b"") -> int:
+    def _record(
+        self,
+        kind: int,
+        offset: int,
+        length: int,
+        payload: bytes = b"",
+        began: int = 0,
+        ended: int = 0,
+    ) -> int:
         padded = payload.ljust((len(payload) + 7) // 8 * 8, b"\0")
         number = len(self._records) + 1
-        head = (64 + len(padded), kind, 0, number, 0, 0, offset, length, 0, 0, number - 1)
+        head = (64 + len(padded), kind, 0, number, 0, 0, offset, length, began, ended, number - 1)
         self._records.append(RECORD.pack(*head) + padded)
         return number
 
@@ -40,6 +48,12 @@ class FakeStacks:
         number = self._record(FRAMES, len(text.encode()), len(calls), frames + text.encode())
         self._record(OF, seq, number)
         self._stacks[seq] = number
+        return self
+
+    def at(self, seq: int, began: int, ended: int, call: Call) -> FakeStacks:
+        """The event `seq` took so long, and has a stack of this call alone."""
+        frame = struct.pack("<QQ", self._module(call), call.offset)
+        self._record(OF, seq, self._record(FRAMES, 0, 1, frame), b"", began, ended)
         return self
 
     def again(self, seq: int, like: int) -> FakeStacks:

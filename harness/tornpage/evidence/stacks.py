@@ -11,12 +11,15 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from tornpage.evidence.symbols import require_symbolizer, symbols_of
+from tornpage.evidence.timeline import recorded_steps
 from tornpage.faults.stacks import Call, CallStack, StackLog
-from tornpage.vocabulary.evidence import Evidence, Frame, Phase, unwrapped
+from tornpage.faults.trace import Trace
+from tornpage.vocabulary.evidence import Evidence, Fate, Frame, Phase, unwrapped
 
 __all__ = ["frames_of", "named_anew", "with_calls", "with_stacks"]
 
 FRAMES_KEPT = 16
+_NOT_SYNCED = (Fate.KEPT, Fate.TORN, Fate.LOST, Fate.GONE, Fate.ACCUSED)
 """Of an operation, the innermost."""
 
 _PYTHON = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$', re.M)
@@ -57,8 +60,34 @@ def _frames(
 
 
 def with_stacks(phase: Phase, trace: Path) -> Phase:
-    """The same with the frames of its operations, if `trace`, which it was told from, has stacks."""
-    return _with_frames(phase, frames_of(trace, (step.seq for step in phase.steps)))
+    """The same with the frames of its operations and what their times say, if `trace`, which it was told
+    from, has stacks."""
+    log = StackLog.load(trace)
+    if log is None:
+        return phase
+    told = _with_frames(phase, frames_of(trace, (step.seq for step in phase.steps)))
+    early = _begun_early(phase, trace, log)
+    steps = (replace(step, sync=early.get(step.seq, "")) for step in told.steps)
+    return replace(told, steps=tuple(steps))
+
+
+def _begun_early(phase: Phase, trace: Path, log: StackLog) -> dict[int, str]:
+    """Of each write that no sync has made durable, the first sync of its file that ended behind it and had
+    begun before it ended, which need not cover it; in words."""
+    waiting = [step for step in phase.steps if step.length and step.fate in _NOT_SYNCED]
+    if not waiting:
+        return {}
+    steps = recorded_steps(Trace.load(trace))
+    syncs = [step for step in steps if step.op in ("fsync", "fdatasync")]
+    found: dict[int, str] = {}
+    for step in waiting:
+        ended = log.times(step.seq)[1]
+        for sync in syncs:
+            began = log.times(sync.seq)[0]
+            if sync.seq > step.seq and sync.path == step.path and 0 < began < ended:
+                us = f"{(ended - began) / 1000:,.0f} us"
+                found.setdefault(step.seq, f"{sync.op} {sync.seq} began {us} before this ended")
+    return found
 
 
 def with_calls(phase: Phase, program: Path, calls: Mapping[int, Sequence[int]]) -> Phase:

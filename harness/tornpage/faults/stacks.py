@@ -56,7 +56,7 @@ def copy_stacks(trace: Path, to: Path) -> None:
 class StackLog:
     """The stacks of one recording. data: the committed bytes."""
 
-    __slots__ = ("_numbers", "_places", "data")
+    __slots__ = ("_numbers", "_places", "_times", "data")
 
     def __init__(self, data: bytes) -> None:
         """Raises TraceError if it is no log of stacks, or is cut."""
@@ -68,6 +68,7 @@ class StackLog:
         """Of each record, by its number from 1."""
         self._numbers: dict[int, int] = {}
         """Of the FRAMES record of each event."""
+        self._times: dict[int, tuple[int, int]] = {}
         at = HEADER_SIZE
         while at < committed:
             if at + RECORD_SIZE > len(data):
@@ -77,6 +78,7 @@ class StackLog:
                 raise TraceError("the log of call stacks is damaged")
             if record[1] == OF:
                 self._numbers[record[6]] = record[7]
+                self._times[record[6]] = (record[8], record[9])
             self._places.append(at)
             at += record[0]
 
@@ -92,6 +94,11 @@ class StackLog:
             return None
         except OSError as error:
             raise TraceError(f"{stacks_path(trace)}: {error.strerror}") from error
+
+    def times(self, seq: int) -> tuple[int, int]:
+        """When the operation with this event number began and had ended, in nanoseconds on the monotonic
+        clock of that machine; 0, 0: it is not known. For people: they are others in each run."""
+        return self._times.get(seq, (0, 0))
 
     def of(self, seq: int) -> CallStack | None:
         """The stack of the operation with this event number; None: it has none, as marks."""

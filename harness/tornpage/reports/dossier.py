@@ -88,6 +88,8 @@ class _Row:
     sectors: list[str]
     stack: list[str] = field(default_factory=list)
     """The frames of an operation that matters, the innermost first."""
+    sync: str = ""
+    """As of Step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +201,7 @@ def way_lines(evidence: Evidence | None) -> list[str]:
             fate = "" if row.fate == "statement" else row.fate
             sectors = "".join("1" if sector == "new" else "0" for sector in row.sectors)
             lines.append(f"  {row.seq or '':>7} {fate:8}{row.op} {place} {sectors}".rstrip())
+            lines += [f"{'':18}{row.sync}"] if row.sync else []
             if row.stack:
                 told = row.stack == last and row.fate not in _BROKEN
                 lines.append(f"{'':18}by {'the same calls' if told else _frames(row)}")
@@ -293,7 +296,7 @@ def _step(step: Step, evidence: Evidence) -> _Row:
     place = _place(step, evidence)
     fate, title = step.fate, _FATES[step.fate]
     stack = _stack(step, evidence.wrappers)
-    return _Row(step.seq, fate, title, step.op, path, place, site, sectors, stack)
+    return _Row(step.seq, fate, title, step.op, path, place, site, sectors, stack, step.sync)
 
 
 def _place(step: Step, evidence: Evidence) -> str:

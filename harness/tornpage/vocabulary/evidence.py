@@ -88,7 +88,8 @@ class Step:
     """A file operation, or a mark. seq: its number in the recording; op: write, fsync, ..., or issue, ack,
     fail; to: new name of a rename; offset, length in bytes; line: statement that was in flight, 0 if none, or
     that a mark is about; kept: of a torn write one character per sector, "1" = in the crashed image; stack:
-    of the call, where it was taken, from the innermost frame of the target's own code on."""
+    of the call, where it was taken, from the innermost frame of the target's own code on; sync: of a write,
+    which sync of its file began before it had ended, and how long."""
 
     seq: int
     op: str
@@ -101,6 +102,7 @@ class Step:
     line: int = 0
     kept: str = ""
     stack: tuple[Frame, ...] = ()
+    sync: str = ""
 
 
 @_JSON

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from fake_stacks import FakeStacks
+from fake_trace import FakeTrace
 
-from tornpage.evidence.stacks import frames_of, named_anew
+from tornpage.evidence.stacks import frames_of, named_anew, with_stacks
 from tornpage.evidence.symbols import TOOLS, require_symbolizer, symbols_of
 from tornpage.faults.stacks import Call
 from tornpage.vocabulary.errors import ConfigError
@@ -180,3 +181,20 @@ def test_names_of_cpp_are_short() -> None:
     frame = Frame("fil_space_t::flush_low()", "/src/storage/fil0fil.cc", 512, "/usr/sbin/mariadbd")
     assert str(frame) == "fil_space_t::flush_low fil0fil.cc:512"
     assert str(Frame("pwrite_all", "", 0, "/usr/bin/store")) == "pwrite_all store"
+
+
+def test_a_sync_that_began_before_a_write_had_ended_is_told(tmp_path: Path) -> None:
+    """With how long before; not one that began behind it, of another file, or of a write that is durable."""
+    nowhere = Call("", "", 0)
+    recorded = FakeTrace().open("f").open("g").write("f", 0, 512).fsync("g").fsync("f").fsync("f")
+    trace = tmp_path / "trace"
+    trace.write_bytes(recorded.data())
+    log = FakeStacks()
+    times = {3: (1000, 50_000), 4: (900, 51_000), 5: (38_000, 52_000), 6: (60_000, 61_000)}
+    for seq, (began, ended) in times.items():
+        log.at(seq, began, ended, nowhere)
+    log.beside(trace)
+    for fate, said in ((Fate.LOST, "fsync 5 began 12 us before this ended"), (Fate.DURABLE, "")):
+        steps = (Step(3, "write", "f", fate, length=512),)
+        told = with_stacks(Phase("run", "", 512, steps), trace)
+        assert [step.sync for step in told.steps] == [said]

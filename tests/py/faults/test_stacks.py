@@ -23,6 +23,12 @@ def test_a_stack_is_that_of_its_event() -> None:
     assert log.of(5) is None
 
 
+def test_times_are_those_of_the_call() -> None:
+    """Nanoseconds; nothing where there are none."""
+    log = FakeStacks().at(4, 1000, 2500, MAIN).stack(5, MAIN).log()
+    assert [log.times(seq) for seq in (4, 5, 6)] == [(1000, 2500), (0, 0), (0, 0)]
+
+
 def test_code_of_no_file_has_no_module() -> None:
     """A frame of code that was made while the program ran."""
     nowhere = Call("", "", 0)
