@@ -189,14 +189,16 @@ def phase_views(evidence: Evidence, fingerprint: str = "") -> list[PhaseView]:
 
 
 def way_lines(evidence: Evidence | None) -> list[str]:
-    """The last operations before each crash, and what became of them."""
+    """The last operations before each crash and those before that were lost or torn, and what became of
+    them."""
     lines = []
     evidence = evidence or Evidence()
     for phase in phase_views(evidence):
         end = "its last operations" if phase.crashed else "up to the operation that breaks a rule"
         lines.append(f"  {phase.name}, {end}:")
         last: list[str] = []
-        for row in phase.rows[-STEPS_SHOWN:]:
+        late = len(phase.rows) - STEPS_SHOWN
+        for row in (one for n, one in enumerate(phase.rows) if n >= late or one.fate in _BROKEN):
             place = ", ".join(part for part in (row.path, row.place, row.site) if part)
             fate = "" if row.fate == "statement" else row.fate
             sectors = "".join("1" if sector == "new" else "0" for sector in row.sectors)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tornpage.reports.dossier import FRAMES_SHOWN, phase_views, stack_lines, way_lines
 from tornpage.vocabulary.evidence import Evidence, Fate, Frame, Phase, Step
 
@@ -80,3 +82,11 @@ def test_a_program_without_symbols_is_named_with_what_it_lacks() -> None:
     assert not any(
         "unknown" in line for line in way_lines(evidence(write(1, Fate.LOST, frame("f"))))
     )
+
+
+def test_a_lost_write_is_shown_however_long_ago_it_was() -> None:
+    """With the sync that began before it had ended; of the others the last ones."""
+    lost = replace(write(1, Fate.LOST), sync="fsync 3 began 12 us before this ended")
+    lines = way_lines(evidence(lost, *(write(n, Fate.DURABLE) for n in range(2, 50))))
+    assert lines[1].split()[:2] == ["1", "lost"] and lines[2].split()[:2] == ["fsync", "3"]
+    assert [line.split()[0] for line in lines[3:-1]] == [str(n) for n in range(34, 50)]
