@@ -267,6 +267,10 @@ def state_of_a_shell(members: Members) -> None:
     with_fact(members, lambda find: find["spec"]["plan"].update({"loss": "1.x.0; rm"}))
 
 
+def program_of_theirs(members: Members) -> None:
+    with_fact(members, lambda find: find["spec"]["options"].update({"program": "/bin/sh"}))
+
+
 def trace_outside(members: Members) -> None:
     """Of the same length, so that the recording stays one: names in it lead out."""
     trace = members["image/recording/trace"][1]
@@ -294,6 +298,7 @@ def trace_outside(members: Members) -> None:
         (file_of_ours, "params.path: a file that is not in it"),
         (target_of_ours, "target: neither a name nor in it"),
         (state_of_a_shell, "plan.loss: no state"),
+        (program_of_theirs, "it was found with program=/bin/sh: --option program=PATH names"),
         (trace_outside, "trace names '../re.log', which is outside of its folder"),
     ],
 )
