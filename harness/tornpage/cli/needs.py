@@ -31,5 +31,5 @@ def with_needs(fetch_them: bool, open_target: Callable[[], T]) -> T:
                 raise ConfigError(f"{error}{offer}") from error
             target = make_target(error.target, find_paths().build, ready=False)
             assert isinstance(target, CommandTarget), "nothing else misses anything"
-            bring(target)
+            bring(target, error)
             brought.add(error.target)

@@ -18,7 +18,7 @@ from pathlib import Path
 from tornpage.faults.process import run_child
 from tornpage.targets.command.file import Fetch, TargetFile
 from tornpage.targets.command.target import CommandTarget
-from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.errors import ConfigError, MissingError
 from tornpage.vocabulary.paths import fetched_folder
 
 __all__ = ["bring", "can_bring", "fetch"]
@@ -29,14 +29,18 @@ DEBIAN = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
-def bring(target: CommandTarget) -> None:
+def bring(target: CommandTarget, error: MissingError | None = None) -> None:
     """Carries out the commands that the target's file names for what is missing: `tornpage target fetch`,
-    `apt-get install`, `pip install`. Raises ConfigError: it names another remedy, or a command failed."""
+    `apt-get install`, `pip install`. error: also for what that is about. Raises ConfigError: it names another
+    remedy, or a command failed."""
     needs = target.missing()
     for need in needs:
         if not can_bring(need.remedy):
             raise ConfigError(str(need))
-    for remedy in dict.fromkeys(need.remedy for need in needs):
+    if error is not None and not can_bring(error.remedy):
+        raise ConfigError(str(error))
+    also = [error.remedy] if error is not None else []
+    for remedy in dict.fromkeys([*(need.remedy for need in needs), *also]):
         words = _words(remedy)
         if words[0] == "tornpage":
             fetch(target.file)

@@ -9,6 +9,7 @@ import pytest
 from tornpage.campaigns.fitting import absolute_options
 from tornpage.faults.preload import preload_path
 from tornpage.faults.process import ChildResult
+from tornpage.lab import fetch
 from tornpage.lab.fetch import bring
 from tornpage.live.recovered import Recovery
 from tornpage.oracle.rules import Setting
@@ -186,8 +187,14 @@ def test_a_program_of_ones_own_is_an_option(
     told, that of the default only if it is asked for."""
     target = target_of(tmp_path, CHOSEN)
     target.check_ready()
-    with pytest.raises(MissingError, match="target mine needs no-such-server: build it"):
+    with pytest.raises(MissingError, match="target mine needs no-such-server: build it") as missing:
         target.check_needs({})
+    with pytest.raises(ConfigError, match="needs no-such-server: build it"):
+        bring(target, missing.value)
+    asked: list[str] = []
+    monkeypatch.setattr(fetch, "_call", lambda command: asked.append(" ".join(command[1:])))
+    bring(target, MissingError("", "mine", "pip install it"))
+    assert asked == ["-m pip --quiet install it"]
     (tmp_path / "mined").write_text("one", "ascii")
     (tmp_path / "work.txt").write_text("", "ascii")
     monkeypatch.chdir(tmp_path)
