@@ -190,6 +190,11 @@ static uint32_t each_overlapped(const choice_t *choice)
     return n < 2 ? n : 1 + picks(n);
 }
 
+static uint32_t each_chosen(const choice_t *choice)
+{
+    return choice->config->chosen != NULL ? choice->config->chosen->n : 0;
+}
+
 static uint32_t each_growing(const choice_t *choice)
 {
     return picks(count_of(choice, is_growing)) * growth_kinds(choice->persist);
@@ -363,6 +368,38 @@ static void choose_size_first(choice_t *choice, uint32_t k, stream_t *stream)
     choice_grow(choice, at, k % kinds == 1, stream_next(stream));
 }
 
+/** Of a write only the sectors that are named; a unit of several is there if its first one is. */
+static void choose_sectors(choice_t *choice, uint32_t i, const char *kept)
+{
+    const fs_event_t *event = waiting(choice, i);
+    uint64_t sectors_per_unit = choice_unit(choice->config, event) / choice->config->sector;
+    uint64_t first = event->offset / choice->config->sector;
+    choice_lose(choice, i);
+    uint64_t n = model_sectors(choice->config, event);
+    for (uint64_t at = 0; at < n && kept[at] != '\0'; at++) {
+        uint64_t unit = (first + at) / sectors_per_unit - first / sectors_per_unit;
+        bool begins = at == 0 || (first + at) % sectors_per_unit == 0;
+        if (begins && kept[at] == '1') {
+            choice_keep_units(choice, i, unit, unit + 1);
+        }
+    }
+}
+
+static void choose_chosen(choice_t *choice, uint32_t k, stream_t *stream)
+{
+    const chosen_state_t *state = &choice->config->chosen->states[k];
+    (void)stream;
+    for (uint32_t i = 0; i < choice->persist->n_pending; i++) {
+        const chosen_item_t *item = chosen_find(state, waiting(choice, i)->seq);
+        if ((item != NULL) == state->keeps) {
+            choice_keep(choice, i);
+        }
+        if (item != NULL && item->kept != NULL && waiting(choice, i)->kind == FS_WRITE) {
+            choose_sectors(choice, i, item->kept);
+        }
+    }
+}
+
 /* ---- the models ---- */
 
 /** How what was chosen becomes a state that a disk can leave: who keeps little keeps what that
@@ -370,7 +407,8 @@ needs; who loses little loses what cannot be there without it. */
 typedef enum model_leaning {
     LOSES_LITTLE,
     KEEPS_LITTLE,
-    IN_TURN /**< odd k: KEEPS_LITTLE */
+    IN_TURN, /**< odd k: KEEPS_LITTLE */
+    AS_CHOSEN
 } model_leaning_t;
 
 typedef struct model_row {
@@ -385,7 +423,7 @@ typedef struct model_row {
     bool tears_one; /**< k % TEAR_PARTS says how */
 } model_row_t;
 
-static const model_row_t MODELS[MODEL_KINDS] = {
+static const model_row_t MODELS[MODEL_KINDS + 1] = {
     [MODEL_ALL_PERSISTED] = {"all-persisted", "everything: the kill model", one_state, choose_all,
                              LOSES_LITTLE, false},
     [MODEL_NONE_PERSISTED] = {"none-persisted", "nothing", one_state, choose_none, LOSES_LITTLE,
@@ -423,11 +461,12 @@ static const model_row_t MODELS[MODEL_KINDS] = {
                           "all, but of one append only the new size: zeros or old bytes are there, "
                           "as the file system has it",
                           each_growing, choose_size_first, LOSES_LITTLE, false},
+    [MODEL_CHOSEN] = {"chosen", "what is chosen", each_chosen, choose_chosen, AS_CHOSEN, false},
 };
 
 static const model_row_t *row_of(model_t model)
 {
-    CHECK(model < MODEL_KINDS);
+    CHECK(model <= MODEL_CHOSEN);
     return &MODELS[model];
 }
 
@@ -443,7 +482,7 @@ const char *model_what(model_t model)
 
 bool model_parse(const char *text, size_t len, model_t *out)
 {
-    for (uint32_t i = 0; i < MODEL_KINDS; i++) {
+    for (uint32_t i = 0; i <= MODEL_CHOSEN; i++) {
         if (strlen(MODELS[i].name) == len && memcmp(MODELS[i].name, text, len) == 0) {
             *out = (model_t)i;
             return true;
@@ -454,7 +493,7 @@ bool model_parse(const char *text, size_t len, model_t *out)
 
 uint32_t model_count(const model_config_t *config, model_t model, const persist_t *persist)
 {
-    bool enabled = (config->enabled >> model & 1U) != 0;
+    bool enabled = model == MODEL_CHOSEN || (config->enabled >> model & 1U) != 0;
     const choice_t choice = {.config = config, .persist = persist};
     return enabled ? row_of(model)->count(&choice) : 0;
 }
@@ -476,7 +515,8 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
                  const persist_t *persist, torn_t *torn)
 {
     const model_row_t *row = row_of(model);
-    bool keeps = row->leaning == KEEPS_LITTLE || (row->leaning == IN_TURN && k % 2 == 1);
+    bool keeps = row->leaning == KEEPS_LITTLE || (row->leaning == IN_TURN && k % 2 == 1)
+                 || (row->leaning == AS_CHOSEN && config->chosen->states[k].keeps);
     stream_t stream = state_stream(config, model, k, point);
     choice_t choice;
     choice_begin(&choice, config, persist);

@@ -5,6 +5,7 @@ nothing else, so that neither batches nor workers nor the choice of states can c
 #ifndef DISK_MODELS_H
 #define DISK_MODELS_H
 
+#include "disk/chosen.h"
 #include "disk/persist.h"
 #include "disk/stream.h"
 #include "disk/torn.h"
@@ -23,7 +24,8 @@ typedef enum model {
     MODEL_ONE_PART,
     MODEL_OVERLAPPED,
     MODEL_SIZE_FIRST,
-    MODEL_KINDS
+    MODEL_KINDS,
+    MODEL_CHOSEN = MODEL_KINDS /**< asked for by name only: states of model_config_t.chosen */
 } model_t;
 
 #define MODELS_ALL ((1U << MODEL_KINDS) - 1U)
@@ -66,6 +68,7 @@ typedef struct model_config {
        of their sectors may be its end. */
     uint32_t log_sites;
     uint64_t seed;
+    const chosen_t *chosen;     /**< of MODEL_CHOSEN, state k at every crash point; or NULL */
     const model_watch_t *watch; /**< or NULL */
 } model_config_t;
 

@@ -64,6 +64,11 @@ const char ARGUMENTS_HELP[] =
     "  --only STATE_ID    one state; --dump-state DIR writes its files, --way FILE appends, per "
     "level,\n"
     "                     the last operations before the crash and what became of each\n"
+    "  --chosen FILE      states of the model chosen: --only SEQ.chosen.K is line K of the file, "
+    "from 0;\n"
+    "                     \"lose SEQ[=KEPT] ...\" or \"keep SEQ[=KEPT] ...\": these operations, a "
+    "0 or 1\n"
+    "                     of KEPT per sector that is kept of one\n"
     "  --in-full N        of N images one is scanned anew as well, to the same report; default 64\n"
     "  --batch N          states per process; --deadline SECONDS until a state hangs (default 20;\n"
     "                     behind the first one that did, a tenth and a second)\n"
@@ -147,7 +152,7 @@ static bool parse_engine_option(const char *text, engine_options_t *options, err
 static bool add_model(uint32_t *enabled, const char *text)
 {
     model_t model;
-    if (!model_parse(text, strlen(text), &model)) {
+    if (!model_parse(text, strlen(text), &model) || model == MODEL_CHOSEN) {
         return false;
     }
     *enabled |= 1U << model;
@@ -179,6 +184,7 @@ enum {
     OPT_SUSPECT,
     OPT_IGNORE,
     OPT_ONLY,
+    OPT_CHOSEN,
     OPT_DUMP,
     OPT_WAY,
     OPT_IN_FULL,
@@ -226,6 +232,7 @@ static const struct option LONG_OPTIONS[] = {
     {"suspect", required_argument, NULL, OPT_SUSPECT},
     {"ignore-fsync", required_argument, NULL, OPT_IGNORE},
     {"only", required_argument, NULL, OPT_ONLY},
+    {"chosen", required_argument, NULL, OPT_CHOSEN},
     {"dump-state", required_argument, NULL, OPT_DUMP},
     {"way", required_argument, NULL, OPT_WAY},
     {"in-full", required_argument, NULL, OPT_IN_FULL},
@@ -379,6 +386,9 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         return path_set_add(&args->campaign.disk.lies, value);
     case OPT_ONLY:
         return state_path_parse(value, &args->campaign.only);
+    case OPT_CHOSEN:
+        args->chosen = value;
+        return true;
     case OPT_DUMP:
         args->campaign.dump_dir = value;
         return true;
@@ -419,6 +429,9 @@ static int check_arguments(int argc, char **argv, arguments_t *args)
     if ((args->campaign.dump_dir != NULL || args->campaign.way_file != NULL)
         && args->campaign.only.depth == 0) {
         return arguments_usage("--dump-state and --way need --only", "");
+    }
+    if (args->chosen != NULL && args->campaign.only.depth == 0) {
+        return arguments_usage("--chosen needs --only", "");
     }
     if ((args->order.n_slices > 0) != (args->slice_file != NULL)) {
         return arguments_usage("--slice and --slice-file belong together", "");

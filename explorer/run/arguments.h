@@ -18,6 +18,7 @@ typedef struct arguments {
     const char *trace;
     const char *allowed;
     const char *kinds;      /**< of statements; NULL: nothing is known of them */
+    const char *chosen;     /**< file with states that were chosen; NULL: none */
     const char *base;       /**< folder with the files that the run found; NULL: none */
     engine_config_t engine; /**< of the target, if it is the engine */
     campaign_t campaign;

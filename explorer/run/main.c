@@ -122,6 +122,7 @@ static int merge(const arguments_t *args)
 typedef struct inputs {
     allowed_t allowed;
     kinds_t kinds;
+    chosen_t chosen;
     write_sites_t write_sites;
     canaries_t of_rules; /**< n = 0: nobody asked for them, or no rules are held against it */
 } inputs_t;
@@ -204,7 +205,14 @@ static dberr_t inputs_load(const arguments_t *args, inputs_t *inputs, err_sink_t
         allowed_free(&inputs->allowed);
         return DB_ERROR;
     }
+    if (args->chosen != NULL && chosen_load(args->chosen, &inputs->chosen, err) != DB_SUCCESS) {
+        chosen_free(&inputs->chosen);
+        kinds_free(&inputs->kinds);
+        allowed_free(&inputs->allowed);
+        return DB_ERROR;
+    }
     if (write_sites_load(args->write_sites, &inputs->write_sites, err) != DB_SUCCESS) {
+        chosen_free(&inputs->chosen);
         kinds_free(&inputs->kinds);
         allowed_free(&inputs->allowed);
         return DB_ERROR;
@@ -233,6 +241,7 @@ static dberr_t recording_load(const arguments_t *args, image_t *image, trace_t *
 static void inputs_free(inputs_t *inputs)
 {
     write_sites_free(&inputs->write_sites);
+    chosen_free(&inputs->chosen);
     kinds_free(&inputs->kinds);
     allowed_free(&inputs->allowed);
 }
@@ -269,6 +278,7 @@ int main(int argc, char **argv)
     if (inputs_load(&args, &inputs, &err) != DB_SUCCESS) {
         return arguments_usage(err.msg, "");
     }
+    args.campaign.models.chosen = &inputs.chosen;
     if (args.external.verifier != NULL && !scratch_create(&args, base, sizeof(base))) {
         inputs_free(&inputs);
         return arguments_usage("no folder for images can be made in --scratch", args.scratch);

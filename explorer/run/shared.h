@@ -71,7 +71,7 @@ typedef struct counts {
     _Atomic uint64_t
         unfinished; /**< states, or processes between two, that the end of the time has ended */
     _Atomic uint64_t unvisited; /**< states run without a place in the set of visited ones */
-    _Atomic uint64_t model_states[MODEL_KINDS];
+    _Atomic uint64_t model_states[MODEL_KINDS + 1];
     _Atomic uint64_t of_target[OUTCOME_COUNTERS_MAX]; /**< what the kind of target counts, one per
                                                          distinct state */
     /** Of the torn-page matrix: states with such a loss, and writes that could be lost that way. */

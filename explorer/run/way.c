@@ -233,6 +233,19 @@ static void set_statements(json_t *object, const persist_t *persist)
     set(object, "acked", number(told == 0 ? 0 : events[told - 1].acked_line));
 }
 
+static json_t *waits_json(const way_t *way)
+{
+    json_t *waits = json_array();
+    for (uint32_t i = 0; i < way->persist->n_pending; i++) {
+        json_t *object = json_object();
+        const char *kept = way->kept[i] != NULL ? way->kept[i] : way->any[i] ? "1" : "0";
+        set(object, "seq", number(persist_pending(way->persist, i)->seq));
+        set(object, "kept", json_string(kept));
+        CHECK(json_array_append_new(waits, object) == 0);
+    }
+    return waits;
+}
+
 void way_end(way_t *way, const char *file, uint32_t level, model_t model)
 {
     json_t *object = json_object();
@@ -242,6 +255,7 @@ void way_end(way_t *way, const char *file, uint32_t level, model_t model)
     set(object, "waiting", number(way->persist->n_pending));
     set_statements(object, way->persist);
     set(object, "events", events_json(way));
+    set(object, "waits", waits_json(way));
     FILE *out = fopen(file, "ae");
     if (out == NULL || json_dumpf(object, out, JSON_COMPACT) != 0 || fputc('\n', out) == EOF) {
         (void)fprintf(stderr, "tornpage-explore: %s cannot be written\n", file);

@@ -108,6 +108,7 @@ COMMANDS: dict[str, _Command | _Group] = {
     "show": _Command("tornpage.cli.show", "show"),
     "shrink": _Command("tornpage.cli.shrink", "shrink"),
     "bisect": _Command("tornpage.cli.bisect", "bisect"),
+    "explain": _Command("tornpage.cli.explain", "explain"),
     "export": _Command("tornpage.cli.find", "export", "EXPORT_EPILOG"),
     "import": _Command("tornpage.cli.find", "import_", "IMPORT_EPILOG"),
     "report": _Command("tornpage.cli.report", "report"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tornpage.vocabulary.model import Violation
 
-__all__ = ["RUN_SITE", "Fingerprint", "fingerprint_of", "path_of"]
+__all__ = ["RUN_SITE", "Fingerprint", "fingerprint_of", "path_of", "without_model"]
 
 RUN_SITE = "run"
 """Site of a finding that the fault-free run shows already, whatever is hit afterwards."""
@@ -47,7 +47,12 @@ def fingerprint_of(violation: Violation, site: str) -> Fingerprint:
 
 def path_of(violation: Violation) -> str:
     """The violation's text with every name and number of this run replaced by "#", and no file's folder."""
-    text = _MODEL.sub("", violation.what)
+    text = without_model(violation.what)
     if violation.invariant in ORACLE:
         text = text.partition(":")[0]
     return _SEVERAL.sub("#", _NAME.sub("#", _FOLDER.sub("", _LIST.sub("#", text))))
+
+
+def without_model(what: str) -> str:
+    """A violation's text without the crash model that the explorer names in it."""
+    return _MODEL.sub("", what)

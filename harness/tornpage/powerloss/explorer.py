@@ -187,16 +187,17 @@ def lay_out_state(
     target: Target,
     recording: Recording,
     state: str,
-    image: Path,
+    image: Path | None,
     way: Path | None = None,
+    chosen: Path | None = None,
 ) -> Exploration:
     """Runs one state again; its files go to `image`, and to the file `way` what became of the last
-    operations before its crash, one JSON object per level."""
-    arguments = ["--seed", str(spec.seed), "--only", state, "--dump-state", str(image)]
+    operations before its crash, one JSON object per level. chosen: file with what the states of the model
+    `chosen` keep (disk/chosen.h)."""
     depth = state.count("/") + 1
-    arguments += ["--depth", str(depth)]
-    if way is not None:
-        arguments += ["--way", str(way)]
+    arguments = ["--seed", str(spec.seed), "--only", state, "--depth", str(depth)]
+    for option, path in (("--dump-state", image), ("--way", way), ("--chosen", chosen)):
+        arguments += [option, str(path)] if path is not None else []
     command = _explorer(spec, target, recording, arguments)
     return _read(target, _run(command, _state_deadline_s(command, depth)))
 

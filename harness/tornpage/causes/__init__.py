@@ -1,0 +1,1 @@
+"""Why a crash breaks a state: the cause, by experiments on the crash."""

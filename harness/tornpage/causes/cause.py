@@ -1,0 +1,145 @@
+"""Why a crash breaks a state, as experiments on it have shown: values, and the sentence that says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from tornpage.vocabulary.evidence import Frame, Step
+
+__all__ = [
+    "Cause",
+    "Counterfactual",
+    "Kind",
+    "Operation",
+    "operation_of",
+    "sentence",
+    "with_frames",
+]
+
+
+class Kind(StrEnum):
+    """What went wrong."""
+
+    ORDER = "order"
+    """An operation was durable before one that it relies on."""
+    ACKNOWLEDGED = "acknowledged"
+    """A statement was acknowledged before what it needs was durable."""
+    TORN = "torn"
+    """A write must be there as a whole or not at all."""
+    NOTHING_LOST = "nothing lost"
+    """All that was written is there: operations must be one step, or recovery is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """seq: its number in the recording; what: in words; line: statement that was in flight, 0 if none;
+    frames: where the target's own code called it, the innermost first; none without recorded stacks."""
+
+    seq: int
+    what: str
+    site: str
+    line: int
+    frames: tuple[Frame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """A crash at the same place that differs in one thing. right: it breaks nothing."""
+
+    what: str
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """finding: what is broken, in the judge's words; at: the crash comes right after this operation. lost:
+    the smallest set of operations whose loss breaks the state while all else is there; beside: of what was
+    not durable, what must be there for that; relied: the operation from which on their loss breaks it, None
+    if it does at once; acknowledged: the statement that was acknowledged right there, 0 if none was; until:
+    the operation with which it is right again, None if none is; notes: facts of the recording."""
+
+    kind: Kind
+    finding: str
+    at: int
+    lost: tuple[Operation, ...]
+    beside: tuple[Operation, ...]
+    relied: Operation | None
+    acknowledged: int
+    until: Operation | None
+    counterfactuals: tuple[Counterfactual, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of its operations, in the recording."""
+        ends = [one for one in (self.relied, self.until) if one is not None]
+        return [one.seq for one in (*self.lost, *self.beside, *ends)]
+
+
+def with_frames(cause: Cause, frames: Mapping[int, tuple[Frame, ...]]) -> Cause:
+    """frames: by number of the operation."""
+
+    def framed(one: Operation) -> Operation:
+        return replace(one, frames=frames.get(one.seq, ()))
+
+    return replace(
+        cause,
+        lost=tuple(map(framed, cause.lost)),
+        beside=tuple(map(framed, cause.beside)),
+        relied=framed(cause.relied) if cause.relied else None,
+        until=framed(cause.until) if cause.until else None,
+    )
+
+
+def operation_of(step: Step) -> Operation:
+    """In words: "write of 4096 bytes at 8192 of t1.ibd"."""
+    path = f"{step.path} to {step.to}" if step.to else step.path
+    size = f" of {step.length} bytes at {step.offset}" if step.length else ""
+    size = f" at {step.offset} bytes" if step.op == "truncate" else size
+    what = f"{step.op}{size} of {path}" if path else f"{step.op}{size}"
+    return Operation(step.seq, f"{what} (operation {step.seq})", step.site, step.line)
+
+
+def sentence(cause: Cause) -> str:
+    """The cause, for a person who has not seen the recording."""
+    lost = _several(cause.lost)
+    were = "was" if len(cause.lost) == 1 else "were"
+    then = f"{_several([cause.relied])}" if cause.relied else f"operation {cause.at}"
+    match cause.kind:
+        case Kind.NOTHING_LOST:
+            return _nothing_lost(cause)
+        case Kind.TORN:
+            said = f"{lost} {were} torn, and must be there as a whole or not at all."
+        case Kind.ACKNOWLEDGED:
+            said = (
+                f"{lost} {were} not durable when statement {cause.acknowledged} was acknowledged, "
+                f"right after {then}."
+            )
+        case Kind.ORDER:
+            relies = (
+                "which makes recovery rely on it"
+                if len(cause.lost) == 1
+                else "which relies on them"
+            )
+            said = f"{lost} {were} not durable when {then}, {relies}, was."
+    return " ".join(
+        [f"{cause.finding}:", said, *cause.notes, *map(_outcome, cause.counterfactuals)]
+    )
+
+
+def _nothing_lost(cause: Cause) -> str:
+    said = "all that was written is there, so no order of writes is to blame."
+    since = f"From {_several([cause.relied])} on a crash breaks it" if cause.relied else ""
+    until = f", until {_several([cause.until])}: these must be one step" if cause.until else ""
+    last = f"{since}{until}." if since else "Every crash from the beginning on breaks it."
+    return f"{cause.finding}: {said} {last}"
+
+
+def _several(operations: Sequence[Operation | None]) -> str:
+    return " and ".join(one.what for one in operations if one is not None)
+
+
+def _outcome(one: Counterfactual) -> str:
+    return f"{one.what}: {'right' if one.right else 'broken'}."

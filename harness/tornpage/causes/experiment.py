@@ -1,0 +1,96 @@
+"""Crashes of one recording that are made operation by operation, and what a recovery makes of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornpage.live.recording import Recording
+from tornpage.oracle.fingerprint import fingerprint_of
+from tornpage.powerloss.explorer import lay_out_state
+from tornpage.targets.target import Target
+from tornpage.vocabulary.errors import ChildError, ConfigError
+from tornpage.vocabulary.model import TrialSpec, Violation
+
+__all__ = ["Choice", "Experiment", "path_of"]
+
+ALL = "1"
+NOTHING = "0"
+
+
+def path_of(violation: Violation) -> tuple[int, str]:
+    """What a finding is, wherever the crash was."""
+    return violation.invariant, fingerprint_of(violation, "").path
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a crash right after event `seq` keeps of that which was not durable: all but `of`, or only these.
+    of: by number of the operation, of a write a "0" or "1" per sector, else one."""
+
+    seq: int
+    of: Mapping[int, str]
+    keeps: bool = False
+
+    @property
+    def line(self) -> str:
+        """As disk/chosen.h has it."""
+        words = [
+            str(seq) if set(kept) == {ALL if self.keeps else NOTHING} else f"{seq}={kept}"
+            for seq, kept in sorted(self.of.items())
+        ]
+        return " ".join(["keep" if self.keeps else "lose", *words])
+
+
+class Experiment:
+    """probes: crashes that were recovered."""
+
+    def __init__(
+        self,
+        spec: TrialSpec,
+        target: Target,
+        recording: Recording,
+        scratch: Path,
+        above: str = "",
+    ) -> None:
+        """above: the crashes before the one that is chosen, as the id of a state has them."""
+        self.probes = 0
+        self._spec, self._target, self._recording = spec, target, recording
+        self._scratch, self._above = scratch, f"{above}/" if above else ""
+        self._known: dict[tuple[int, str], tuple[Violation, ...]] = {}
+
+    def waiting(self, state: str) -> dict[int, str]:
+        """Of a state's last crash: what was not durable, and what of it was kept. ConfigError: there is no
+        such state."""
+        way = self._scratch / "way"
+        way.unlink(missing_ok=True)
+        try:
+            lay_out_state(self._spec, self._target, self._recording, state, None, way)
+        except ChildError as error:
+            raise ConfigError(
+                f"state {state}: the explorer cannot make it again: {error}"
+            ) from error
+        told = json.loads(way.read_text("utf-8").splitlines()[-1])
+        way.unlink()
+        return {int(item["seq"]): str(item["kept"]) for item in told["waits"]}
+
+    def violations(self, choice: Choice) -> tuple[Violation, ...]:
+        """What the crash breaks. ChildError: there is no crash point after this event."""
+        key = (choice.seq, choice.line)
+        if key not in self._known:
+            self.probes += 1
+            self._known[key] = self._ask(choice)
+        return self._known[key]
+
+    def shows(self, choice: Choice, wanted: Iterable[tuple[int, str]]) -> bool:
+        """Whether the crash shows one of these findings."""
+        return bool({path_of(one) for one in self.violations(choice)} & set(wanted))
+
+    def _ask(self, choice: Choice) -> tuple[Violation, ...]:
+        file = self._scratch / "chosen"
+        file.write_text(f"{choice.line}\n", "ascii")
+        state = f"{self._above}{choice.seq}.chosen.0"
+        found = lay_out_state(self._spec, self._target, self._recording, state, None, chosen=file)
+        return found.broken.get(state, ())

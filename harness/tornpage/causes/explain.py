@@ -1,0 +1,132 @@
+"""`tornpage explain`: the recording of a finding, kept or made anew, and the search for its cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tornpage.causes.cause import Cause, sentence, with_frames
+from tornpage.causes.experiment import Experiment, path_of
+from tornpage.causes.search import Crash, find_cause
+from tornpage.evidence.stacks import frames_of
+from tornpage.evidence.timeline import recorded_steps
+from tornpage.faults.scratch import scratch_folder
+from tornpage.faults.trace import Op, Trace
+from tornpage.live.kept import RECORDINGS, kept_recording, load_recording
+from tornpage.live.recording import Recording, recorded_run
+from tornpage.oracle.fingerprint import without_model
+from tornpage.store.rows import TrialRow
+from tornpage.targets.registry import make_target
+from tornpage.targets.target import Capability, Target
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.model import Source, TrialResult, TrialSpec
+from tornpage.vocabulary.paths import Paths
+
+__all__ = ["Explained", "explain_trial"]
+
+SYNC_KINDS = (Op.FSYNC, Op.FDATASYNC, Op.SYNC_DIR, Op.SYNC_ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """trial: ID; sentence: the cause in words; recording: "kept", or "made anew"; probes: crashes that were
+    made and recovered for it."""
+
+    trial: str
+    sentence: str
+    cause: Cause
+    recording: str
+    probes: int
+
+
+def explain_trial(
+    row: TrialRow, paths: Paths, folders: Sequence[Path], tell: Callable[[str], None]
+) -> Explained:
+    """folders: with debug files; tell: hears how far it is. Raises ConfigError where nothing can be
+    explained, and says why."""
+    spec, result = row.spec, row.result
+    name = f"{row.run}.{row.number}"
+    if result is None or not result.violations:
+        raise ConfigError(f"trial {name} broke no invariant: nothing to explain")
+    if not spec.plan.crashes:
+        raise ConfigError(
+            f"{row.run}.s{row.number} is a run without a crash: `tornpage show` has the operation that "
+            "breaks the rule in its place"
+        )
+    broken = [one for one in result.violations if one.source is Source.STATE]
+    if not broken:
+        raise ConfigError(
+            f"trial {name} breaks rules on bytes only, no state: `tornpage show` has the operation"
+        )
+    if any(spec.plan.recover) or "/" in spec.plan.loss:
+        raise ConfigError(
+            f"trial {name} crashes a recovery: only what one crash of a run breaks is explained"
+        )
+    target = make_target(spec.target, paths.build)
+    with scratch_folder(target.on_shm) as scratch, _recording(row, target, scratch) as found:
+        how, recording = found
+        experiment = Experiment(spec, target, recording, scratch)
+        seq, waiting = _waiting(spec, result, experiment)
+        trace = Trace.load(recording.trace)
+        crash = Crash(
+            seq=seq,
+            waiting=waiting,
+            wanted={path_of(one) for one in broken},
+            finding=without_model(broken[0].what),
+            steps=recorded_steps(trace),
+            began={event.seq: event.began for event in trace.events(kinds=SYNC_KINDS)},
+        )
+        cause = find_cause(experiment, crash, tell)
+        frames = frames_of(recording.trace, cause.numbers, folders, wrappers=target.wrappers)
+        cause = with_frames(cause, frames)
+    return Explained(name, sentence(cause), cause, how, experiment.probes)
+
+
+@contextmanager
+def _recording(row: TrialRow, target: Target, scratch: Path) -> Iterator[tuple[str, Recording]]:
+    """That of the finding, or an equal one."""
+    result = row.result
+    if result and result.image and load_recording(result.image) is not None:
+        with kept_recording(result.image, scratch) as kept:
+            yield "kept", kept
+        return
+    if Capability.DETERMINISTIC not in target.capabilities:
+        raise ConfigError(
+            f"trial {row.run}.{row.number}: no recording was kept, and no run of this target need equal "
+            "another"
+        )
+    with recorded_run(replace(row.spec, stacks=True), target, scratch) as recording:
+        loss = bool(row.spec.plan.loss)
+        if loss and result is not None and result.trace_hash not in ("", recording.trace_hash):
+            raise ConfigError(
+                f"trial {row.run}.{row.number}: the programs write otherwise now than then; play it again "
+                f"first: tornpage replay {row.run}.{row.number}"
+            )
+        yield "made anew", recording
+
+
+def _waiting(
+    spec: TrialSpec, result: TrialResult, experiment: Experiment
+) -> tuple[int, dict[int, str]]:
+    """Where the crash was, and what was not durable there."""
+    if spec.plan.loss:
+        return int(spec.plan.loss.partition(".")[0]), experiment.waiting(spec.plan.loss)
+    seq, kept = _killed(result)
+    return seq, {**experiment.waiting(f"{seq}.all-persisted.0"), **({seq: kept} if kept else {})}
+
+
+def _killed(result: TrialResult) -> tuple[int, str]:
+    """The operation in which the process was killed, and what a write had done of it, by sector."""
+    path = result.image / RECORDINGS[0][0] if result.image else None
+    if path is None or not path.is_file():
+        raise ConfigError(
+            "the recording of the killed run is gone; `tornpage replay` makes it again"
+        )
+    trace = Trace.load(path)
+    event = next(iter(trace.events(kinds=(Op.KILL,))), None)
+    if event is None:
+        raise ConfigError("its process was not killed inside an operation: nothing to explain")
+    damage = trace.damage(event)
+    return event.seq, "".join("1" if one == 1 else "0" for one in damage.sectors) if damage else ""

@@ -1,0 +1,237 @@
+"""The cause of a finding, by experiment: which operations must be lost for it, which must be there, from
+which one on it shows, and what one operation more or less would change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from tornpage.causes.cause import Cause, Counterfactual, Kind, Operation, operation_of
+from tornpage.causes.experiment import ALL, NOTHING, Choice, Experiment, path_of
+from tornpage.evidence.timeline import is_covered
+from tornpage.shrinking.ddmin import ddmin
+from tornpage.vocabulary.errors import ChildError, ConfigError
+from tornpage.vocabulary.evidence import Fate, Step
+
+__all__ = ["Crash", "find_cause"]
+
+SYNCS = ("fsync", "fdatasync", "sync_dir", "sync")
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A crash to explain. seq: the event that it comes right after; waiting: what was not durable, and what
+    of it was kept; wanted: the findings that it shows; finding: the first, in the judge's words; steps: all
+    of the recording, of one process; began: by number of a sync the event after which its call began."""
+
+    seq: int
+    waiting: Mapping[int, str]
+    wanted: Collection[tuple[int, str]]
+    finding: str
+    steps: Sequence[Step]
+    began: Mapping[int, int]
+
+
+def find_cause(experiment: Experiment, crash: Crash, tell: Callable[[str], None]) -> Cause:
+    """Raises ConfigError where the crash cannot be made operation by operation. tell: hears how far it is."""
+    return _Search(experiment, crash, tell).cause()
+
+
+class _Search:
+    def __init__(self, experiment: Experiment, crash: Crash, tell: Callable[[str], None]) -> None:
+        self._experiment, self._crash, self._tell = experiment, crash, tell
+        self._steps = {step.seq: step for step in crash.steps if step.fate is not Fate.MARK}
+        self._wanted: set[tuple[int, str]] = set()
+
+    def cause(self) -> Cause:
+        crash = self._crash
+        lost = {seq: kept for seq, kept in crash.waiting.items() if NOTHING in kept}
+        self._wanted = self._shown_at_first(Choice(crash.seq, lost))
+        if not self._wanted:
+            raise ConfigError(
+                "the crash cannot be made operation by operation: with the same writes lost, and the others "
+                "there, nothing is broken (a size without its bytes is such a crash)"
+            )
+        self._tell("what must be lost for it")
+        needed = ddmin(
+            sorted(lost), lambda some: self._shows(Choice(crash.seq, {s: lost[s] for s in some}))
+        )
+        if not needed:
+            return self._nothing_lost()
+        parts = {seq: lost[seq] for seq in needed}
+        self._tell("what must be there for it")
+        beside = self._beside(parts)
+        self._tell("from which operation on")
+        relied = self._first_broken(parts)
+        acknowledged = self._acknowledged(parts, relied)
+        torn = self._must_be_whole(parts)
+        kind = Kind.TORN if torn else Kind.ACKNOWLEDGED if acknowledged else Kind.ORDER
+        return Cause(
+            kind=kind,
+            finding=crash.finding,
+            at=crash.seq,
+            lost=self._operations(needed),
+            beside=self._operations(beside),
+            relied=self._operation(relied),
+            acknowledged=acknowledged,
+            until=None,
+            counterfactuals=tuple(self._counterfactuals(parts)),
+            notes=() if torn else tuple(self._syncs_after(seq) for seq in needed),
+        )
+
+    # ---- what is there and what is not ----
+
+    def _shown_at_first(self, choice: Choice) -> set[tuple[int, str]]:
+        """Of the findings of a crash those to follow: the same, else of the same invariant: a live recovery
+        says the same in other words."""
+        shown = {path_of(one) for one in self._experiment.violations(choice)}
+        alike = {one for one in shown if one[0] in {wanted[0] for wanted in self._crash.wanted}}
+        return shown & set(self._crash.wanted) or alike
+
+    def _shows(self, choice: Choice) -> bool:
+        return self._experiment.shows(choice, self._wanted)
+
+    def _right(self, choice: Choice) -> bool:
+        return not self._experiment.violations(choice)
+
+    def _beside(self, parts: Mapping[int, str]) -> list[int]:
+        """Of what was not durable the smallest set that must be there, if all else is lost too."""
+        others = sorted(seq for seq in self._crash.waiting if seq not in parts)
+        torn = {seq: kept for seq, kept in parts.items() if ALL in kept}
+
+        def alone(some: list[int]) -> bool:
+            of = {**dict.fromkeys(some, ALL), **torn}
+            return self._shows(Choice(self._crash.seq, of, keeps=True))
+
+        return ddmin(others, alone) if alone(others) else others
+
+    def _must_be_whole(self, parts: Mapping[int, str]) -> bool:
+        """Of what is torn nothing may be there, or all."""
+        torn = {seq: NOTHING for seq, kept in parts.items() if ALL in kept}
+        return bool(torn) and self._right(Choice(self._crash.seq, {**parts, **torn}))
+
+    def _counterfactuals(self, parts: Mapping[int, str]) -> list[Counterfactual]:
+        seq = self._crash.seq
+        told = []
+        for one in parts:
+            rest = {other: kept for other, kept in parts.items() if other != one}
+            what = "With it durable" if not rest else f"With operation {one} durable"
+            told.append(Counterfactual(what, self._right(Choice(seq, rest))))
+            if ALL in parts[one]:
+                whole = {**parts, one: NOTHING}
+                what = f"With nothing of operation {one} there"
+                told.append(Counterfactual(what, self._right(Choice(seq, whole))))
+        nothing = Choice(seq, {}, keeps=True)
+        told.append(Counterfactual("With nothing kept that was not durable", self._right(nothing)))
+        return told
+
+    # ---- when ----
+
+    def _first_broken(self, parts: Mapping[int, str]) -> int | None:
+        """The first operation after which the loss shows: halves of the operations since the last one that is
+        lost. None: it shows right after that."""
+        points = [seq for seq in sorted(self._steps) if max(parts) <= seq <= self._crash.seq]
+        first = self._search(points, lambda seq: self._shows(Choice(seq, parts)))
+        return points[first] if first > 0 else None
+
+    def _search(self, points: Sequence[int], broken: Callable[[int], bool]) -> int:
+        """Place of the first broken one. The last one is broken, and those behind the first are as well."""
+        low, high = 0, len(points) - 1
+        while low < high:
+            middle = (low + high) // 2
+            answer = self._answer(points, middle, low, broken)
+            if answer is None or not answer:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _answer(
+        self, points: Sequence[int], place: int, low: int, broken: Callable[[int], bool]
+    ) -> bool | None:
+        """At a crash point, or the next one before it: not every operation is one. None: there is none."""
+        for at in range(place, low - 1, -1):
+            try:
+                return broken(points[at])
+            except ChildError:
+                continue
+        return None
+
+    def _acknowledged(self, parts: Mapping[int, str], relied: int | None) -> int:
+        """The statement that was acknowledged right after that operation, if that is what its loss breaks: it
+        does so too if the operation itself is lost."""
+        place = relied if relied is not None else max(parts)
+        marks = self._marks_after(place)
+        if not marks:
+            return 0
+        step = self._steps[place]
+        if step.op not in SYNCS and place not in parts:
+            return marks[-1] if self._shows(Choice(place, {**parts, place: NOTHING})) else 0
+        return marks[-1]
+
+    def _marks_after(self, seq: int) -> list[int]:
+        """Statements that were acknowledged after the operation and before the next one."""
+        following = min((other for other in self._steps if other > seq), default=None)
+        return [
+            step.line
+            for step in self._crash.steps
+            if step.op == "ack" and step.seq > seq and (following is None or step.seq < following)
+        ]
+
+    # ---- nothing is lost ----
+
+    def _nothing_lost(self) -> Cause:
+        """From which operation on, and until which one, does a crash that loses nothing show it?"""
+        self._tell("from which operation on, until which")
+        points = sorted(self._steps)
+        here = points.index(self._crash.seq)
+        first = self._search(points[: here + 1], lambda seq: self._shows(Choice(seq, {})))
+        at_once = first == 0 and self._answer(points, 0, 0, lambda s: self._shows(Choice(s, {})))
+        until = self._first_right(points[here + 1 :])
+        return Cause(
+            kind=Kind.NOTHING_LOST,
+            finding=self._crash.finding,
+            at=self._crash.seq,
+            lost=(),
+            beside=(),
+            relied=None if at_once else self._operation(points[first]),
+            acknowledged=0,
+            until=self._operation(until),
+            counterfactuals=(),
+            notes=(),
+        )
+
+    def _first_right(self, points: Sequence[int]) -> int | None:
+        """The first one whose crash is right: one after the other, in growing steps, then back by halves."""
+        at, step, low = 0, 1, 0
+        while at < len(points):
+            answer = self._answer(points, at, low, lambda seq: not self._shows(Choice(seq, {})))
+            if answer:
+                found = self._search(
+                    points[low : at + 1], lambda seq: not self._shows(Choice(seq, {}))
+                )
+                return points[low + found]
+            low, at, step = at + 1, at + step, step * 2
+        return None
+
+    # ---- words ----
+
+    def _operation(self, seq: int | None) -> Operation | None:
+        return operation_of(self._steps[seq]) if seq is not None else None
+
+    def _operations(self, seqs: Sequence[int]) -> tuple[Operation, ...]:
+        return tuple(operation_of(self._steps[seq]) for seq in seqs if seq in self._steps)
+
+    def _syncs_after(self, seq: int) -> str:
+        """The first sync between the operation and the crash that should have made it durable."""
+        step = self._steps[seq]
+        for other, sync in sorted(self._steps.items()):
+            if seq < other <= self._crash.seq and is_covered(step, sync):
+                if self._crash.began.get(other, seq) < seq:
+                    return (
+                        f"The {sync.op} at operation {other} covers its file, but began before operation "
+                        f"{seq} ended."
+                    )
+                return f"The {sync.op} at operation {other} covers its file, and did not make it durable."
+        return f"No fsync of {'its folder' if step.to else step.path or 'it'} came between them."

@@ -1,0 +1,67 @@
+"""`tornpage explain`: causes that are known, of stores with a bug that was planted, and of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from e2e_support import Tornpage
+
+from tornpage.targets.command.skeleton import Language, write_skeleton
+
+NO_FSYNC = ("        os.fsync(log)\n", "")
+SMALL = ("--scripts", "1", "--fault-free", "0", "--option", "params.rows=24")
+Change = tuple[str, str]
+
+
+@pytest.fixture
+def broken_store(tmp_path: Path) -> Callable[[Change], Path]:
+    """The target file of the skeleton's store with one change."""
+
+    def make(change: Change) -> Path:
+        skeleton = write_skeleton("mykv", Language.PYTHON, tmp_path)
+        store = skeleton.file.parent / "store.py"
+        text = store.read_text("utf-8")
+        assert change[0] in text
+        store.write_text(text.replace(*change), "utf-8")
+        return skeleton.file
+
+    return make
+
+
+def test_a_missing_fsync(broken_store: Callable[[Change], Path], tornpage: Tornpage) -> None:
+    """The write that was acknowledged too early, and that with it durable all is right, from the recording
+    that was kept."""
+    file = broken_store(NO_FSYNC)
+    assert tornpage("run", "powerloss", "--target", str(file), "--states", "60").code == 1
+    found = tornpage("explain", "1.0")
+    assert found.code == 0, found.text
+    cause = found.data["cause"]
+    assert cause["kind"] == "acknowledged" and cause["acknowledged"] > 0
+    assert len(cause["lost"]) == 1 and "store.log" in cause["lost"][0]["what"]
+    assert cause["counterfactuals"][0] == {"what": "With it durable", "right": True}
+    assert "No fsync of store.log came between them" in found.data["sentence"]
+    assert found.data["recording"] == "kept" and found.data["probes"] > 1
+
+
+@pytest.mark.parametrize("campaign", ["powerloss", "smoke"])
+def test_a_torn_page(campaign: str, tornpage: Tornpage) -> None:
+    """Without doublewrite a page write must not be torn, by a power loss or by a kill in the middle of it."""
+    limit = ("--states", "200") if campaign == "powerloss" else ("--trials", "20")
+    assert tornpage("run", campaign, *limit, *SMALL, "--option", "doublewrite=off").code == 1
+    found = tornpage("explain", "1.0")
+    assert found.code == 0, found.text
+    cause = found.data["cause"]
+    assert cause["kind"] == "torn" and len(cause["lost"]) == 1 and cause["beside"] == []
+    assert all(one["right"] for one in cause["counterfactuals"])
+    assert found.data["recording"] == "made anew"
+
+
+def test_what_is_not_explained(tornpage: Tornpage) -> None:
+    """One line each, which says why and what else there is."""
+    assert tornpage("run", "smoke", "--trials", "4", *SMALL).code in (0, 3)
+    clean = tornpage("explain", "1.0")
+    assert clean.code == 2 and "broke no invariant: nothing to explain" in clean.text
+    assert tornpage("explain", "1.77").code == 2
+    assert tornpage("explain", "seven").code == 2

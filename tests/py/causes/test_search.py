@@ -1,0 +1,176 @@
+"""The search for a cause, on stores whose rules are known: what must be lost, what must be there, and since
+when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from tornpage.causes.cause import Cause, Kind, sentence
+from tornpage.causes.experiment import Choice, Experiment
+from tornpage.causes.search import Crash, find_cause
+from tornpage.vocabulary.errors import ChildError, ConfigError
+from tornpage.vocabulary.evidence import Fate, Step
+from tornpage.vocabulary.model import Violation
+
+BROKEN = Violation(2, "a row is missing")
+WHAT = (2, "a row is missing")
+Rule = Callable[[int, dict[int, str]], bool]
+"""Of a crash after an operation, and what of each one that waits is there: is the state broken?"""
+
+
+def write(seq: int, path: str = "f") -> Step:
+    return Step(seq, "write", path, Fate.KEPT, offset=512 * seq, length=2048, line=seq)
+
+
+def mark(seq: int, op: str, line: int) -> Step:
+    return Step(seq, op, "", Fate.MARK, line=line)
+
+
+class Store:
+    """Stands for the explorer: crash points are operations of even numbers, as marks have numbers too."""
+
+    def __init__(self, waiting: list[int], rule: Rule) -> None:
+        self.waiting, self.rule = waiting, rule
+
+    def violations(self, choice: Choice) -> tuple[Violation, ...]:
+        if choice.seq % 2:
+            raise ChildError("there is no such state")
+        there = {
+            seq: choice.of.get(seq, "0" if choice.keeps else "1111")
+            for seq in self.waiting
+            if seq <= choice.seq
+        }
+        full = {
+            seq: "1111" if kept == "1" else "0000" if kept == "0" else kept
+            for seq, kept in there.items()
+        }
+        return (BROKEN,) if self.rule(choice.seq, full) else ()
+
+    def shows(self, choice: Choice, wanted: set[tuple[int, str]]) -> bool:
+        return bool(self.violations(choice)) and WHAT in wanted
+
+
+def lost(kept: str | None) -> bool:
+    return kept is not None and "1" not in kept
+
+
+def crash(waiting: dict[int, str], steps: list[Step], seq: int) -> Crash:
+    return Crash(seq, waiting, {WHAT}, BROKEN.what, steps, {})
+
+
+def search(store: Store, told: Crash) -> Cause:
+    return find_cause(cast(Experiment, store), told, lambda _: None)
+
+
+@pytest.fixture
+def steps() -> list[Step]:
+    return [write(seq) for seq in range(2, 22, 2)]
+
+
+def test_the_pair_is_found_among_others(steps: list[Step]) -> None:
+    """Broken if 6 is lost while 12 is there; eight other writes were lost or kept too."""
+    waiting = {seq: "1" if seq in (2, 12, 16) else "0000" for seq in range(2, 22, 2)}
+    store = Store(list(waiting), lambda _, there: lost(there.get(6)) and "1" in there.get(12, "0"))
+    cause = search(store, crash(waiting, steps, 20))
+    assert cause.kind is Kind.ORDER
+    assert [one.seq for one in cause.lost] == [6]
+    assert [one.seq for one in cause.beside] == [12]
+    assert cause.relied is not None and cause.relied.seq == 12
+    assert [one.right for one in cause.counterfactuals] == [True, True]
+    said = sentence(cause)
+    assert (
+        "operation 6) was not durable when write of 2048 bytes at 6144 of f (operation 12)" in said
+    )
+    assert "No fsync of f came between them." in said and "With it durable: right." in said
+
+
+def test_both_of_two_must_be_lost(steps: list[Step]) -> None:
+    """A smaller set is not told than is needed, and none that is larger."""
+    waiting = dict.fromkeys(range(2, 22, 2), "0000")
+    store = Store(list(waiting), lambda _, there: lost(there.get(4)) and lost(there.get(14)))
+    cause = search(store, crash(waiting, steps, 20))
+    assert [one.seq for one in cause.lost] == [4, 14]
+    assert cause.beside == ()
+
+
+def test_acknowledged_too_early() -> None:
+    """Broken from an acknowledgement on, and no operation is needed for it."""
+    steps = [write(2), write(4), mark(5, "ack", 7), write(6), write(8)]
+    waiting = {2: "1", 4: "0000", 6: "1", 8: "0000"}
+    store = Store([2, 4, 6, 8], lambda _, there: lost(there.get(4)))
+    cause = search(store, crash(waiting, steps, 8))
+    assert (cause.kind, cause.acknowledged) == (Kind.ACKNOWLEDGED, 7)
+    assert [one.seq for one in cause.lost] == [4] and cause.beside == ()
+    assert "was not durable when statement 7 was acknowledged" in sentence(cause)
+
+
+def test_an_acknowledgement_behind_the_operation_that_relies_is_not_blamed() -> None:
+    """The statement is acknowledged right behind write 6; it is the write that relies on 4."""
+    steps = [write(2), write(4), write(6), mark(7, "ack", 9), write(8)]
+    waiting = {2: "1", 4: "0000", 6: "1", 8: "1"}
+    store = Store([2, 4, 6, 8], lambda _, there: lost(there.get(4)) and "1" in there.get(6, "0"))
+    cause = search(store, crash(waiting, steps, 8))
+    assert (cause.kind, cause.acknowledged) == (Kind.ORDER, 0)
+    assert cause.relied is not None and cause.relied.seq == 6
+
+
+def test_a_torn_write(steps: list[Step]) -> None:
+    """Whole or gone it is right."""
+    waiting = {seq: "0110" if seq == 8 else "0000" for seq in range(2, 22, 2)}
+    store = Store(list(waiting), lambda _, there: there.get(8, "0000") not in ("0000", "1111"))
+    cause = search(store, crash(waiting, steps, 20))
+    assert cause.kind is Kind.TORN
+    assert [one.seq for one in cause.lost] == [8]
+    assert all(one.right for one in cause.counterfactuals)
+    assert "must be there as a whole or not at all" in sentence(cause)
+
+
+@pytest.mark.parametrize(("since", "until"), [(8, 14), (8, 99), (0, 12), (8, 10)])
+def test_nothing_is_lost(steps: list[Step], since: int, until: int) -> None:
+    """Broken between two operations, whatever is lost: since when, and until when."""
+    waiting = dict.fromkeys(range(2, 22, 2), "0000")
+    store = Store(list(waiting), lambda seq, _: since <= seq < until)
+    cause = search(store, crash(waiting, steps, 8))
+    assert cause.kind is Kind.NOTHING_LOST and cause.lost == ()
+    assert (cause.relied.seq if cause.relied else 0) == since
+    assert (cause.until.seq if cause.until else 99) == until
+
+
+def test_a_sync_that_began_too_early(steps: list[Step]) -> None:
+    """An fsync that covers the file, but whose call began before the write had ended, is named."""
+    fsync = Step(10, "fsync", "f", Fate.DURABLE)
+    steps = [*(step for step in steps if step.seq != 10), fsync]
+    waiting = {8: "0000", 12: "1"}
+    store = Store([8, 12], lambda _, there: lost(there.get(8)) and "1" in there.get(12, "0"))
+    told = crash(waiting, steps, 12)
+    overlapped = search(store, replace(told, began={10: 6}))
+    assert "operation 10 covers its file, but began before operation 8 ended" in sentence(
+        overlapped
+    )
+    lied = search(store, replace(told, began={10: 9}))
+    assert "did not make it durable" in sentence(lied)
+
+
+def test_a_crash_that_cannot_be_made(steps: list[Step]) -> None:
+    store = Store([2, 4], lambda _seq, _there: False)
+    with pytest.raises(ConfigError, match="operation by operation"):
+        search(store, crash({2: "0", 4: "1"}, steps, 4))
+
+
+@pytest.mark.parametrize(
+    ("choice", "line"),
+    [
+        (Choice(9, {4: "0", 2: "0110"}), "lose 2=0110 4"),
+        (Choice(9, {4: "0000"}), "lose 4"),
+        (Choice(9, {}), "lose"),
+        (Choice(9, {4: "1", 2: "10"}, keeps=True), "keep 2=10 4"),
+        (Choice(9, {4: "0"}, keeps=True), "keep 4=0"),
+    ],
+)
+def test_the_line_of_a_choice(choice: Choice, line: str) -> None:
+    """As disk/chosen.h reads it."""
+    assert choice.line == line
