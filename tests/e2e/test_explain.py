@@ -40,7 +40,11 @@ def test_a_missing_fsync(broken_store: Callable[[Change], Path], tornpage: Tornp
     cause = found.data["cause"]
     assert cause["kind"] == "acknowledged" and cause["acknowledged"] > 0
     assert len(cause["lost"]) == 1 and "store.log" in cause["lost"][0]["what"]
-    assert cause["counterfactuals"][0] == {"what": "With it durable", "right": True}
+    assert cause["counterfactuals"][0] == {
+        "what": "With it durable",
+        "right": True,
+        "otherwise": False,
+    }
     assert "No fsync of store.log came between them" in found.data["sentence"]
     assert found.data["recording"] == "kept" and found.data["probes"] > 1
 

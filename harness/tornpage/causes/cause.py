@@ -46,10 +46,12 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """A crash at the same place that differs in one thing. right: it breaks nothing."""
+    """A crash at the same place that differs in one thing. right: it breaks nothing; otherwise: it breaks
+    something, but does not show the finding."""
 
     what: str
     right: bool
+    otherwise: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,4 +144,5 @@ def _several(operations: Sequence[Operation | None]) -> str:
 
 
 def _outcome(one: Counterfactual) -> str:
-    return f"{one.what}: {'right' if one.right else 'broken'}."
+    broken = "another finding" if one.otherwise else "broken"
+    return f"{one.what}: {'right' if one.right else broken}."

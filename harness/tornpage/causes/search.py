@@ -16,6 +16,7 @@ from tornpage.vocabulary.evidence import Fate, Step
 
 __all__ = ["Crash", "find_cause"]
 
+CONTENT = ("write", "truncate", "fallocate")
 SYNCS = ("fsync", "fdatasync", "sync_dir", "sync")
 
 
@@ -117,14 +118,18 @@ class _Search:
         for one in parts:
             rest = {other: kept for other, kept in parts.items() if other != one}
             what = "With it durable" if not rest else f"With operation {one} durable"
-            told.append(Counterfactual(what, self._right(Choice(seq, rest))))
+            told.append(self._tried(what, Choice(seq, rest)))
             if ALL in parts[one]:
                 whole = {**parts, one: NOTHING}
                 what = f"With nothing of operation {one} there"
-                told.append(Counterfactual(what, self._right(Choice(seq, whole))))
+                told.append(self._tried(what, Choice(seq, whole)))
         nothing = Choice(seq, {}, keeps=True)
-        told.append(Counterfactual("With nothing kept that was not durable", self._right(nothing)))
+        told.append(self._tried("With nothing kept that was not durable", nothing))
         return told
+
+    def _tried(self, what: str, choice: Choice) -> Counterfactual:
+        right = self._right(choice)
+        return Counterfactual(what, right, not right and not self._shows(choice))
 
     # ---- when ----
 
@@ -234,4 +239,5 @@ class _Search:
                         f"{seq} ended."
                     )
                 return f"The {sync.op} at operation {other} covers its file, and did not make it durable."
-        return f"No fsync of {'its folder' if step.to else step.path or 'it'} came between them."
+        what = step.path if step.op in CONTENT else "its folder"
+        return f"No fsync of {what} came between them."

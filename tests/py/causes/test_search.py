@@ -17,6 +17,7 @@ from tornpage.vocabulary.evidence import Fate, Step
 from tornpage.vocabulary.model import Violation
 
 BROKEN = Violation(2, "a row is missing")
+OTHER = Violation(5, "a page is torn")
 WHAT = (2, "a row is missing")
 Rule = Callable[[int, dict[int, str]], bool]
 """Of a crash after an operation, and what of each one that waits is there: is the state broken?"""
@@ -35,6 +36,7 @@ class Store:
 
     def __init__(self, waiting: list[int], rule: Rule) -> None:
         self.waiting, self.rule = waiting, rule
+        self.otherwise: Callable[[dict[int, str]], bool] = lambda _: False
 
     def violations(self, choice: Choice) -> tuple[Violation, ...]:
         if choice.seq % 2:
@@ -48,10 +50,11 @@ class Store:
             seq: "1111" if kept == "1" else "0000" if kept == "0" else kept
             for seq, kept in there.items()
         }
-        return (BROKEN,) if self.rule(choice.seq, full) else ()
+        other = (OTHER,) if self.otherwise(full) else ()
+        return (BROKEN,) if self.rule(choice.seq, full) else other
 
     def shows(self, choice: Choice, wanted: set[tuple[int, str]]) -> bool:
-        return bool(self.violations(choice)) and WHAT in wanted
+        return BROKEN in self.violations(choice) and WHAT in wanted
 
 
 def lost(kept: str | None) -> bool:
@@ -153,6 +156,19 @@ def test_a_sync_that_began_too_early(steps: list[Step]) -> None:
     )
     lied = search(store, replace(told, began={10: 9}))
     assert "did not make it durable" in sentence(lied)
+
+
+def test_a_name_whose_folder_was_not_synced(steps: list[Step]) -> None:
+    """It is the folder that must be synced, and a crash that breaks something else then is told from a right
+    one."""
+    steps = [Step(2, "create", "f", Fate.KEPT, line=1), *steps[1:]]
+    waiting = {2: "0", 4: "1"}
+    store = Store([2, 4], lambda _, there: lost(there.get(2)) and "1" in there.get(4, "0"))
+    store.otherwise = lambda there: not lost(there.get(2))
+    cause = search(store, crash(waiting, steps, 4))
+    assert "No fsync of its folder came between them." in sentence(cause)
+    assert "With it durable: another finding." in sentence(cause)
+    assert [one.right for one in cause.counterfactuals] == [False, True]
 
 
 def test_a_crash_that_cannot_be_made(steps: list[Step]) -> None:
