@@ -60,6 +60,28 @@ def test_a_torn_page(campaign: str, tornpage: Tornpage) -> None:
     assert cause["kind"] == "torn" and len(cause["lost"]) == 1 and cause["beside"] == []
     assert all(one["right"] for one in cause["counterfactuals"])
     assert found.data["recording"] == "made anew"
+    assert any(frame["file"].endswith(".c") for frame in cause["lost"][0]["frames"])
+
+
+def test_causes_that_are_alike_are_one(tornpage: Tornpage) -> None:
+    """Pages of several kinds are torn, and the same lines of the engine write them."""
+    limit = ("--states", "200", *SMALL, "--option", "doublewrite=off")
+    assert tornpage("run", "powerloss", *limit).code == 1
+    found = tornpage("explain", "--run", "1", "--of-each", "3")
+    pairs = found.data["pairs"]
+    assert sum(len(pair["trials"]) for pair in pairs) + len(found.data["unexplained"]) == 3
+    assert len(pairs) == 1 and pairs[0]["kind"] == "torn"
+
+
+def test_the_causes_of_a_run(broken_store: Callable[[Change], Path], tornpage: Tornpage) -> None:
+    """The line of the store that must be durable before the acknowledgement."""
+    file = broken_store(NO_FSYNC)
+    assert tornpage("run", "powerloss", "--target", str(file), "--states", "60").code == 1
+    found = tornpage("explain", "--run", "1")
+    assert found.code == 0, found.text
+    (pair,) = found.data["pairs"]
+    assert pair["kind"] == "acknowledged" and pair["trials"] == ["1.0"] and pair["bugs"] == [1]
+    assert "store.py:" in pair["lost"]
 
 
 def test_what_is_not_explained(tornpage: Tornpage) -> None:
@@ -69,3 +91,5 @@ def test_what_is_not_explained(tornpage: Tornpage) -> None:
     assert clean.code == 2 and "broke no invariant: nothing to explain" in clean.text
     assert tornpage("explain", "1.77").code == 2
     assert tornpage("explain", "seven").code == 2
+    assert "ID of a trial, or --run" in tornpage("explain").text
+    assert "no broken state" in tornpage("explain", "--run", "1").text

@@ -34,10 +34,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """seq: its number in the recording; what: in words; line: statement that was in flight, 0 if none;
-    frames: where the target's own code called it, the innermost first; none without recorded stacks."""
+    """seq: its number in the recording; op, path: of Step; what: in words; line: statement that was in
+    flight, 0 if none; frames: where the target's own code called it, the innermost first; none if the
+    recording has no stacks."""
 
     seq: int
+    op: str
+    path: str
     what: str
     site: str
     line: int
@@ -101,7 +104,8 @@ def operation_of(step: Step) -> Operation:
     size = f" of {step.length} bytes at {step.offset}" if step.length else ""
     size = f" at {step.offset} bytes" if step.op == "truncate" else size
     what = f"{step.op}{size} of {path}" if path else f"{step.op}{size}"
-    return Operation(step.seq, f"{what} (operation {step.seq})", step.site, step.line)
+    what = f"{what} (operation {step.seq})"
+    return Operation(step.seq, step.op, step.path, what, step.site, step.line)
 
 
 def sentence(cause: Cause) -> str:
