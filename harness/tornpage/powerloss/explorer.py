@@ -195,9 +195,10 @@ def lay_out_state(
     operations before its crash, one JSON object per level. chosen: file with what the states of the model
     `chosen` keep (disk/chosen.h)."""
     depth = state.count("/") + 1
-    arguments = ["--seed", str(spec.seed), "--only", state, "--depth", str(depth)]
+    arguments = ["--seed", str(spec.seed), "--only", state]
     for option, path in (("--dump-state", image), ("--way", way), ("--chosen", chosen)):
         arguments += [option, str(path)] if path is not None else []
+    arguments += ["--depth", str(depth)]
     command = _explorer(spec, target, recording, arguments)
     return _read(target, _run(command, _state_deadline_s(command, depth)))
 
