@@ -51,12 +51,12 @@ def steps() -> list[dict[str, Any]]:
 
 
 def night_commands() -> dict[str, str]:
-    """The `tornpage nightly` of each recipe, and that of the page."""
+    """The `tornpage nightly` of each recipe, and the first of the page."""
     (service,) = re.findall(
         r"^ExecStart=(.+)$", (SYSTEMD / "tornpage-nightly.service").read_text(), re.M
     )
     (step,) = [step["run"] for step in steps() if "tornpage nightly" in step.get("run", "")]
-    (page,) = re.findall(r"^tornpage nightly .+$", PAGE.read_text("utf-8"), re.M)
+    page, _of_a_tree = re.findall(r"^tornpage nightly .+$", PAGE.read_text("utf-8"), re.M)
     return {"systemd": service, "github": step, "page": page}
 
 
@@ -182,7 +182,7 @@ def test_the_commands_of_the_page_are_real(tmp_path: Path) -> None:
         for line in block.splitlines()
         if line.startswith("tornpage ")
     ]
-    assert [command[0] for command in commands] == ["nightly", "bugs", "runs"]
+    assert [command[0] for command in commands] == ["nightly", "bugs", "runs", "nightly"]
     for name, *arguments in commands:
         told = call(tmp_path, name, "--help").stdout
         assert [word for word in arguments if word.startswith("--") and word not in told] == []
@@ -190,6 +190,6 @@ def test_the_commands_of_the_page_are_real(tmp_path: Path) -> None:
     assert set(explained) == {word for word in commands[0] if word.startswith("--")}
     few = ("--trials", "4", "--scripts", "1", "--fault-free", "0", "--out", "out/nightly")
     assert call(tmp_path, "run", "smoke", *few).returncode in (0, 3)
-    for command in commands[1:]:
+    for command in commands[1:3]:
         done = call(tmp_path, *command)
         assert done.returncode == 0, done.stderr
