@@ -21,7 +21,7 @@ from tornpage.live.kept import kept_recording
 from tornpage.live.recording import Recording, recorded_run
 from tornpage.live.trial import run_trial
 from tornpage.live.verdict import once_each
-from tornpage.oracle.fingerprint import fingerprint_of
+from tornpage.oracle.fingerprint import kind_of
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.evidence import keep_loss_evidence
 from tornpage.powerloss.explorer import explore, loss_plan, replay_state
@@ -227,7 +227,7 @@ def _search(row: TrialRow, target: Target, recording: Recording) -> str:
     limits = Limits(models=models, depth=len(levels), states=SEARCH_STATES, budget_s=SEARCH_S)
     wanted = _paths(row.result)
     for state, violations in explore(row.spec, target, recording, limits).broken.items():
-        if wanted & {_path_of(violation) for violation in violations}:
+        if wanted & {kind_of(violation) for violation in violations}:
             return state
     return ""
 
@@ -251,12 +251,7 @@ def _play_state(
 
 
 def _paths(result: TrialResult | None) -> set[tuple[int, str]]:
-    return {_path_of(violation) for violation in result.violations} if result else set()
-
-
-def _path_of(violation: Violation) -> tuple[int, str]:
-    """Without the site: the same crash of another build may follow another write."""
-    return violation.invariant, fingerprint_of(violation, "").path
+    return {kind_of(violation) for violation in result.violations} if result else set()
 
 
 def _verdict(result: TrialResult) -> tuple[object, ...]:

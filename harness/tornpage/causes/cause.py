@@ -59,7 +59,7 @@ class Counterfactual:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """finding: what is broken, in the judge's words; at: the crash comes right after this operation. lost:
+    """finding: what is broken, in the judge's words. lost:
     the smallest set of operations whose loss breaks the state while all else is there; beside: of what was
     not durable, what must be there for that; relied: the operation from which on their loss breaks it, None
     if it does at once; acknowledged: the statement that was acknowledged right there, 0 if none was; until:
@@ -67,7 +67,6 @@ class Cause:
 
     kind: Kind
     finding: str
-    at: int
     lost: tuple[Operation, ...]
     beside: tuple[Operation, ...]
     relied: Operation | None
@@ -110,9 +109,8 @@ def operation_of(step: Step) -> Operation:
 
 def sentence(cause: Cause) -> str:
     """The cause, for a person who has not seen the recording."""
-    lost = _several(cause.lost)
-    were = "was" if len(cause.lost) == 1 else "were"
-    then = f"{_several([cause.relied])}" if cause.relied else f"operation {cause.at}"
+    lost, then = _several(cause.lost), _several([cause.relied])
+    were, them = ("was", "it") if len(cause.lost) == 1 else ("were", "them")
     match cause.kind:
         case Kind.NOTHING_LOST:
             return _nothing_lost(cause)
@@ -121,15 +119,12 @@ def sentence(cause: Cause) -> str:
         case Kind.ACKNOWLEDGED:
             said = (
                 f"{lost} {were} not durable when statement {cause.acknowledged} was acknowledged, "
-                f"right after {then}."
+                f"right after {then or them}."
             )
+        case Kind.ORDER if then:
+            said = f"{lost} {were} not durable when {then}, which relies on {them}, was."
         case Kind.ORDER:
-            relies = (
-                "which makes recovery rely on it"
-                if len(cause.lost) == 1
-                else "which relies on them"
-            )
-            said = f"{lost} {were} not durable when {then}, {relies}, was."
+            said = f"{lost} {were} lost, which breaks the state at once."
     return " ".join(
         [f"{cause.finding}:", said, *cause.notes, *map(_outcome, cause.counterfactuals)]
     )
@@ -137,10 +132,9 @@ def sentence(cause: Cause) -> str:
 
 def _nothing_lost(cause: Cause) -> str:
     said = "all that was written is there, so no order of writes is to blame."
-    since = f"From {_several([cause.relied])} on a crash breaks it" if cause.relied else ""
+    since = _several([cause.relied]) or "the beginning"
     until = f", until {_several([cause.until])}: these must be one step" if cause.until else ""
-    last = f"{since}{until}." if since else "Every crash from the beginning on breaks it."
-    return f"{cause.finding}: {said} {last}"
+    return f"{cause.finding}: {said} From {since} on a crash breaks it{until}."
 
 
 def _several(operations: Sequence[Operation | None]) -> str:

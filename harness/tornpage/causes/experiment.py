@@ -8,21 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tornpage.live.recording import Recording
-from tornpage.oracle.fingerprint import fingerprint_of
+from tornpage.oracle.fingerprint import kind_of
 from tornpage.powerloss.explorer import lay_out_state
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError, ConfigError
 from tornpage.vocabulary.model import TrialSpec, Violation
 
-__all__ = ["Choice", "Experiment", "path_of"]
+__all__ = ["Choice", "Experiment"]
 
 ALL = "1"
 NOTHING = "0"
-
-
-def path_of(violation: Violation) -> tuple[int, str]:
-    """What a finding is, wherever the crash was."""
-    return violation.invariant, fingerprint_of(violation, "").path
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +43,15 @@ class Experiment:
     """probes: crashes that were recovered."""
 
     def __init__(
-        self,
-        spec: TrialSpec,
-        target: Target,
-        recording: Recording,
-        scratch: Path,
-        above: str = "",
+        self, spec: TrialSpec, target: Target, recording: Recording, scratch: Path
     ) -> None:
-        """above: the crashes before the one that is chosen, as the id of a state has them."""
         self.probes = 0
         self._spec, self._target, self._recording = spec, target, recording
-        self._scratch, self._above = scratch, f"{above}/" if above else ""
+        self._scratch = scratch
         self._known: dict[tuple[int, str], tuple[Violation, ...]] = {}
 
     def waiting(self, state: str) -> dict[int, str]:
-        """Of a state's last crash: what was not durable, and what of it was kept. ConfigError: there is no
+        """What was not durable at the crash of a state, and what of it was kept. ConfigError: there is no
         such state."""
         way = self._scratch / "way"
         way.unlink(missing_ok=True)
@@ -86,11 +75,11 @@ class Experiment:
 
     def shows(self, choice: Choice, wanted: Iterable[tuple[int, str]]) -> bool:
         """Whether the crash shows one of these findings."""
-        return bool({path_of(one) for one in self.violations(choice)} & set(wanted))
+        return bool({kind_of(one) for one in self.violations(choice)} & set(wanted))
 
     def _ask(self, choice: Choice) -> tuple[Violation, ...]:
         file = self._scratch / "chosen"
         file.write_text(f"{choice.line}\n", "ascii")
-        state = f"{self._above}{choice.seq}.chosen.0"
+        state = f"{choice.seq}.chosen.0"
         found = lay_out_state(self._spec, self._target, self._recording, state, None, chosen=file)
         return found.broken.get(state, ())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.causes.cause import Cause, sentence, with_frames
-from tornpage.causes.experiment import Experiment, path_of
+from tornpage.causes.experiment import Experiment
 from tornpage.causes.search import Crash, find_cause
 from tornpage.evidence.stacks import frames_of
 from tornpage.evidence.timeline import recorded_steps
@@ -16,7 +16,7 @@ from tornpage.faults.scratch import scratch_folder
 from tornpage.faults.trace import Op, Trace
 from tornpage.live.kept import RECORDINGS, kept_recording, load_recording
 from tornpage.live.recording import Recording, recorded_run
-from tornpage.oracle.fingerprint import without_model
+from tornpage.oracle.fingerprint import kind_of, without_model
 from tornpage.store.rows import TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Capability, Target
@@ -24,7 +24,7 @@ from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Source, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["Explained", "explain_trial"]
+__all__ = ["Explained", "explain_trial", "is_of"]
 
 SYNC_KINDS = (Op.FSYNC, Op.FDATASYNC, Op.SYNC_DIR, Op.SYNC_ALL)
 
@@ -73,7 +73,7 @@ def explain_trial(
         crash = Crash(
             seq=seq,
             waiting=waiting,
-            wanted={path_of(one) for one in broken},
+            wanted={kind_of(one) for one in broken},
             finding=without_model(broken[0].what),
             steps=recorded_steps(trace),
             began={event.seq: event.began for event in trace.events(kinds=SYNC_KINDS)},
@@ -98,13 +98,28 @@ def _recording(row: TrialRow, target: Target, scratch: Path) -> Iterator[tuple[s
             "another"
         )
     with recorded_run(replace(row.spec, stacks=True), target, scratch) as recording:
-        loss = bool(row.spec.plan.loss)
-        if loss and result is not None and result.trace_hash not in ("", recording.trace_hash):
+        if result is not None and not is_of(result, recording):
             raise ConfigError(
                 f"trial {row.run}.{row.number}: the programs write otherwise now than then; play it again "
                 f"first: tornpage replay {row.run}.{row.number}"
             )
         yield "made anew", recording
+
+
+def is_of(result: TrialResult, recording: Recording) -> bool:
+    """Whether a power loss was in an equal recording, or a run that was killed had gone the same way."""
+    path = _killed_trace(result)
+    if path is None:
+        return result.trace_hash in ("", recording.trace_hash)
+    killed = Trace.load(path)
+    seq = max((event.seq for event in killed.events(kinds=(Op.KILL,))), default=0) - 1
+    runs = (killed, Trace.load(recording.trace))
+    return len({run.until(seq).without_contents().hash() for run in runs}) == 1
+
+
+def _killed_trace(result: TrialResult) -> Path | None:
+    path = result.image / RECORDINGS[0][0] if result.image else None
+    return path if path is not None and path.is_file() else None
 
 
 def _waiting(
@@ -119,8 +134,8 @@ def _waiting(
 
 def _killed(result: TrialResult) -> tuple[int, str]:
     """The operation in which the process was killed, and what a write had done of it, by sector."""
-    path = result.image / RECORDINGS[0][0] if result.image else None
-    if path is None or not path.is_file():
+    path = _killed_trace(result)
+    if path is None:
         raise ConfigError(
             "the recording of the killed run is gone; `tornpage replay` makes it again"
         )

@@ -8,16 +8,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tornpage.causes.cause import Cause, Counterfactual, Kind, Operation, operation_of
-from tornpage.causes.experiment import ALL, NOTHING, Choice, Experiment, path_of
+from tornpage.causes.experiment import ALL, NOTHING, Choice, Experiment
 from tornpage.evidence.timeline import is_covered
+from tornpage.oracle.fingerprint import kind_of
 from tornpage.shrinking.ddmin import ddmin
 from tornpage.vocabulary.errors import ChildError, ConfigError
-from tornpage.vocabulary.evidence import Fate, Step
+from tornpage.vocabulary.evidence import CONTENT, SYNCS, Fate, Step
 
 __all__ = ["Crash", "find_cause"]
-
-CONTENT = ("write", "truncate", "fallocate")
-SYNCS = ("fsync", "fdatasync", "sync_dir", "sync")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,6 @@ class _Search:
         return Cause(
             kind=kind,
             finding=crash.finding,
-            at=crash.seq,
             lost=self._operations(needed),
             beside=self._operations(beside),
             relied=self._operation(relied),
@@ -86,7 +83,7 @@ class _Search:
     def _shown_at_first(self, choice: Choice) -> set[tuple[int, str]]:
         """Of the findings of a crash those to follow: the same, else of the same invariant: a live recovery
         says the same in other words."""
-        shown = {path_of(one) for one in self._experiment.violations(choice)}
+        shown = {kind_of(one) for one in self._experiment.violations(choice)}
         alike = {one for one in shown if one[0] in {wanted[0] for wanted in self._crash.wanted}}
         return shown & set(self._crash.wanted) or alike
 
@@ -134,11 +131,23 @@ class _Search:
     # ---- when ----
 
     def _first_broken(self, parts: Mapping[int, str]) -> int | None:
-        """The first operation after which the loss shows: halves of the operations since the last one that is
-        lost. None: it shows right after that."""
-        points = [seq for seq in sorted(self._steps) if max(parts) <= seq <= self._crash.seq]
-        first = self._search(points, lambda seq: self._shows(Choice(seq, parts)))
-        return points[first] if first > 0 else None
+        """The first operation after which the loss shows, in halves: behind the last one that is lost, else
+        before it, where its not having happened is enough. None: it shows right after that."""
+
+        def broken(seq: int) -> bool:
+            return self._shows(
+                Choice(seq, {one: kept for one, kept in parts.items() if one <= seq})
+            )
+
+        last = max(parts)
+        after = [seq for seq in sorted(self._steps) if last <= seq <= self._crash.seq]
+        first = self._search(after, broken)
+        if first > 0:
+            return after[first]
+        before = [seq for seq in sorted(self._steps) if seq < last]
+        if self._answer(before, len(before) - 1, 0, broken):
+            return before[self._search(before, broken)]
+        return None
 
     def _search(self, points: Sequence[int], broken: Callable[[int], bool]) -> int:
         """Place of the first broken one. The last one is broken, and those behind the first are as well."""
@@ -170,10 +179,9 @@ class _Search:
         marks = self._marks_after(place)
         if not marks:
             return 0
-        step = self._steps[place]
-        if step.op not in SYNCS and place not in parts:
-            return marks[-1] if self._shows(Choice(place, {**parts, place: NOTHING})) else 0
-        return marks[-1]
+        if self._step(place).op in SYNCS or place in parts:
+            return marks[-1]  # nothing else has changed there
+        return marks[-1] if self._shows(Choice(place, {**parts, place: NOTHING})) else 0
 
     def _marks_after(self, seq: int) -> list[int]:
         """Statements that were acknowledged after the operation and before the next one."""
@@ -189,15 +197,17 @@ class _Search:
     def _nothing_lost(self) -> Cause:
         """From which operation on, and until which one, does a crash that loses nothing show it?"""
         self._tell("from which operation on, until which")
-        points = sorted(self._steps)
-        here = points.index(self._crash.seq)
-        first = self._search(points[: here + 1], lambda seq: self._shows(Choice(seq, {})))
-        at_once = first == 0 and self._answer(points, 0, 0, lambda s: self._shows(Choice(s, {})))
-        until = self._first_right(points[here + 1 :])
+
+        def broken(seq: int) -> bool:
+            return self._shows(Choice(seq, {}))
+
+        points = [seq for seq in sorted(self._steps) if seq <= self._crash.seq]
+        first = self._search(points, broken)
+        at_once = first == 0 and (not points or self._answer(points, 0, 0, broken))
+        until = self._first_right([seq for seq in sorted(self._steps) if seq > self._crash.seq])
         return Cause(
             kind=Kind.NOTHING_LOST,
             finding=self._crash.finding,
-            at=self._crash.seq,
             lost=(),
             beside=(),
             relied=None if at_once else self._operation(points[first]),
@@ -208,29 +218,33 @@ class _Search:
         )
 
     def _first_right(self, points: Sequence[int]) -> int | None:
-        """The first one whose crash is right: one after the other, in growing steps, then back by halves."""
+        """The first one whose crash is right: in growing steps, then in halves."""
+
+        def right(seq: int) -> bool:
+            return not self._shows(Choice(seq, {}))
+
         at, step, low = 0, 1, 0
         while at < len(points):
-            answer = self._answer(points, at, low, lambda seq: not self._shows(Choice(seq, {})))
-            if answer:
-                found = self._search(
-                    points[low : at + 1], lambda seq: not self._shows(Choice(seq, {}))
-                )
-                return points[low + found]
+            if self._answer(points, at, low, right):
+                return points[low + self._search(points[low : at + 1], right)]
             low, at, step = at + 1, at + step, step * 2
         return None
 
     # ---- words ----
 
+    def _step(self, seq: int) -> Step:
+        """Not each that waits is one of the recording's steps: an open that cuts its file is none."""
+        return self._steps.get(seq, Step(seq, "operation", "", Fate.KEPT))
+
     def _operation(self, seq: int | None) -> Operation | None:
-        return operation_of(self._steps[seq]) if seq is not None else None
+        return operation_of(self._step(seq)) if seq is not None else None
 
     def _operations(self, seqs: Sequence[int]) -> tuple[Operation, ...]:
-        return tuple(operation_of(self._steps[seq]) for seq in seqs if seq in self._steps)
+        return tuple(operation_of(self._step(seq)) for seq in seqs)
 
     def _syncs_after(self, seq: int) -> str:
         """The first sync between the operation and the crash that should have made it durable."""
-        step = self._steps[seq]
+        step = self._step(seq)
         for other, sync in sorted(self._steps.items()):
             if seq < other <= self._crash.seq and is_covered(step, sync):
                 if self._crash.began.get(other, seq) < seq:
@@ -239,5 +253,5 @@ class _Search:
                         f"{seq} ended."
                     )
                 return f"The {sync.op} at operation {other} covers its file, and did not make it durable."
-        what = step.path if step.op in CONTENT else "its folder"
+        what = (step.path if step.op in CONTENT else "its folder") if step.path else "its file"
         return f"No fsync of {what} came between them."

@@ -58,7 +58,9 @@ def explain(
         raise ConfigError("ID of a trial, or --run: one of them")
     place, paths, folders = place_in(out, store_place), find_paths(), debug_files or ()
     found: Explained | RunCauses
-    with make_console(stderr=True, quiet=json_output).status(f"trial {trial}") as status:
+    with make_console(stderr=True, quiet=json_output).status(
+        f"trial {trial}" if trial else f"run {run}"
+    ) as status:
         if trial is not None:
             row = with_kept_image(row_named(trial, place), out)
             found = explain_trial(row, paths, folders, status.update)

@@ -15,7 +15,7 @@ from tornpage.faults.stream import CREATED, DIRECTORY
 from tornpage.faults.trace import Event, FilePaths, Op, Trace
 from tornpage.live.writes import list_writes
 from tornpage.targets.target import Target
-from tornpage.vocabulary.evidence import Fate, Phase, Step
+from tornpage.vocabulary.evidence import CONTENT, SYNCS, Fate, Phase, Step
 
 __all__ = [
     "STEPS_MAX",
@@ -44,8 +44,6 @@ _OPS = {
     Op.LINK: "link",
     Op.SYNC_ALL: "sync",
 }
-_SYNCS = ("fsync", "fdatasync", "sync_dir", "sync")
-_CONTENT = ("write", "truncate", "fallocate")
 _MARKS = ("issue", "ack", "fail")
 
 
@@ -127,7 +125,7 @@ def _last(told: Sequence[_Told]) -> tuple[Step, ...]:
         if step.fate is Fate.MARK:
             continue
         steps.append(step)
-        if step.op in _SYNCS and step.fate is Fate.DURABLE:
+        if step.op in SYNCS and step.fate is Fate.DURABLE:
             steps = deque((_synced(old, step) for old in steps), STEPS_MAX)
     return _with_marks(list(steps), (one.step for one in told if one.step.fate is Fate.MARK))
 
@@ -154,13 +152,13 @@ def _step(trace: Trace, event: Event, paths: FilePaths) -> Step | None:
     elif not hit and event.kind in (Op.OPEN, Op.UNLINK, Op.SYNC_DIR, Op.MKDIR):
         path = trace.text(event)
     step = Step(event.seq, op, path, Fate.KEPT, to)
-    if op in _CONTENT:
+    if op in CONTENT:
         step = replace(step, offset=event.offset, length=event.length)
     if hit:
         return _hit(trace, event, step)
     if event.result < 0:
         return replace(step, fate=Fate.FAILED)
-    return replace(step, fate=Fate.DURABLE) if op in _SYNCS else step
+    return replace(step, fate=Fate.DURABLE) if op in SYNCS else step
 
 
 def _hit(trace: Trace, event: Event, step: Step) -> Step:
@@ -182,13 +180,13 @@ def _synced(step: Step, sync: Step) -> Step:
 
 def is_covered(step: Step, sync: Step) -> bool:
     """Whether a sync that succeeded after the operation makes it durable."""
-    if sync.op not in _SYNCS or sync.fate is not Fate.DURABLE or step.op in (*_SYNCS, *_MARKS):
+    if sync.op not in SYNCS or sync.fate is not Fate.DURABLE or step.op in (*SYNCS, *_MARKS):
         return False
     if sync.op == "sync_dir":
-        return step.op not in _CONTENT and (posixpath.dirname(step.to or step.path) or ".") == (
+        return step.op not in CONTENT and (posixpath.dirname(step.to or step.path) or ".") == (
             posixpath.normpath(sync.path)
         )
-    return sync.op == "sync" or (step.op in _CONTENT and step.path == sync.path)
+    return sync.op == "sync" or (step.op in CONTENT and step.path == sync.path)
 
 
 def crash_point(steps: Sequence[Step], seq: int) -> list[Step]:

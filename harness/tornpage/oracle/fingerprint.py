@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tornpage.vocabulary.model import Violation
 
-__all__ = ["RUN_SITE", "Fingerprint", "fingerprint_of", "path_of", "without_model"]
+__all__ = ["RUN_SITE", "Fingerprint", "fingerprint_of", "kind_of", "path_of", "without_model"]
 
 RUN_SITE = "run"
 """Site of a finding that the fault-free run shows already, whatever is hit afterwards."""
@@ -43,6 +43,12 @@ def fingerprint_of(violation: Violation, site: str) -> Fingerprint:
     """site: of the trial; that of the violation goes before it."""
     where = violation.site.value if violation.site else site
     return Fingerprint(violation.invariant, where, path_of(violation))
+
+
+def kind_of(violation: Violation) -> tuple[int, str]:
+    """Invariant and path: equal for two findings of one bug wherever the crash was, as the same crash of
+    another build may follow another write."""
+    return violation.invariant, path_of(violation)
 
 
 def path_of(violation: Violation) -> str:

@@ -9,6 +9,7 @@ from itertools import groupby
 from tornpage.reports.sectors import kept_sectors, page_sectors, sector_states
 from tornpage.reports.summary import BugSeen, Finding
 from tornpage.vocabulary.evidence import (
+    SYNCS,
     Evidence,
     Fate,
     Field,
@@ -37,7 +38,6 @@ STEPS_SHOWN = 16
 """Operations of a phase, and marks among them, that are told in words."""
 FRAMES_SHOWN = 4
 STACKS_SHOWN = 8
-SYNCS = ("fsync", "fdatasync", "sync_dir", "sync")
 """What was made durable matters by what did it."""
 SECTORS_MAX = 128
 """Sectors of one write that are drawn."""

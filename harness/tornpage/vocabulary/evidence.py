@@ -13,6 +13,8 @@ from pathlib import PurePath
 from pydantic import ConfigDict, with_config
 
 __all__ = [
+    "CONTENT",
+    "SYNCS",
     "Evidence",
     "Fate",
     "Field",
@@ -25,6 +27,12 @@ __all__ = [
 ]
 
 _JSON = with_config(ConfigDict(extra="forbid"))
+
+
+CONTENT = ("write", "truncate", "fallocate")
+"""Operations on what is in a file."""
+SYNCS = ("fsync", "fdatasync", "sync_dir", "sync")
+"""Operations that make others durable."""
 
 
 class Fate(StrEnum):

@@ -121,6 +121,27 @@ def test_an_acknowledgement_behind_the_operation_that_relies_is_not_blamed() -> 
     assert cause.relied is not None and cause.relied.seq == 6
 
 
+def test_what_relies_on_it_came_first() -> None:
+    """A header names what is written behind it: the crash between them loses nothing, and shows it too."""
+    steps = [write(2), write(8), write(12), mark(13, "ack", 3), write(14)]
+    waiting = {2: "1", 8: "1", 12: "0000", 14: "1"}
+    store = Store(
+        list(waiting), lambda _, there: "1" in there.get(8, "0") and lost(there.get(12, "0"))
+    )
+    cause = search(store, crash(waiting, steps, 14))
+    assert (cause.kind, cause.acknowledged) == (Kind.ORDER, 0)
+    assert [one.seq for one in cause.lost] == [12]
+    assert cause.relied is not None and cause.relied.seq == 8
+
+
+def test_an_operation_that_is_no_step_is_named_by_its_number() -> None:
+    """An open that cuts a file waits like others, and the recording tells no step of it."""
+    store = Store([2, 4], lambda _, there: lost(there.get(2)))
+    cause = search(store, crash({2: "0", 4: "1"}, [write(4)], 4))
+    assert [one.seq for one in cause.lost] == [2]
+    assert "operation (operation 2) was lost, which breaks the state at once." in sentence(cause)
+
+
 def test_a_torn_write(steps: list[Step]) -> None:
     """Whole or gone it is right."""
     waiting = {seq: "0110" if seq == 8 else "0000" for seq in range(2, 22, 2)}

@@ -1,0 +1,46 @@
+"""A crash is explained by the recording that it was in, or an equal one; by another program's never."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from fake_trace import FakeTrace
+
+from tornpage.causes.explain import is_of
+from tornpage.faults.trace import Op
+from tornpage.live.recording import Recording
+from tornpage.vocabulary.model import Outcome, TrialResult
+
+
+def recording(tmp_path: Path, trace: FakeTrace) -> Recording:
+    """All that is asked of one."""
+    path = tmp_path / "trace"
+    path.write_bytes(trace.data())
+    told = SimpleNamespace(trace=path, trace_hash="0123456789abcdef")
+    return cast(Recording, told)
+
+
+@pytest.mark.parametrize(
+    ("byte", "offset", "same"), [(b"a", 0, True), (b"b", 0, False), (b"a", 512, False)]
+)
+def test_a_killed_run_went_the_same_way(
+    byte: bytes, offset: int, same: bool, tmp_path: Path
+) -> None:
+    """Up to the operation in which it was killed: what comes behind that is in the recording only."""
+    killed = FakeTrace().write("f", 0, b"a" * 16).record(Op.KILL, file=1, length=16, result=8)
+    image = tmp_path / "image"
+    image.mkdir()
+    (image / "run.trace").write_bytes(killed.data())
+    whole = FakeTrace().write("f", offset, byte * 16).write("f", 16, b"c" * 16).mark("ack n=1")
+    result = TrialResult(0, Outcome.VIOLATION, image=image)
+    assert is_of(result, recording(tmp_path, whole)) is same
+
+
+@pytest.mark.parametrize(("hash_", "same"), [("0123456789abcdef", True), ("f" * 16, False)])
+def test_a_power_loss_was_in_an_equal_recording(hash_: str, same: bool, tmp_path: Path) -> None:
+    """As its hash says."""
+    result = TrialResult(0, Outcome.VIOLATION, trace_hash=hash_)
+    assert is_of(result, recording(tmp_path, FakeTrace().mark("ready"))) is same
