@@ -14,28 +14,44 @@ static const char *text_of(const json_t *events, size_t i, const char *key)
     return text;
 }
 
+/** What is told of the crash behind all events of the list that keeps nothing. The caller frees
+it. */
+static json_t *way_of_all_lost(persist_fixture_t *f)
+{
+    torn_t torn = {.n = {{{0}}}};
+    model_config_t models = CONFIG;
+    way_t way;
+    char path[] = "/tmp/test_way_XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    persist_init(&f->persist, &f->list, f->image, NULL);
+    persist_advance(&f->persist, f->list.n);
+    way_begin(&way, &models, &f->persist);
+    model_apply(&models, MODEL_NONE_PERSISTED, 0, 11, &f->persist, &torn);
+    way_end(&way, path, 1, MODEL_NONE_PERSISTED);
+    json_t *told = json_load_file(path, 0, NULL);
+    assert_non_null(told);
+    (void)close(fd);
+    (void)unlink(path);
+    return told;
+}
+
+static json_int_t number_of(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
 /** A write before a rename that became durable, and one after it; the second one is lost. */
 static void test_names(void **state)
 {
     persist_fixture_t *f = *state;
-    torn_t torn = {.n = {{{0}}}};
-    char path[] = "/tmp/test_way_XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
     persist_free(&f->persist);
     fs_list_clear(&f->list);
     add_fill(&f->list, 0, 0, 512, 'a');
     add_entry(&f->list, f->image, FS_RENAME, 0, "f", "g");
     add_sync_dir(&f->list, f->image, ".");
     add_fill(&f->list, 0, 4096, 4096, 'b');
-    persist_init(&f->persist, &f->list, f->image, NULL);
-    persist_advance(&f->persist, 4);
-    model_config_t models = CONFIG;
-    way_t way;
-    way_begin(&way, &models, &f->persist);
-    model_apply(&models, MODEL_NONE_PERSISTED, 0, 11, &f->persist, &torn);
-    way_end(&way, path, 1, MODEL_NONE_PERSISTED);
-    json_t *told = json_load_file(path, 0, NULL);
+    json_t *told = way_of_all_lost(f);
     const json_t *events = json_object_get(told, "events");
     assert_int_equal(json_array_size(events), 4);
     assert_string_equal(text_of(events, 0, "path"), "f");
@@ -44,14 +60,11 @@ static void test_names(void **state)
     assert_string_equal(text_of(events, 1, "fate"), "durable");
     assert_string_equal(text_of(events, 3, "path"), "g");
     assert_string_equal(text_of(events, 3, "fate"), "lost");
+    const json_t *waits = json_object_get(told, "waits");
+    assert_int_equal(number_of(json_array_get(waits, json_array_size(waits) - 1), "seq"),
+                     f->list.events[3].seq);
+    assert_string_equal(text_of(waits, json_array_size(waits) - 1, "kept"), "00000000");
     json_decref(told);
-    (void)close(fd);
-    (void)unlink(path);
-}
-
-static json_int_t number_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
 }
 
 /** What is acknowledged behind the last operation counts, unless that is a write that is durable
@@ -60,10 +73,6 @@ static void test_statements(void **state)
 {
     persist_fixture_t *f = *state;
     for (uint32_t durable = 0; durable < 2; durable++) {
-        torn_t torn = {.n = {{{0}}}};
-        char path[] = "/tmp/test_way_XXXXXX";
-        int fd = mkstemp(path);
-        assert_true(fd >= 0);
         persist_free(&f->persist);
         fs_list_clear(&f->list);
         add_fill(&f->list, 0, 0, 512, 'a');
@@ -71,19 +80,10 @@ static void test_statements(void **state)
         f->list.events[0].issued_line = f->list.events[0].acked_line = 3;
         f->list.events[1].issued_line = f->list.events[1].acked_line = 4;
         f->list.events[1].durable = durable == 1;
-        persist_init(&f->persist, &f->list, f->image, NULL);
-        persist_advance(&f->persist, 2);
-        model_config_t models = CONFIG;
-        way_t way;
-        way_begin(&way, &models, &f->persist);
-        model_apply(&models, MODEL_NONE_PERSISTED, 0, 11, &f->persist, &torn);
-        way_end(&way, path, 1, MODEL_NONE_PERSISTED);
-        json_t *told = json_load_file(path, 0, NULL);
+        json_t *told = way_of_all_lost(f);
         assert_int_equal(number_of(told, "issued"), 4);
         assert_int_equal(number_of(told, "acked"), durable == 1 ? 3 : 4);
         json_decref(told);
-        (void)close(fd);
-        (void)unlink(path);
     }
 }
 

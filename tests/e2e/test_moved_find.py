@@ -251,7 +251,7 @@ def more_keys(members: Members) -> None:
 
 def other_place(members: Members) -> None:
     facts = json.loads(members["image/recording/recording.json"][1])
-    text = json.dumps({**facts, "at": "/root/.ssh"}).encode()
+    text = json.dumps({**facts, "at": "/home/someone/.ssh"}).encode()
     with_member(members, "image/recording/recording.json", text)
 
 
@@ -294,7 +294,7 @@ def trace_outside(members: Members) -> None:
         (without_the_telling, "image/recording/allowed is missing"),
         (other_format, "has format 2, and this Tornpage reads 1: use Tornpage 9.0"),
         (more_keys, "hook"),
-        (other_place, "wants to be recovered in /root/.ssh"),
+        (other_place, "wants to be recovered in /home/someone/.ssh"),
         (file_of_ours, "params.path: a file that is not in it"),
         (target_of_ours, "target: neither a name nor in it"),
         (state_of_a_shell, "plan.loss: no state"),
