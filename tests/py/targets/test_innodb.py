@@ -515,8 +515,10 @@ def test_the_ring_of_a_log_that_is_too_short_is_empty() -> None:
     assert isinstance(open_log(log_file(b"")), Log)
 
 
-def test_a_file_without_a_name_is_judged_no_more(tmp_path: Path) -> None:
-    """A page cleaner may still write to one that is dropped; a new file of its name is judged."""
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_file_without_a_name_is_judged_no_more(linked: bool, tmp_path: Path) -> None:
+    """A page cleaner may still write to one that is dropped; a new file of its name is judged, and so is one
+    that has another name left."""
     base = tmp_path / "base"
     (base / "t").mkdir(parents=True)
     files = {"ibdata1": system_file(), "t/t.ibd": page(5, 0, 1, 8), "ib_logfile0": log_file(b"")}
@@ -524,7 +526,11 @@ def test_a_file_without_a_name_is_judged_no_more(tmp_path: Path) -> None:
         (base / name).write_bytes(data)
     dropped, new = 1, 2
     trace = FakeTrace().record(Op.OPEN, file=dropped, payload=b"t/t.ibd")
-    trace.record(Op.UNLINK, file=dropped, payload=b"t/t.ibd")
+    if linked:
+        trace.record(Op.LINK, file=dropped, payload=b"t/t.ibd\0t/s.ibd")
+        trace.record(Op.UNLINK, file=dropped, payload=b"t/s.ibd")
+    else:
+        trace.record(Op.UNLINK, file=dropped, payload=b"t/t.ibd")
     written = page(5, 9, 1)
     wrong: dict[str, Any] = {
         "flags": WRITE_PAYLOAD,
@@ -540,6 +546,9 @@ def test_a_file_without_a_name_is_judged_no_more(tmp_path: Path) -> None:
         return [one["rule"] for one in answer(asked)["findings"]]
 
     trace.record(Op.WRITE, file=dropped, **wrong)
+    if linked:
+        assert findings() != []
+        return
     assert findings() == []
     trace.record(Op.OPEN, flags=CREATED, file=new, payload=b"t/t.ibd")
     trace.record(Op.WRITE, file=new, **wrong)

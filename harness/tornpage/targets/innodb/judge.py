@@ -41,6 +41,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     rules = Rules(tell, bool(request["doublewrite"]))
     _find(rules, request["base"])
     paths = FilePaths()
+    linked: set[int] = set()  # files that have had two names
     gone: set[int] = set()  # files that are written without a name: nobody finds them again
     for event in trace.events():
         seq = event.seq
@@ -51,7 +52,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
                 rules.rename(*trace.renamed(event))
             else:
                 rules.remove(trace.text(event))
-                gone.add(event.file)
+                gone |= {event.file} - linked
+        if event.kind == Op.LINK and event.result == 0:
+            linked.add(event.file)
         paths.see(trace, event)
         path = "" if event.file in gone else paths[event.file]
         if event.kind == Op.WRITE and event.result > 0:
