@@ -6,10 +6,10 @@ A file has one state per line:
     keep SEQ[=KEPT] ...     nothing is kept but these
 
 SEQ: number of an operation that waits; others are ignored, since they are durable or have not
-happened. KEPT: a '0' or '1' per sector that a write touches, of what the state keeps of it; left
-out: nothing, or all of it. What no disk can leave is made coherent as in any model: after "lose"
-what was lost takes along what cannot be there without it, after "keep" what is kept brings what it
-needs. */
+happened. KEPT: a '0' or '1' per sector that a write touches, one of any other operation: what the
+state keeps of it; left out: nothing, or all of it. What no disk can leave is made coherent as in
+any model: after "lose" what was lost takes along what cannot be there without it, after "keep" what
+is kept brings what it needs. */
 #ifndef DISK_CHOSEN_H
 #define DISK_CHOSEN_H
 

@@ -394,8 +394,15 @@ static void choose_chosen(choice_t *choice, uint32_t k, stream_t *stream)
         if ((item != NULL) == state->keeps) {
             choice_keep(choice, i);
         }
-        if (item != NULL && item->kept != NULL && waiting(choice, i)->kind == FS_WRITE) {
+        if (item == NULL || item->kept == NULL) {
+            continue;
+        }
+        if (waiting(choice, i)->kind == FS_WRITE) {
             choose_sectors(choice, i, item->kept);
+        } else if (item->kept[0] == '1') {
+            choice_keep(choice, i);
+        } else {
+            choice_lose(choice, i);
         }
     }
 }

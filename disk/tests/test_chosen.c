@@ -69,6 +69,31 @@ static void test_what_is_named(void **state)
     }
 }
 
+/** An operation that is no write is there or is not. */
+static void test_of_a_name(void **state)
+{
+    persist_fixture_t *f = *state;
+    persist_free(&f->persist);
+    fs_list_clear(&f->list);
+    add_entry(&f->list, f->image, FS_RENAME, 0, "f", "g");
+    f->list.events[0].seq = 1;
+    persist_init(&f->persist, &f->list, f->image, NULL);
+    persist_advance(&f->persist, 1);
+    static const char *const LINES[] = {"lose 1\n", "keep 1=0\n", "lose 1=1\n", "keep 1\n"};
+    for (uint32_t i = 0; i < 4; i++) {
+        chosen_t chosen;
+        torn_t torn = {.n = {{{0}}}};
+        assert_int_equal(load(LINES[i], &chosen, NULL), DB_SUCCESS);
+        model_config_t config = CONFIG;
+        config.chosen = &chosen;
+        image_mark(f->image);
+        model_apply(&config, MODEL_CHOSEN, 0, 1, &f->persist, &torn);
+        assert_int_equal(image_lookup(f->image, name_of(f->image, "g")) != IMAGE_NONE, i >= 2);
+        image_undo(f->image);
+        chosen_free(&chosen);
+    }
+}
+
 /** There are as many states as lines, at every crash point; and none where nobody chose any. */
 static void test_count(void **state)
 {
@@ -131,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_is_named, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_of_a_name, models_setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_count, models_setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_coherent, models_setup, persist_teardown),
         cmocka_unit_test(test_wrong_files),

@@ -418,7 +418,8 @@ static void apply_model(const explorer_t *explorer, visit_case_t *c)
         c->expected.is_shown = shown_holds(campaign, &loss);
     }
     if (campaign->way_file != NULL) {
-        way_end(&way, campaign->way_file, c->path.depth, c->model);
+        way_end(&way, campaign->way_file, c->path.depth, c->model, c->expected.low,
+                c->expected.high);
     }
 }
 

@@ -222,15 +222,9 @@ static json_t *events_json(const way_t *way)
     return events;
 }
 
-/** Numbers of the last statements at the crash. What is acknowledged behind a write that has not
-ended is not. */
-static void set_statements(json_t *object, const persist_t *persist)
+static uint32_t issued_line(const persist_t *persist)
 {
-    const fs_event_t *events = persist->list->events;
-    uint32_t point = persist->next;
-    uint32_t told = persist_is_under_way(persist) ? point - 1 : point;
-    set(object, "issued", number(point == 0 ? 0 : events[point - 1].issued_line));
-    set(object, "acked", number(told == 0 ? 0 : events[told - 1].acked_line));
+    return persist->next == 0 ? 0 : persist->list->events[persist->next - 1].issued_line;
 }
 
 static json_t *waits_json(const way_t *way)
@@ -246,14 +240,17 @@ static json_t *waits_json(const way_t *way)
     return waits;
 }
 
-void way_end(way_t *way, const char *file, uint32_t level, model_t model)
+void way_end(way_t *way, const char *file, uint32_t level, model_t model, uint32_t low,
+             uint32_t high)
 {
     json_t *object = json_object();
     set(object, "level", number(level));
     set(object, "model", json_string(model_name(model)));
     set(object, "sector", number(way->models->sector));
     set(object, "waiting", number(way->persist->n_pending));
-    set_statements(object, way->persist);
+    set(object, "issued", number(issued_line(way->persist)));
+    set(object, "low", number(low));
+    set(object, "high", number(high));
     set(object, "events", events_json(way));
     set(object, "waits", waits_json(way));
     FILE *out = fopen(file, "ae");

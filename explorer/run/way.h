@@ -20,11 +20,14 @@ typedef struct way {
 
 /** Makes models->watch listen. */
 void way_begin(way_t *way, model_config_t *models, const persist_t *persist);
-/** Appends one JSON line to the file: {level, model, events: [{seq, op, path, to, offset, length,
-site, issued, acked, fate, kept, calls}], waits: [{seq, kept}]}. fate: durable, kept, torn, lost, or
-gone (no name leads to its file). calls: that a recovery in this process made, as addresses in the
-file of this program. waits: every operation that was not durable, and what was kept of it, a '0' or
-'1' per sector that a write touches, one of anything else and of a write of too many. */
-void way_end(way_t *way, const char *file, uint32_t level, model_t model);
+/** Appends one JSON line to the file: {level, model, sector, waiting, issued, low, high,
+events: [{seq, op, path, to, offset, length, site, issued, acked, fate, kept, calls}], waits:
+[{seq, kept}]}. waiting: how many; issued: number of the last statement that was; low, high: the
+prefixes that the crash may leave; fate: durable, kept, torn, lost, or gone (no name leads to
+its file); calls: that a recovery in this process made, as addresses in the file of this
+program; waits: every operation that was not durable, and what was kept of it, a '0' or '1' per
+sector that a write touches, one of anything else and of a write of too many. */
+void way_end(way_t *way, const char *file, uint32_t level, model_t model, uint32_t low,
+             uint32_t high);
 
 #endif

@@ -133,7 +133,8 @@ def test_a_power_loss_is_shrunk_elsewhere(found: Path, tmp_path: Path) -> None:
     shrunk = told(tmp_path, f"shrink {trial} --budget 5s")
     assert shrunk["after"]["lost_sectors"] <= shrunk["before"]["lost_sectors"]
     asked = told(tmp_path, f"replay {shrunk['shrunk']} --ask kept", 1)
-    assert [one.rpartition(" ")[2] for one in asked["kept"]] and not asked["other_finding"]
+    assert all("broken" in one for one in asked["kept"]) and asked["kept"], asked
+    assert not asked["other_finding"]
 
 
 def test_a_find_is_replayed_on_a_build_of_ones_own(found: Path, tmp_path: Path) -> None:
@@ -177,9 +178,8 @@ def test_what_cannot_be_exported(tmp_path: Path, tornpage: Tornpage) -> None:
     answer = tornpage("export", f"1.{clean}", str(file))
     assert answer.code == 2 and "broke no invariant" in answer.text
     bare = [n for n, one in trials.items() if one["violations"] and one["image"] is None]
-    for n in bare[:1]:
-        answer = tornpage("export", f"1.{n}", str(file))
-        assert answer.code == 2 and "shows the same and has one" in answer.text
+    answer = tornpage("export", f"1.{bare[0]}", str(file))
+    assert answer.code == 2 and "shows the same and has one" in answer.text
     kept = next(n for n, one in trials.items() if one["image"] is not None)
     file.write_text("mine", "ascii")
     answer = tornpage("export", f"1.{kept}", str(file))
@@ -251,7 +251,7 @@ def more_keys(members: Members) -> None:
 
 def other_place(members: Members) -> None:
     facts = json.loads(members["image/recording/recording.json"][1])
-    text = json.dumps({**facts, "at": "/home/someone/.ssh"}).encode()
+    text = json.dumps({**facts, "at": "/home/someone/tornpage-x/data"}).encode()
     with_member(members, "image/recording/recording.json", text)
 
 
@@ -294,7 +294,7 @@ def trace_outside(members: Members) -> None:
         (without_the_telling, "image/recording/allowed is missing"),
         (other_format, "has format 2, and this Tornpage reads 1: use Tornpage 9.0"),
         (more_keys, "hook"),
-        (other_place, "wants to be recovered in /home/someone/.ssh"),
+        (other_place, "wants to be recovered in /home/someone/tornpage-x/data"),
         (file_of_ours, "params.path: a file that is not in it"),
         (target_of_ours, "target: neither a name nor in it"),
         (state_of_a_shell, "plan.loss: no state"),

@@ -46,7 +46,7 @@ from tornpage.store.store import Store
 from tornpage.targets.registry import identity_of, is_target_file, make_target
 from tornpage.vocabulary.codec import first_error, from_json
 from tornpage.vocabulary.errors import ConfigError, DamagedError, TornpageError, TraceError
-from tornpage.vocabulary.paths import FLOOR_BYTES, Paths
+from tornpage.vocabulary.paths import FLOOR_BYTES, Paths, tmpfs_folder
 
 __all__ = ["Imported", "import_find"]
 
@@ -292,9 +292,16 @@ def _check_kept(find: PackedFind, image: Path) -> None:
 
 def _check_place(place: Path) -> None:
     """Where images are recovered because their files name it: in scratch of ours, and nowhere else."""
-    ours = any(part.startswith(PREFIX) for part in place.parts[1:-1])
-    if not place.is_absolute() or ".." in place.parts or not ours:
-        raise DamagedError(f"it wants to be recovered in {place}, which is no scratch of Tornpage")
+    for on_shm in (True, False):
+        with suppress(ConfigError):
+            parent = tmpfs_folder(on_shm)
+            below = place.relative_to(parent).parts if place.is_relative_to(parent) else ()
+            if len(below) > 1 and below[0].startswith(PREFIX) and ".." not in below:
+                return
+    raise DamagedError(
+        f"it wants to be recovered in {place}, which is no scratch here: if it is one there, TORNPAGE_TMP "
+        "names its folder"
+    )
 
 
 def _check_trace(trace: Path) -> None:

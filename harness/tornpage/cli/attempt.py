@@ -94,7 +94,7 @@ def try_target(
         with Store(place, create=not resume) as store:
             summaries = torture(store, campaigns, seen, context, resume=resume)
             reports = [write_report(store, summary, paths, out) for summary in summaries]
-            frames = bug_stacks(store, summaries, out)
+            frames = bug_stacks(store, summaries, out) if junit else {}
     verdict = verdict_of_runs(summaries, only_news=fail_on is FailOn.NEW)
     if json_output:
         parts = [looked_at(summary) for summary in summaries]

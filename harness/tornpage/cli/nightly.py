@@ -121,7 +121,7 @@ def nightly(
             )
             summary = run_night(store, night, team)
         runs = [load_summary(store, store.run(facts.id)) for facts in summary.runs]
-        frames = bug_stacks(store, runs, out)
+        frames = bug_stacks(store, runs, out) if junit else {}
         if keep is not None:
             prune_runs(store, paths, out, keep)
     verdict = verdict_of_night(summary, only_news=fail_on is FailOn.NEW)

@@ -44,7 +44,7 @@ def report(
         summary = load_summary(store, found)
         folders = debug_files or ()
         path = write_report(store, summary, find_paths(), out, folders)
-        frames = bug_stacks(store, [summary], out, folders)
+        frames = bug_stacks(store, [summary], out, folders) if junit else {}
     verdict = tell_run(summary, store.name, path, json_output)
     publish([summary], junit, Annotate.NONE, FailOn.ANY, frames)
     return verdict.exit_code

@@ -132,7 +132,7 @@ def run(
         else:
             summary = run_campaign(store, chosen.campaign, name, context)
         report = write_report(store, summary, paths, out)
-        frames = bug_stacks(store, [summary], out)
+        frames = bug_stacks(store, [summary], out) if junit else {}
         if keep is not None:
             prune_runs(store, paths, out, keep)
     verdict = tell_run(summary, store.name, report, json_output, fail_on is FailOn.NEW)

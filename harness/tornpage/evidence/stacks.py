@@ -19,8 +19,8 @@ from tornpage.vocabulary.evidence import Evidence, Fate, Frame, Phase, unwrapped
 __all__ = ["frames_of", "named_anew", "with_calls", "with_stacks"]
 
 FRAMES_KEPT = 16
-_NOT_SYNCED = (Fate.KEPT, Fate.TORN, Fate.LOST, Fate.GONE, Fate.ACCUSED)
 """Of an operation, the innermost."""
+_NOT_SYNCED = (Fate.KEPT, Fate.TORN, Fate.LOST, Fate.GONE, Fate.ACCUSED)
 
 _PYTHON = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$', re.M)
 """What faulthandler says of a frame."""

@@ -4,6 +4,7 @@ offsets in modules: who wants functions and lines asks for symbols (evidence/sta
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,13 +75,35 @@ class StackLog:
             if at + RECORD_SIZE > len(data):
                 raise TraceError("the log of call stacks is cut")
             record = RECORD.unpack_from(data, at)
-            if record[0] < RECORD_SIZE:
+            if record[0] < RECORD_SIZE or at + record[0] > len(data):
                 raise TraceError("the log of call stacks is damaged")
             if record[1] == OF:
                 self._numbers[record[6]] = record[7]
                 self._times[record[6]] = (record[8], record[9])
             self._places.append(at)
             at += record[0]
+        self._check()
+
+    def _check(self) -> None:
+        """What a record names is there, and is what it must be. TraceError."""
+        kinds = [0, *(RECORD.unpack_from(self.data, at)[1] for at in self._places[1:])]
+
+        def is_a(number: int, kind: int) -> bool:
+            return 0 < number < len(kinds) and kinds[number] == kind
+
+        right = all(is_a(number, FRAMES) for number in self._numbers.values())
+        for at, kind in zip(self._places[1:], kinds[1:], strict=True):
+            count, text = self._lengths(at)
+            room = RECORD.unpack_from(self.data, at)[0] - RECORD_SIZE
+            if kind == MODULE:
+                right = right and count <= room
+            elif kind == FRAMES:
+                right = right and count * FRAME.size + text <= room
+                frames = self.data[at + RECORD_SIZE :][: count * FRAME.size] if right else b""
+                modules = {module for module, _ in FRAME.iter_unpack(frames)} - {0}
+                right = right and all(is_a(module, MODULE) for module in modules)
+        if not right:
+            raise TraceError("the log of call stacks is damaged")
 
     @classmethod
     def load(cls, trace: Path) -> StackLog | None:
@@ -89,6 +112,7 @@ class StackLog:
             with stacks_path(trace).open("rb") as file:
                 header = file.read(HEADER_SIZE)
                 size = struct.unpack_from("<Q", header, 8)[0] if len(header) == HEADER_SIZE else 0
+                size = min(size, os.fstat(file.fileno()).st_size)
                 return cls(header + file.read(max(size - HEADER_SIZE, 0)))
         except FileNotFoundError:
             return None

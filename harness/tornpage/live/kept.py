@@ -230,23 +230,20 @@ def kept_recording(image: Path, scratch: Path) -> Iterator[Recording]:
 
 def keep_loss(
     recording: Recording,
-    acknowledged: int,
+    low: int,
+    high: int,
     issued: int,
     promise: Promise,
     image: Path,
     target: Target,
 ) -> None:
     """Puts what may be found after a power loss beside its image and recording: what keep_crash() does for
-    kills. acknowledged, issued: the last statements that were (allowed_after)."""
+    kills. low, high: prefixes that the explorer allows there; issued: the last statement that was."""
     if Capability.DETERMINISTIC in target.capabilities:
         return
     prefixes = [json.loads(line) for line in recording.allowed.read_text("ascii").splitlines()]
-    low, high = (
-        sum(prefix["line"] <= last for prefix in prefixes) - 1
-        for last in (acknowledged, max(acknowledged, issued))
-    )
     facts = _CrashFacts(
-        low=low if promise.durable else 0,
+        low=low,
         high=high,
         acknowledged=low,
         unknown="",

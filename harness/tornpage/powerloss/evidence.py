@@ -40,7 +40,8 @@ def keep_loss_evidence(
         states, way = _loss_states(spec, target, recording, result.image / "data", work)
         last = json.loads(way[0])
         promise = target.promise(spec.options)
-        keep_loss(recording, last["acked"], last["issued"], promise, result.image, target)
+        bounds = (last["low"], last["high"], last["issued"])
+        keep_loss(recording, *bounds, promise, result.image, target)
         first, *recoveries = loss_phases(way, _steps_of(spec, recording))
         if spec.stacks:
             command = target.explore_command(recording.trace, recording.allowed, spec.options)

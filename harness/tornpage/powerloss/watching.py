@@ -53,7 +53,7 @@ class Watch:
         if limits.budget_s:
             text += f", {max(limits.budget_s - seconds, 0):.0f} s left"
             share = max(share, seconds / limits.budget_s)
-        self._tell(text + (f", {findings} findings" if findings else ""), min(share, 1.0))
+        self._tell(text + _counted(findings), min(share, 1.0))
 
 
 @contextmanager
@@ -86,4 +86,8 @@ def far(under_way: Iterable[tuple[Path, Limits]]) -> tuple[str, float]:
         share += min(seen / limits.states, 1.0) if limits.states else 0.0
     if not states:
         return "", 0.0
-    return f"{states:,} states" + (f", {findings} findings" if findings else ""), share
+    return f"{states:,} states" + _counted(findings), share
+
+
+def _counted(findings: int) -> str:
+    return f", {findings} finding{'' if findings == 1 else 's'}" if findings else ""

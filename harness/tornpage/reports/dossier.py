@@ -37,8 +37,9 @@ FINDINGS_MAX = 12
 STEPS_SHOWN = 16
 """Operations of a phase, and marks among them, that are told in words."""
 FRAMES_SHOWN = 4
+"""Of an operation, the innermost."""
 STACKS_SHOWN = 8
-"""What was made durable matters by what did it."""
+"""Operations of a bug whose frames JUnit has."""
 SECTORS_MAX = 128
 """Sectors of one write that are drawn."""
 NOT_PAGES = ("redo", "checkpoint_header", "rollback_journal", "metadata")

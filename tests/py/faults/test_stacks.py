@@ -58,3 +58,34 @@ def test_a_log_that_is_cut_is_refused() -> None:
     whole = FakeStacks().stack(1, MAIN).log().data
     with pytest.raises(TraceError, match="is cut"):
         StackLog(whole[:-1])
+
+
+@pytest.mark.parametrize("damage", [b"\0", b"\x07", b"\xff", b"\xff" * 8])
+def test_a_damaged_log_is_refused_or_read(damage: bytes, tmp_path: Path) -> None:
+    """Whatever a byte or a number of it is: no other error, no more memory than the file has bytes."""
+    whole = FakeStacks().stack(4, LIBRARY, MAIN).stack(7, MAIN, text="told").again(9, 4).log().data
+    path = stacks_path(tmp_path / "trace")
+    refused = 0
+    for at in range(8, len(whole)):
+        path.write_bytes(whole[:at] + damage + whole[at + len(damage) :])
+        try:
+            log = StackLog.load(tmp_path / "trace")
+        except TraceError:
+            refused += 1
+            continue
+        assert log is not None
+        for seq in (4, 7, 9):
+            log.of(seq)
+    assert refused > 0
+
+
+def test_what_a_record_names_is_of_its_kind() -> None:
+    """An event's stack is one, and not a module or the event's own record."""
+    whole = FakeStacks().stack(4, MAIN).log().data
+    records = StackLog(whole)
+    assert records.of(4) is not None
+    last = len(whole) - 64
+    for number in (1, 3, 4, 1 << 40):
+        other = whole[: last + 32] + number.to_bytes(8, "little") + whole[last + 40 :]
+        with pytest.raises(TraceError, match="is damaged"):
+            StackLog(other)

@@ -39,6 +39,6 @@ def test_several_are_told_together(tmp_path: Path) -> None:
     for file, text in zip(files, ("50 0", "30 1", "", "9 0"), strict=True):
         file.write_text(text, "ascii")
     limits = [Limits(states=100), Limits(states=20), Limits(states=100), Limits()]
-    assert far(zip(files, limits, strict=True)) == ("89 states, 1 findings", 1.5)
+    assert far(zip(files, limits, strict=True)) == ("89 states, 1 finding", 1.5)
     assert far([]) == ("", 0.0)
     assert states_of(tmp_path / "none") == (0, 0)

@@ -329,7 +329,7 @@ def setting_of(given: argparse.Namespace) -> Setting:
 def messages_of(program: str, share: str) -> Path | None:
     """The folder that has the file with a server's messages: below `share`, or beside the program, as a build
     or an unpacked package has it; None: the server knows."""
-    beside = [Path(program).parent, Path(program).parents[1]] if "/" in program else []
+    beside = [*Path(program).parents][:2] if "/" in program else []
     shares = [Path(share)] if share else [folder / "share" for folder in beside]
     places = [place / below for place in shares for below in SHARES]
     return next((place for place in places if (place / MESSAGES).is_file()), None)
