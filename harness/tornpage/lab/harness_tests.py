@@ -17,7 +17,7 @@ from tornpage.lab.harness_table import Killer
 from tornpage.lab.mutant_build import wanted_programs
 from tornpage.lab.source_copy import SourceCopy, printed, run_tool
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.paths import BUILD_VARIABLE
+from tornpage.vocabulary.paths import BUILD_VARIABLE, STANDBY
 
 __all__ = ["TestsBroken", "build_for", "failed_test"]
 
@@ -53,7 +53,7 @@ def build_for(killer: Killer, copy: SourceCopy) -> None:
     if killer.runner == "ctest":
         copy.build(_ctest_targets(killer.arguments[0], copy))
     else:
-        copy.build(wanted_programs())
+        copy.build((*wanted_programs(), STANDBY))
 
 
 def failed_test(killer: Killer, copy: SourceCopy) -> str:

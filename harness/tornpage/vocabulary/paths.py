@@ -15,6 +15,7 @@ __all__ = [
     "BUILD_VARIABLE",
     "DEFAULT_OUT",
     "ROOT",
+    "STANDBY",
     "TMP_VARIABLE",
     "Paths",
     "data_folder",
@@ -35,6 +36,8 @@ _CARRIED = _PACKAGE / "data"
 ROOT = _PACKAGE.parents[1]
 """The checkout, where the package is used from one (as when it is installed in editable mode)."""
 
+STANDBY = Path("faults", "libtornpage_standby.so")
+"""In a build folder: what makes a bundled server stand by before its data folder."""
 BUILD_VARIABLE = "TORNPAGE_BUILD"
 """Chooses another build than build/release, or than the programs of an installed wheel."""
 TMP_VARIABLE = "TORNPAGE_TMP"

@@ -18,6 +18,14 @@ WRONG = "Index a is marked as corrupted"
 OK = ("t.t1", "check", "status", "OK")
 
 
+DEFINITION = """CREATE TABLE `t1` (
+  `id` int(11) NOT NULL,
+  `b``c` varchar(9) DEFAULT 'x',
+  PRIMARY KEY (`id`),
+  KEY `b` (`b``c`)
+) ENGINE=InnoDB AUTO_INCREMENT=7"""
+
+
 class Cursor:
     """Answers of CHECK TABLE in their order, the last one again and again; no index but the primary key."""
 
@@ -100,6 +108,52 @@ def test_an_entry_stays_as_long_as_purge_has_not_come(clock: SimpleNamespace) ->
     told, _asked = findings(waiting, history=3)
     assert told == [f"CHECK TABLE t1: {WRONG}"]
     assert mariadb.PURGE_S <= clock.now - 100 < 2 * mariadb.PURGE_S
+
+
+class Shown:
+    """A server with one table; it shows these rows of it, and counts so many."""
+
+    def __init__(self, rows: str | None, count: int) -> None:
+        """rows: a line of checksums each; None: of an empty table."""
+        self.answers = {"SHOW TABLES": ("t1",), "SHOW CREATE": ("t1", DEFINITION)}
+        self.answers["SELECT"] = (rows, count)
+        self.asked: list[str] = []
+
+    def __enter__(self) -> Shown:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def cursor(self) -> Shown:
+        """A connection and its cursor in one."""
+        return self
+
+    def execute(self, statement: str) -> None:
+        """Remembers it."""
+        self.asked.append(statement)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Of the last statement."""
+        return [row for word, row in self.answers.items() if self.asked[-1].startswith(word)]
+
+
+def test_a_state_is_definition_and_rows() -> None:
+    """Read without indexes: one that has all columns is not the table. No row is left out."""
+    server = Shown("0a\n0b\n", 2)
+    definition = DEFINITION.replace(" AUTO_INCREMENT=7", "")
+    assert mariadb.state_of(server) == {"t1": "0a\n0b\n", "t1 definition": definition}  # type: ignore[arg-type]
+    (read,) = (statement for statement in server.asked if "CRC32" in statement)
+    assert "QUOTE(`id`), QUOTE(`b``c`)" in read
+    assert "ORDER BY `id`, `b``c`" in read
+    assert read.endswith("USE INDEX ()")
+    assert mariadb.state_of(Shown(None, 0))["t1"] == ""  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shown", [Shown("0a\n", 2), Shown(None, 1), Shown("0a\n0", 2)])
+def test_a_state_that_lacks_rows_is_none(shown: Shown) -> None:
+    """A row, or a table, that the server cuts off would look as if it were lost, or never be missed."""
+    with pytest.raises(ValueError, match="max_allowed_packet"):
+        mariadb.state_of(shown)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("module", ["mariadb", "mariadb_clients"])

@@ -10,14 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tornpage.targets.bundled.server import Server
+from tornpage.targets.bundled.server import Server, Watched
 
 CLIENT = """
 import os, sys
 from pathlib import Path
-from tornpage.targets.bundled.server import Server
-server = Server(["sleep", "600"], Path(sys.argv[1]), dict(os.environ))
-print(server.process.pid, flush=True)
+from tornpage.targets.bundled.server import Server, Watched
+server = Watched(["sleep", "600"], Path(sys.argv[1]), dict(os.environ))
+print(server.pid, flush=True)
 sys.stdin.read()
 """
 
@@ -38,7 +38,9 @@ def test_a_server_ends_with_its_client(end: signal.Signals, tmp_path: Path) -> N
 def test_a_server_that_is_ended_leaves_nothing(tmp_path: Path) -> None:
     """Neither itself nor what watches it."""
     before = {child.pid for child in psutil.Process().children()}
-    with Server(["sleep", "600"], tmp_path / "said", {"PATH": "/usr/bin:/bin"}) as server:
+    said = tmp_path / "said"
+    process = Watched(["sleep", "600"], said, {"PATH": "/usr/bin:/bin"})
+    with Server(process, said):
         assert len(psutil.Process().children()) == len(before) + 2
-    assert server.process.returncode == -signal.SIGKILL
+    assert process.poll() == -signal.SIGKILL
     assert {child.pid for child in psutil.Process().children()} == before

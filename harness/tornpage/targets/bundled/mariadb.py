@@ -4,9 +4,10 @@
     python -m tornpage.targets.bundled.mariadb run DIR LINES [OPTIONS]
     python -m tornpage.targets.bundled.mariadb recover [OPTIONS]
 
-The state is what SQL shows: of each table its definition and a checksum per row, in the order of the primary
-key. Recovery also has the server check its tables, and counts each index against the clustered one (I10).
-The server's pool and log are the smallest there are, so that pages are written while statements run.
+The state is what SQL shows: of each table its definition and a checksum per row, made by the server, in the
+order of its columns. Recovery also has the server check its tables, and counts each index against the
+clustered one (I10). The server's pool and log are the smallest there are, so that pages are written while
+statements run. A recovery begins in a child of a server that stands by, where that can be done (standby.py).
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,11 +28,14 @@ from typing import Any
 from tornpage_mark import Refused, ack, issue, ready, serve
 
 from tornpage.targets.bundled.server import (
+    Process,
     Server,
     ServerEnded,
+    Watched,
     private_folder,
     private_of,
 )
+from tornpage.targets.bundled.standby import Standby
 from tornpage.targets.bundled.statements import parts_of, statements_of
 
 try:
@@ -60,13 +63,15 @@ __all__ = [
 
 DATABASE = "t"
 ANSWER_S = 60
+COLUMN = re.compile(r"^  (`(?:[^`]|``)+`)", re.MULTILINE)
+"""Its name, in a table's definition."""
 CORRUPTED = 1712
 """Error of a statement on an index that the server has marked so."""
 DELETE_MARKED = "info_bits=32"
 """What CHECK TABLE says of an index entry that nobody sees: purge may not have come to it yet."""
 PURGE_S = 10.0
 """So long it may take to come, after a start."""
-PURGE_POLL_S = 0.1
+PURGE_POLL_S = 0.02
 FSYNCS = ("once", "repeated", "folders")
 """What becomes of the fsyncs of a run: nothing; one that a write overlaps is repeated; and a rename has
 one of its folders too."""
@@ -97,6 +102,9 @@ SMALL = (
     "--innodb-temp-data-file-path=ibtmp1:1M:autoextend",
     "--loose-innodb-log-files-in-group=1",
     "--aria-log-file-size=8M",
+    "--aria-pagecache-buffer-size=1M",
+    "--key-buffer-size=64K",
+    "--query-cache-size=0",
 )
 ALONE = (
     "--skip-networking",
@@ -125,15 +133,11 @@ class Setting:
     libraries: str = ""
     before: str = ""
 
-    def argv(self, data: Path, private: Path) -> list[str]:
-        """The command line of a server on this data directory, which is its working folder: a socket's path
+    def argv(self, data: Path, private: Path, socket: Path) -> list[str]:
+        """The command line of a server on this data directory. socket: the folder of the socket, whose path
         has 107 bytes at most."""
         words = [*self.program, "--no-defaults", f"--datadir={data}", *SMALL, *ALONE]
-        words += [
-            f"--socket=../{private.name}/s",
-            f"--pid-file={private}/pid",
-            f"--tmpdir={private}",
-        ]
+        words += [f"--socket={socket}/s", f"--pid-file={private}/pid", f"--tmpdir={private}"]
         return words + [f"--{variable}" for variable in self.variables]
 
     def environment(self) -> dict[str, str]:
@@ -145,24 +149,51 @@ class Setting:
 
 
 @contextmanager
-def served(setting: Setting, data: Path) -> Iterator[tuple[Connection[Any], Server]]:
-    """A server on this data directory, and a connection to it. Raises ServerEnded."""
+def served(
+    setting: Setting, data: Path, standby: Standby | None = None
+) -> Iterator[tuple[Connection[Any], Server]]:
+    """A server on this data directory, and a connection to it; standby: it is a child of that one. Raises
+    ServerEnded."""
     with private_folder(data) as private:
-        argv = setting.argv(data, private)
-        with Server(argv, private / "said", setting.environment()) as server:
+        said = private / "said"
+        process: Process
+        if standby is not None:
+            process = standby.enter(data, private, said)
+        else:
+            # Its working folder is the data directory.
+            argv = setting.argv(data, private, Path("..", private.name))
+            process = Watched(argv, said, setting.environment())
+        with Server(process, said) as server:
             connection = server.wait_until(lambda: connect(data))
             yield connection, server
 
 
+def standby_of(setting: Setting) -> Standby | None:
+    """A server that recoveries begin from, if this one can stand by and nothing records or disturbs them."""
+    if "LD_PRELOAD" in os.environ:
+        return None
+    try:
+        standby = Standby(
+            lambda data, private: setting.argv(data, private, private), setting.environment()
+        )
+    except OSError:
+        return None
+    return standby if standby.stands else None
+
+
 def connect(data: Path) -> Connection[Any] | None:
     """One more connection to the server on this data directory; None: it takes none yet."""
-    folder = os.open(private_of(data), os.O_PATH)
+    private = private_of(data)
+    if not (private / "s").exists():
+        return None
+    folder = os.open(private, os.O_PATH)
     try:
         return pymysql.connect(
             unix_socket=f"/proc/self/fd/{folder}/s",
             user="root",
             autocommit=True,
             read_timeout=ANSWER_S,
+            ssl_disabled=True,
         )
     except pymysql.err.OperationalError:
         return None
@@ -183,13 +214,20 @@ def tables_of(connection: Connection[Any]) -> list[str]:
 
 
 def state_of(connection: Connection[Any]) -> dict[str, str]:
-    """What SQL shows of all tables."""
+    """What SQL shows of all tables: of their rows, not of an index that has all columns."""
     state = {}
+    execute(connection, "SET SESSION group_concat_max_len = 4294967295")
     for table in tables_of(connection):
-        definition = execute(connection, f"SHOW CREATE TABLE {DATABASE}.{table}")[0][1]
-        rows = execute(connection, f"SELECT * FROM {DATABASE}.{table} ORDER BY 1")
-        lines = [f"{zlib.crc32(repr(row).encode()):08x}\n" for row in rows]
-        state[table] = "".join(lines)
+        name = f"{DATABASE}.{table}"
+        definition = str(execute(connection, f"SHOW CREATE TABLE {name}")[0][1])
+        columns = COLUMN.findall(definition)
+        cells = ", ".join(f"QUOTE({column})" for column in columns)
+        row = f"CONCAT(LOWER(LPAD(HEX(CRC32(CONCAT_WS(',', {cells}))), 8, '0')), '\\n')"
+        rows = f"GROUP_CONCAT({row} ORDER BY {', '.join(columns)} SEPARATOR '')"
+        (one,) = execute(connection, f"SELECT {rows}, COUNT(*) FROM {name} USE INDEX ()")
+        state[table] = str(one[0] or "")
+        if state[table].count("\n") != one[1]:
+            raise ValueError(f"{name} is larger than a state can be: max_allowed_packet")
         state[f"{table} definition"] = re.sub(r" AUTO_INCREMENT=\d+", "", definition)
     return state
 
@@ -295,10 +333,12 @@ def _execute_all(connection: Connection[Any], line: str) -> None:
         execute(connection, statement)
 
 
-def recover(setting: Setting, data: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:
+def recover(
+    setting: Setting, data: Path, standby: Standby | None = None
+) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """State and findings. Raises Refused where the server does not start, or not show its tables."""
     try:
-        with served(setting, data) as (connection, _server):
+        with served(setting, data, standby) as (connection, _server):
             return state_of(connection), findings_of(connection)
     except (ServerEnded, MySQLError) as error:
         raise Refused(str(error)) from error
@@ -364,7 +404,8 @@ def main(arguments: Sequence[str]) -> None:
     given = words.parse_args(arguments)
     setting = setting_of(given)
     if given.command == "recover":
-        serve(lambda folder: recover(setting, Path(folder)))
+        standby = standby_of(setting)
+        serve(lambda folder: recover(setting, Path(folder), standby))
         return
     data, lines = given.places
     try:

@@ -12,9 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-__all__ = ["Server", "ServerEnded", "as_user", "give_away", "private_folder", "private_of"]
+__all__ = [
+    "Process",
+    "Server",
+    "ServerEnded",
+    "Watched",
+    "as_user",
+    "give_away",
+    "private_folder",
+    "private_of",
+]
 
 POLL_S = 0.005
 USER = "nobody"
@@ -67,26 +76,74 @@ WATCH = 'read -r never; kill -9 "$0"'
 the parent's death (prctl) would not do: a server that becomes another user loses it."""
 
 
-class Server:
-    """The process, from its start until it is ended, or this process ends; its words go to a file."""
+class Process(Protocol):
+    """What a server runs in."""
 
-    def __init__(self, argv: Sequence[str], said: Path, environment: dict[str, str]) -> None:
-        """argv: program and arguments; said: where its output goes."""
-        self.said = said
+    def poll(self) -> int | None:
+        """Not None: it has ended."""
+
+    def wait(self) -> object:
+        """Until it has ended."""
+
+    def end(self) -> None:
+        """Kills it, and waits."""
+
+
+class Watched:
+    """A process that ends with this one at the latest; its words go to a file."""
+
+    def __init__(
+        self, argv: Sequence[str], said: Path, environment: dict[str, str], fds: Sequence[int] = ()
+    ) -> None:
+        """argv: program and arguments; said: where its output goes; fds: descriptors that it gets."""
         with said.open("wb") as output:
-            self.process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+            self._process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment,
+                pass_fds=fds,
             )
         try:
             self._watcher = subprocess.Popen(
-                ["/bin/sh", "-c", WATCH, str(self.process.pid)],
+                ["/bin/sh", "-c", WATCH, str(self._process.pid)],
                 stdin=subprocess.PIPE,
                 env={"PATH": os.environ.get("PATH", os.defpath)},
             )
         except BaseException:
-            self.process.kill()
-            self.process.wait()
+            self._process.kill()
+            self._process.wait()
             raise
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """As of Process."""
+        return self._process.poll()
+
+    def wait(self) -> int:
+        """As of Process."""
+        return self._process.wait()
+
+    def end(self) -> None:
+        """As of Process."""
+        self._watcher.kill()
+        self._watcher.communicate()
+        self._process.kill()
+        self._process.wait()
+
+
+class Server:
+    """A server in its process, from its start until it is ended."""
+
+    def __init__(self, process: Process, said: Path) -> None:
+        """said: what it says."""
+        self.process = process
+        self.said = said
 
     def __enter__(self) -> Server:
         return self
@@ -98,10 +155,7 @@ class Server:
         _trace: TracebackType | None,
     ) -> None:
         """Killed, never asked: a clean end would change what is looked at."""
-        self._watcher.kill()
-        self._watcher.communicate()
-        self.process.kill()
-        self.process.wait()
+        self.process.end()
 
     def wait_until(self, attempt: Callable[[], T | None]) -> T:
         """What the attempt gives as soon as it gives something. Raises ServerEnded."""

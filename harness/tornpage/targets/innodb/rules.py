@@ -311,14 +311,14 @@ class Rules:
     def _learn_area(self, data: bytes) -> None:
         """Where the area is, and the copies in it."""
         size = self.page_size
-        trx_sys = data[TRX_SYS_PAGE * size :][:size]
+        trx_sys = data[TRX_SYS_PAGE * size : (TRX_SYS_PAGE + 1) * size]
         blocks = doublewrite_blocks(trx_sys) if len(trx_sys) == size else None
         if blocks is None:
             return
         pages = pages_per_extent(size)
         self._areas = [range(block, block + pages) for block in blocks]
         for slot in (slot for area in self._areas for slot in area):
-            image = data[slot * size :][:size]
+            image = data[slot * size : (slot + 1) * size]
             page = read_page(image) if len(image) == size else None
             if page is not None and page.whole:
                 self._keep_copy(slot, _Copy((page.space, page.number), zlib.crc32(image), 0, True))
