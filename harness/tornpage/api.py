@@ -15,6 +15,7 @@ from tornpage.campaigns.fitting import Opened, changed, open_campaign, open_with
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.replay import Replay, replay_trial
 from tornpage.campaigns.runner import load_summary, run_campaign
+from tornpage.causes.explain import explain_trial
 from tornpage.live.admission import work_of
 from tornpage.plans.campaign import Campaign, PowerLoss
 from tornpage.plans.changes import command_words
@@ -29,6 +30,7 @@ from tornpage.store.rows import TrialRow
 from tornpage.store.store import Store as ResultStore
 from tornpage.targets.registry import full_name, make_target, target_name
 from tornpage.targets.target import Capability, Target
+from tornpage.vocabulary.cause import Explained
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError, MachineError, TargetError, TornpageError
 from tornpage.vocabulary.notebook import Rows
@@ -48,6 +50,7 @@ __all__ = [
     "Target",
     "TargetError",
     "TornpageError",
+    "explain",
     "powerloss",
     "replay",
     "run",
@@ -186,6 +189,29 @@ def shrink(
         return shrink_trial(opened, row, find_paths(), Path(out), budget_s, hear, stacks=stacks)
 
 
+def explain(
+    trial: str,
+    *,
+    debug_files: Sequence[str | Path] = (),
+    out: str | Path = DEFAULT_OUT,
+    store: str | Path | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Explained:
+    """Says why a crash breaks a state, by experiments on it, as `tornpage explain` does, and keeps that with
+    the finding.
+
+    trial: RUN.NUMBER; debug_files: folders with debug files; out, store: as run(); tell: gets a line about
+    the progress from time to time. Raises TornpageError where there is nothing to explain.
+    """
+    place = _place(out, store)
+    row = with_kept_image(row_named(trial, place), Path(out))
+    hear = tell or (lambda _line: None)
+    found = explain_trial(row, find_paths(), [Path(one) for one in debug_files], hear)
+    with ResultStore(place, create=False) as opened:
+        opened.put_explanation(trial, found)
+    return found
+
+
 class Store:
     """A result store, to be read while or after runs are made. Raises ConfigError, a TornpageError, where
     there is none."""
@@ -210,6 +236,11 @@ class Store:
         """The trials of a run, None: of the newest one."""
         with self._open() as store:
             return list(store.trials(run if run is not None else store.latest_run().id))
+
+    def explanations(self, run: int | None = None) -> dict[str, Explained]:
+        """What was found of the findings of a run by explain(), by their IDs; None: of the newest one."""
+        with self._open() as store:
+            return store.explanations(run if run is not None else store.latest_run().id)
 
     def summary(self, run: int | None = None) -> Summary:
         """A run in numbers, with its findings; None: of the newest one."""

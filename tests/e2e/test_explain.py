@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from called import called
 from e2e_support import Tornpage
 
+from tornpage.api import Store, explain
 from tornpage.targets.command.skeleton import Language, write_skeleton
+from tornpage.vocabulary.errors import MachineError
 
 NO_FSYNC = ("        os.fsync(log)\n", "")
 SMALL = ("--scripts", "1", "--fault-free", "0", "--option", "params.rows=24")
@@ -47,6 +52,34 @@ def test_a_missing_fsync(broken_store: Callable[[Change], Path], tornpage: Tornp
     }
     assert "No fsync of store.log came between them" in found.data["sentence"]
     assert found.data["recording"] == "kept" and found.data["probes"] > 1
+    shown = tornpage("show", "1.0").data
+    kept = {name: found.data[name] for name in ("sentence", "cause", "recording", "probes")}
+    assert shown["explanation"] == kept
+    (lost,) = cause["lost"]
+    (step,) = [one for one in shown["evidence"]["phases"][0]["steps"] if one["seq"] == lost["seq"]]
+    assert lost["frames"] == step["stack"] and "store.py" in step["stack"][0]["file"]
+
+
+def test_what_is_kept_is_shown_wherever_the_finding_is(
+    broken_store: Callable[[Change], Path], tornpage: Tornpage, tmp_path: Path
+) -> None:
+    """In words by `show`, on the page of the bug, to programs; a store that cannot be written is no reason
+    not to explain."""
+    file = broken_store(NO_FSYNC)
+    assert tornpage("run", "powerloss", "--target", str(file), "--states", "60").code == 1
+    assert tornpage("show", "1.0").data["explanation"] is None
+    found = explain("1.0", out=tmp_path / "out")
+    assert Store(tmp_path / "out").explanations() == {"1.0": found}
+    words = called(tmp_path, "show", "1.0").stdout
+    assert "No fsync of store.log came between them" in " ".join(words.split())
+    assert f"  lost:          {found.cause.lost[0].what}" in words
+    assert tornpage("report").code == 1
+    page = (tmp_path / "out" / "report-1.html").read_text("utf-8")
+    assert "<h3>Why" in page and found.sentence in unescape(page)
+    with patch("tornpage.cli.explain.Store", side_effect=MachineError("disk full")):
+        again = tornpage("explain", "1.0")
+    assert again.code == 0 and again.data["sentence"] == found.sentence
+    assert "the explanation of 1.0 is not kept: disk full" in again.text
 
 
 @pytest.mark.parametrize("campaign", ["powerloss", "smoke"])
@@ -81,6 +114,7 @@ def test_the_causes_of_a_run(broken_store: Callable[[Change], Path], tornpage: T
     assert found.code == 0, found.text
     (pair,) = found.data["pairs"]
     assert pair["kind"] == "acknowledged" and pair["trials"] == ["1.0"] and pair["bugs"] == [1]
+    assert tornpage("show", "1.0").data["explanation"]["cause"]["kind"] == "acknowledged"
     assert "store.py:" in pair["lost"]
 
 

@@ -64,6 +64,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, command in (("power", POWER), ("kill", KILLS)):
         answer = told(there, f"{command} --target {target} --out {name}", 1)
         trial = answer["bugs"][0]["trial"]
+        if name == "power":
+            told(there, f"explain {trial} --out {name}")
         packed = told(there, f"export {trial} {folder / name}.tar.zst --out {name}")
         assert packed["files"] > 3 and packed["size"] < packed["unpacked"]
     shutil.rmtree(there)
@@ -118,6 +120,9 @@ def test_a_find_is_shown_and_replayed_elsewhere(name: str, found: Path, tmp_path
     assert imported["differs"] == "" and Path(imported["own_target"]).is_file()
     shown = told(tmp_path, f"show {trial}")
     assert shown["result"]["outcome"] == "violation" and shown["bugs"] == imported["bugs"]
+    why = shown["explanation"]
+    assert (why is not None) == (name == "power")
+    assert why is None or "store.log" in why["cause"]["lost"][0]["path"]
     asked = told(tmp_path, f"replay {trial} --ask kept", 1)
     of = [one.partition(":")[0] for one in asked["kept"]]
     assert of[0] == "the kept image, recovered again" and len(of) == (2 if name == "power" else 1)

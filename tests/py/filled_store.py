@@ -12,6 +12,8 @@ from tornpage.store.memory import Answer, Replayed
 from tornpage.store.origin import Origin
 from tornpage.store.rows import GoldenRunRow
 from tornpage.store.store import Store
+from tornpage.vocabulary.cause import Cause, Counterfactual, Explained, Kind, Operation
+from tornpage.vocabulary.evidence import Frame
 from tornpage.vocabulary.model import FaultPlan, Outcome, Source, Violation
 from tornpage.vocabulary.paths import ROOT
 
@@ -24,6 +26,25 @@ QUERIES = [
 """Its examples."""
 RULE = Violation(13, "dblwr_skip: page 0:1 goes home\0 without a copy", source=Source.RULE)
 ORIGIN = Origin("2026-11-21T19:00:00+00:00", host="a", programs={"engine": "b1"})
+LOST = Operation(6, "write", "log", "write of 9 bytes at 0 of log (operation 6)", "redo", 1)
+EXPLAINED = Explained(
+    sentence="a row is missing: write of 9 bytes at 0 of log (operation 6) was not durable when ...",
+    cause=Cause(
+        kind=Kind.ACKNOWLEDGED,
+        finding="a row is missing",
+        lost=(replace(LOST, frames=(Frame("append", "store.c", 41),)),),
+        beside=(),
+        relied=LOST,
+        acknowledged=1,
+        until=None,
+        counterfactuals=(Counterfactual("With it durable", True),),
+        notes=("No fsync of log came between them.",),
+        syncs=(Operation(8, "fsync", "log", "fsync of log (operation 8)", "", 1),),
+    ),
+    recording="kept",
+    probes=7,
+)
+"""With one of each."""
 TORN = {
     "page0": {
         "first_flush": {"prefix": {"writes": 2, "states": 0}, "dropped": {"writes": 2, "states": 1}}
@@ -46,6 +67,7 @@ def fill(store: Store) -> None:
     for site, result in zip(("page0", "page0", "redo"), results, strict=True):
         store.start_trial(kills, make_spec(result.number), site, "none")
         store.finish_trial(kills, result)
+    store.put_explanation(f"{kills}.1", EXPLAINED)
     store.set_verdict(store.finish_run(kills).id, "violations")
     store.mark_bug(2, BugStatus.FIXED, "flush")
     night = store.begin_night({"seed": 9}, ORIGIN).id

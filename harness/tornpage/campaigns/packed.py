@@ -27,6 +27,7 @@ from tornpage.store.origin import Origin
 from tornpage.store.rows import GoldenRunRow, TrialRow
 from tornpage.store.store import Store
 from tornpage.targets.registry import files_beside, make_target
+from tornpage.vocabulary.cause import Explained
 from tornpage.vocabulary.codec import to_json
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import TrialResult, TrialSpec
@@ -64,7 +65,7 @@ class PackedFind:
     """find.json. format: FORMAT; version: of the Tornpage that made it; name: as "3.17", there; run: its name
     of the campaign; target: a name, or the path of the target file below target/, where there is one;
     golden_run: of a run without a fault; files: bytes of each other file, by its path; folders: those that
-    are empty."""
+    are empty; explained: what `tornpage explain` has found."""
 
     format: int
     version: str
@@ -81,6 +82,7 @@ class PackedFind:
     golden_run: GoldenRunRow | None
     files: Mapping[str, int]
     folders: tuple[str, ...]
+    explained: Explained | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,7 @@ def _find_of(store: Store, row: TrialRow, name: str, target: str) -> PackedFind:
         golden_run=golden_run,
         files={},
         folders=(),
+        explained=store.explanations(run.id).get(name),
     )
 
 

@@ -115,6 +115,7 @@ def _told(
         trial=name,
         what=next((violation.what for violation, bug in violations if bug == seen.bug.id), ""),
         script=str(row.spec.params.get("script", "")),
+        explained=store.explanations(row.run).get(name),
     )
 
 

@@ -380,6 +380,8 @@ def _fill(store: Store, run: Run, find: PackedFind, image: Path, target: str) ->
         spec = replace(find.spec, target=target)
         store.start_trial(run.id, spec, find.site, find.mask)
         store.finish_trial(run.id, replace(find.result, image=image.resolve()))
+    if find.explained is not None:
+        store.put_explanation(_name_in(run.id, find), find.explained)
     done = store.finish_run(run.id)
     store.set_verdict(run.id, load_summary(store, done).verdict)
 

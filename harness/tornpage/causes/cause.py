@@ -1,85 +1,14 @@
-"""Why a crash breaks a state, as experiments on it have shown: values, and the sentence that says it."""
+"""Why a crash breaks a state, in words; the values are in vocabulary/cause.py."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
+from tornpage.vocabulary.cause import Cause, Counterfactual, Kind, Operation
 from tornpage.vocabulary.evidence import Frame, Step
 
-__all__ = [
-    "Cause",
-    "Counterfactual",
-    "Kind",
-    "Operation",
-    "operation_of",
-    "sentence",
-    "with_frames",
-]
-
-
-class Kind(StrEnum):
-    """What went wrong."""
-
-    ORDER = "order"
-    """An operation was durable before one that it relies on."""
-    ACKNOWLEDGED = "acknowledged"
-    """A statement was acknowledged before what it needs was durable."""
-    TORN = "torn"
-    """A write must be there as a whole or not at all."""
-    NOTHING_LOST = "nothing lost"
-    """All that was written is there: operations must be one step, or recovery is wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """seq: its number in the recording; op, path: of Step; what: in words; line: statement that was in
-    flight, 0 if none; frames: where the target's own code called it, the innermost first; none if the
-    recording has no stacks."""
-
-    seq: int
-    op: str
-    path: str
-    what: str
-    site: str
-    line: int
-    frames: tuple[Frame, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Counterfactual:
-    """A crash at the same place that differs in one thing. right: it breaks nothing; otherwise: it breaks
-    something, but does not show the finding."""
-
-    what: str
-    right: bool
-    otherwise: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """finding: what is broken, in the judge's words. lost:
-    the smallest set of operations whose loss breaks the state while all else is there; beside: of what was
-    not durable, what must be there for that; relied: the operation from which on their loss breaks it, None
-    if it does at once; acknowledged: the statement that was acknowledged right there, 0 if none was; until:
-    the operation with which it is right again, None if none is; notes: facts of the recording."""
-
-    kind: Kind
-    finding: str
-    lost: tuple[Operation, ...]
-    beside: tuple[Operation, ...]
-    relied: Operation | None
-    acknowledged: int
-    until: Operation | None
-    counterfactuals: tuple[Counterfactual, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def numbers(self) -> list[int]:
-        """Of its operations, in the recording."""
-        ends = [one for one in (self.relied, self.until) if one is not None]
-        return [one.seq for one in (*self.lost, *self.beside, *ends)]
+__all__ = ["operation_of", "sentence", "with_frames"]
 
 
 def with_frames(cause: Cause, frames: Mapping[int, tuple[Frame, ...]]) -> Cause:
@@ -94,6 +23,7 @@ def with_frames(cause: Cause, frames: Mapping[int, tuple[Frame, ...]]) -> Cause:
         beside=tuple(map(framed, cause.beside)),
         relied=framed(cause.relied) if cause.relied else None,
         until=framed(cause.until) if cause.until else None,
+        syncs=tuple(map(framed, cause.syncs)),
     )
 
 

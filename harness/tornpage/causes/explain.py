@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from tornpage.causes.cause import Cause, sentence, with_frames
+from tornpage.causes.cause import sentence, with_frames
 from tornpage.causes.experiment import Experiment
 from tornpage.causes.search import Crash, find_cause
 from tornpage.evidence.stacks import frames_of
@@ -20,25 +20,14 @@ from tornpage.oracle.fingerprint import kind_of, without_model
 from tornpage.store.rows import TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Capability, Target
+from tornpage.vocabulary.cause import Explained
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Source, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["Explained", "explain_trial", "is_of"]
+__all__ = ["explain_trial", "is_of"]
 
 SYNC_KINDS = (Op.FSYNC, Op.FDATASYNC, Op.SYNC_DIR, Op.SYNC_ALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """trial: ID; sentence: the cause in words; recording: "kept", or "made anew"; probes: crashes that were
-    made and recovered for it."""
-
-    trial: str
-    sentence: str
-    cause: Cause
-    recording: str
-    probes: int
 
 
 def explain_trial(
@@ -81,7 +70,7 @@ def explain_trial(
         cause = find_cause(experiment, crash, tell)
         frames = frames_of(recording.trace, cause.numbers, folders, wrappers=target.wrappers)
         cause = with_frames(cause, frames)
-    return Explained(name, sentence(cause), cause, how, experiment.probes)
+    return Explained(sentence(cause), cause, how, experiment.probes)
 
 
 @contextmanager

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tornpage.campaigns.fault_free import with_kept_image
-from tornpage.causes.cause import Cause, Kind, Operation
 from tornpage.causes.explain import explain_trial
 from tornpage.store.rows import TrialRow
 from tornpage.store.store import Store
+from tornpage.vocabulary.cause import Cause, Explained, Kind, Operation
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Source
 from tornpage.vocabulary.paths import Paths
@@ -49,9 +49,11 @@ def explain_run(
     folders: Sequence[Path],
     of_each: int,
     tell: Callable[[str], None],
+    keep: Callable[[str, Explained], None],
 ) -> RunCauses:
     """Explains the first `of_each` broken states of each bug. out: folder of the kept images; folders, tell:
-    as of explain_trial(). ConfigError: no state of the run is broken."""
+    as of explain_trial(); keep: gets each trial that was explained. ConfigError: no state of the run is
+    broken."""
     chosen = _chosen(store, run, of_each)
     if not chosen:
         raise ConfigError(f"run {run} has no broken state: nothing to explain")
@@ -62,11 +64,12 @@ def explain_run(
         tell(f"{number} of {len(chosen)}: trial {name}")
         try:
             kept = with_kept_image(row, out)
-            cause = explain_trial(kept, paths, folders, lambda _: None).cause
+            found = explain_trial(kept, paths, folders, lambda _: None)
         except ConfigError as error:
             unexplained[name] = str(error)
             continue
-        alike.setdefault(_key(cause), []).append(row)
+        keep(name, found)
+        alike.setdefault(_key(found.cause), []).append(row)
     pairs = [_pair(key, rows) for key, rows in alike.items()]
     return RunCauses(tuple(sorted(pairs, key=lambda pair: -len(pair.trials))), unexplained)
 

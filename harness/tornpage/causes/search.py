@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from tornpage.causes.cause import Cause, Counterfactual, Kind, Operation, operation_of
+from tornpage.causes.cause import operation_of
 from tornpage.causes.experiment import ALL, NOTHING, Choice, Experiment
 from tornpage.evidence.timeline import is_covered
 from tornpage.oracle.fingerprint import kind_of
 from tornpage.shrinking.ddmin import ddmin
+from tornpage.vocabulary.cause import Cause, Counterfactual, Kind, Operation
 from tornpage.vocabulary.errors import ChildError, ConfigError
 from tornpage.vocabulary.evidence import CONTENT, SYNCS, Fate, Step
 
@@ -75,7 +76,8 @@ class _Search:
             acknowledged=acknowledged,
             until=None,
             counterfactuals=tuple(self._counterfactuals(parts)),
-            notes=() if torn else tuple(self._syncs_after(seq) for seq in needed),
+            notes=() if torn else tuple(self._note(seq) for seq in needed),
+            syncs=() if torn else self._operations(self._syncs_of(needed)),
         )
 
     # ---- what is there and what is not ----
@@ -242,16 +244,24 @@ class _Search:
     def _operations(self, seqs: Sequence[int]) -> tuple[Operation, ...]:
         return tuple(operation_of(self._step(seq)) for seq in seqs)
 
-    def _syncs_after(self, seq: int) -> str:
+    def _sync_after(self, seq: int) -> int | None:
         """The first sync between the operation and the crash that should have made it durable."""
         step = self._step(seq)
-        for other, sync in sorted(self._steps.items()):
-            if seq < other <= self._crash.seq and is_covered(step, sync):
-                if self._crash.began.get(other, seq) < seq:
-                    return (
-                        f"The {sync.op} at operation {other} covers its file, but began before operation "
-                        f"{seq} ended."
-                    )
-                return f"The {sync.op} at operation {other} covers its file, and did not make it durable."
+        later = (n for n in sorted(self._steps) if seq < n <= self._crash.seq)
+        return next((n for n in later if is_covered(step, self._steps[n])), None)
+
+    def _syncs_of(self, seqs: Sequence[int]) -> list[int]:
+        found = (self._sync_after(seq) for seq in seqs)
+        return sorted({one for one in found if one is not None})
+
+    def _note(self, seq: int) -> str:
+        """Why no sync has made the operation durable."""
+        sync = self._sync_after(seq)
+        if sync is not None:
+            said = f"The {self._step(sync).op} at operation {sync} covers its file,"
+            if self._crash.began.get(sync, seq) < seq:
+                return f"{said} but began before operation {seq} ended."
+            return f"{said} and did not make it durable."
+        step = self._step(seq)
         what = (step.path if step.op in CONTENT else "its folder") if step.path else "its file"
         return f"No fsync of {what} came between them."

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
-from typing import Annotated
+import sys
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
 from tornpage.campaigns.fault_free import row_named, with_kept_image
-from tornpage.causes.cause import Kind
-from tornpage.causes.explain import Explained, explain_trial
+from tornpage.causes.explain import explain_trial
 from tornpage.causes.pairs import RunCauses, explain_run
 from tornpage.cli.options import (
     DebugFilesOption,
@@ -17,11 +17,13 @@ from tornpage.cli.options import (
     OutOption,
     StoreOption,
 )
-from tornpage.cli.terminal import make_console, plain_printer, print_object
-from tornpage.store.place import place_in
+from tornpage.cli.terminal import make_console, plain_printer, print_object, say
+from tornpage.reports.dossier import cause_lines
+from tornpage.store.place import Place, place_in
 from tornpage.store.store import Store
+from tornpage.vocabulary.cause import Explained, Kind
 from tornpage.vocabulary.codec import to_plain
-from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "explain"]
@@ -32,8 +34,6 @@ _WORDS = {
     Kind.TORN: "must be there as a whole or not at all",
     Kind.NOTHING_LOST: "nothing lost: must be one step, or recovery is wrong",
 }
-FRAMES_SHOWN = 4
-"""Innermost ones of an operation."""
 EPILOG = "Examples: [bold]tornpage explain 3.117[/] · tornpage explain --run 3"
 
 
@@ -53,27 +53,40 @@ def explain(
     store_place: StoreOption = None,
 ) -> int:
     """Says why a crash breaks a state, by experiment: the smallest set of operations whose loss is enough,
-    what relies on them, and which single operation more would have saved it."""
+    what relies on them, and which single operation more would have saved it. It is kept with the finding."""
     if (trial is None) == (run is None):
         raise ConfigError("ID of a trial, or --run: one of them")
     place, paths, folders = place_in(out, store_place), find_paths(), debug_files or ()
-    found: Explained | RunCauses
+    told: dict[str, Any]
     with make_console(stderr=True, quiet=json_output).status(
         f"trial {trial}" if trial else f"run {run}"
     ) as status:
         if trial is not None:
             row = with_kept_image(row_named(trial, place), out)
             found = explain_trial(row, paths, folders, status.update)
+            _keep(place, trial, found)
+            told, lines = {"trial": trial, **to_plain(found)}, cause_lines(found)
         else:
             assert run is not None, "one of both is there"
+            keep = partial(_keep, place)
             with Store(place, write=False) as store:
-                found = explain_run(store, run, paths, out, folders, of_each, status.update)
+                causes = explain_run(store, run, paths, out, folders, of_each, status.update, keep)
+            told, lines = to_plain(causes), _run_lines(causes)
     if json_output:
-        return print_object(to_plain(found))
+        return print_object(told)
     show = plain_printer(make_console())
-    for line in _lines(found) if isinstance(found, Explained) else _run_lines(found):
+    for line in lines:
         show(line)
     return 0
+
+
+def _keep(place: Place, trial: str, found: Explained) -> None:
+    """With the finding. A store that cannot be written is no reason not to tell."""
+    try:
+        with Store(place, create=False) as store:
+            store.put_explanation(trial, found)
+    except (ConfigError, MachineError) as error:
+        say(f"tornpage: the explanation of {trial} is not kept: {error}", sys.stderr)
 
 
 def _run_lines(found: RunCauses) -> list[str]:
@@ -84,21 +97,3 @@ def _run_lines(found: RunCauses) -> list[str]:
         lines += [f"    {pair.lost}"] if pair.lost else []
         lines += [f"    before {pair.relied}"] if pair.relied else []
     return lines + [f"{name}: not explained: {why}" for name, why in found.unexplained.items()]
-
-
-def _lines(found: Explained) -> list[str]:
-    cause = found.cause
-    lines = textwrap.wrap(found.sentence, 100)
-    groups = {"lost": cause.lost, "must be there": cause.beside}
-    groups["from then on"] = (cause.relied,) if cause.relied else ()
-    groups["until"] = (cause.until,) if cause.until else ()
-    for name, operations in groups.items():
-        for one in operations:
-            line = f", statement {one.line}" if one.line else ""
-            site = f", {one.site}" if one.site else ""
-            lines.append(f"  {name + ':':15}{one.what}{site}{line}")
-            lines += [f"{'':17}{frame}" for frame in one.frames[:FRAMES_SHOWN]]
-    lines.append(
-        f"  {found.probes} crashes were made and recovered for this; recording {found.recording}"
-    )
-    return lines

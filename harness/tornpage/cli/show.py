@@ -11,10 +11,12 @@ from tornpage.cli.options import (
     StoreOption,
     TrialArgument,
 )
-from tornpage.cli.terminal import make_console, print_object
+from tornpage.cli.terminal import make_console, plain_printer, print_object
 from tornpage.evidence.evidence import load_evidence
 from tornpage.plans.origin import command_line
+from tornpage.reports.dossier import cause_lines
 from tornpage.store.place import place_in
+from tornpage.store.store import Store
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.model import Outcome, Source, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import DEFAULT_OUT
@@ -32,19 +34,27 @@ def show(
     store_place: StoreOption = None,
 ) -> int:
     """Prints what the store knows of a trial: plan, write hit or what the power loss lost, verdict, what
-    recovery did, the line that replays it."""
-    row = with_kept_image(row_named(trial, place_in(out, store_place)), out)
+    recovery did, the line that replays it, and what `tornpage explain` has found."""
+    place = place_in(out, store_place)
+    row = with_kept_image(row_named(trial, place), out)
+    folders = debug_files or ()
+    with Store(place, write=False) as store:
+        explained = store.explanations(row.run).get(trial)
     if json_output:
         told = {"trial": trial, "spec": to_plain(row.spec), "result": to_plain(row.result)}
-        return print_object({**told, "bugs": list(row.bugs)})
+        kept = load_evidence(row.result.image, folders) if row.result else None
+        more = {"evidence": to_plain(kept), "explanation": to_plain(explained)}
+        return print_object({**told, "bugs": list(row.bugs), **more})
     if row.result is None:
         print(f"trial {trial} was interrupted; its run goes on with --resume")
     else:
-        line = command_line(f"tornpage replay {trial}", place_in(out, store_place).options)
+        line = command_line(f"tornpage replay {trial}", place.options)
         if _is_untold(row.spec, row.result):
             line = f"no image was kept; this plays it again and tells how it came about:\n{line}"
-        folders = debug_files or ()
-        print_trial(make_console(), trial, row.spec, row.result, line, row.bugs, folders)
+        console = make_console()
+        print_trial(console, trial, row.spec, row.result, line, row.bugs, folders)
+        for text in cause_lines(explained) if explained else ():
+            plain_printer(console)(text)
     return 0
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from tornpage.reports.sectors import kept_sectors, page_sectors, sector_states
 from tornpage.reports.summary import BugSeen, Finding
+from tornpage.vocabulary.cause import Cause, Explained, Operation
 from tornpage.vocabulary.evidence import (
     SYNCS,
     Evidence,
@@ -26,6 +28,7 @@ __all__ = [
     "PhaseView",
     "badge_of",
     "bug_view",
+    "cause_lines",
     "page_lines",
     "phase_views",
     "stack_lines",
@@ -40,6 +43,7 @@ FRAMES_SHOWN = 4
 """Of an operation, the innermost."""
 STACKS_SHOWN = 8
 """Operations of a bug whose frames JUnit has."""
+SENTENCE_COLUMNS = 100
 SECTORS_MAX = 128
 """Sectors of one write that are drawn."""
 NOT_PAGES = ("redo", "checkpoint_header", "rollback_journal", "metadata")
@@ -59,13 +63,15 @@ _BROKEN = (Fate.TORN, Fate.LOST, Fate.ACCUSED)
 @dataclass(frozen=True, slots=True)
 class Dossier:
     """All that is known of a bug. evidence: of the trial `trial`, of which `what` is said; None if no image
-    of it was kept. script: that shows it and was made small, "" if none was."""
+    of it was kept. script: that shows it and was made small, "" if none was; explained: what
+    `tornpage explain` has found of the trial."""
 
     seen: BugSeen
     evidence: Evidence | None = None
     trial: str = ""
     what: str = ""
     script: str = ""
+    explained: Explained | None = None
 
     @property
     def accuses(self) -> bool:
@@ -128,6 +134,16 @@ class _Picture:
 
 
 @dataclass(frozen=True, slots=True)
+class _CauseRow:
+    """An operation of an explanation. role: its part in it; stack: its frames, the innermost first."""
+
+    role: str
+    seq: int
+    what: str
+    stack: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class BugView:
     """One bug, ready to be rendered."""
 
@@ -149,6 +165,9 @@ class BugView:
     what: str
     replay: str
     script: str
+    sentence: str
+    causes: list[_CauseRow]
+    experiments: str
 
 
 def bug_view(dossier: Dossier) -> BugView:
@@ -174,6 +193,9 @@ def bug_view(dossier: Dossier) -> BugView:
         what=dossier.what or seen.findings[0].what,
         replay=seen.replay,
         script=dossier.script,
+        sentence=dossier.explained.sentence if dossier.explained else "",
+        causes=_cause_rows(dossier.explained),
+        experiments=_experiments(dossier.explained),
     )
 
 
@@ -257,6 +279,45 @@ def _row_lines(evidence: Evidence) -> list[str]:
         lines += [f"    + {row.table}: {row.recovered}"] if row.recovered else []
         lines.append(f"        {row.why}")
     return lines + ([f"    and {evidence.rows_more} more"] if evidence.rows_more else [])
+
+
+def cause_lines(found: Explained) -> list[str]:
+    """An explanation, with the frames of its operations."""
+    lines = textwrap.wrap(found.sentence, SENTENCE_COLUMNS)
+    for row in _cause_rows(found):
+        lines.append(f"  {row.role + ':':15}{row.what}")
+        lines += [f"{'':17}{frame}" for frame in row.stack]
+    return [*lines, f"  {_experiments(found)}"]
+
+
+def _cause_rows(found: Explained | None) -> list[_CauseRow]:
+    rows = []
+    for role, one in _roles(found.cause) if found else ():
+        site = f", {one.site}" if one.site else ""
+        line = f", statement {one.line}" if one.line else ""
+        stack = [str(frame) for frame in one.frames[:FRAMES_SHOWN]]
+        rows.append(_CauseRow(role, one.seq, f"{one.what}{site}{line}", stack))
+    return rows
+
+
+def _roles(cause: Cause) -> Iterator[tuple[str, Operation]]:
+    """The operations of a cause, each with its part in it."""
+    syncs = [one for one in cause.syncs if one != cause.relied]
+    parts: dict[str, Sequence[Operation | None]] = {
+        "lost": cause.lost,
+        "its sync": syncs,
+        "must be there": cause.beside,
+        "from then on": (cause.relied,),
+        "until": (cause.until,),
+    }
+    for role, operations in parts.items():
+        yield from ((role, one) for one in operations if one is not None)
+
+
+def _experiments(found: Explained | None) -> str:
+    if found is None:
+        return ""
+    return f"{found.probes} crashes were made and recovered for this; recording {found.recording}"
 
 
 def page_lines(evidence: Evidence | None) -> list[str]:

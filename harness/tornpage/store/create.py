@@ -1,17 +1,18 @@
-"""A store is made in a transaction of the caller's: it is there whole or not at all. One of another schema is
-refused, and so is a database of something else."""
+"""A store is made in a transaction of the caller's: it is there whole or not at all. One of an older schema
+gets what it lacks in the same way. Any other schema is refused, and so is a database of something else."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Mapping
 from importlib import resources
 
 from sqlalchemy import Connection, inspect, select
 
-from tornpage.store.schema import TABLES, VERSION, version
+from tornpage.store.schema import TABLES, VERSION, explanation, version
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["create_store", "has_store"]
+__all__ = ["create_store", "schema_there"]
 
 OLD_VERSIONS = frozenset({"alembic_version", "schema_version"})
 """Tables in which stores of before 0.1.0 had their version; other programs have such tables too."""
@@ -19,16 +20,29 @@ OLD = frozenset({"run", "trial"})
 """Tables of each of those stores."""
 
 
-def has_store(db: Connection, name: str) -> bool:
-    """Whether a store has been made here. name: of the store, for messages. ConfigError: one of another
-    schema, or a database of something else, which is not added to."""
+def _to_4(db: Connection) -> None:
+    """Explanations are kept."""
+    explanation.create(db)
+    db.exec_driver_sql(_view("explanations"))
+
+
+_STEPS: Mapping[int, Callable[[Connection], None]] = {3: _to_4}
+"""By the schema that it leads away from, to the next one."""
+
+
+def schema_there(db: Connection, name: str) -> int | None:
+    """The schema of the store that has been made here: ours, or one that leads to it; None: no store.
+    name: of the store, for messages. ConfigError: one of another schema, or a database of something else,
+    which is not added to."""
     tables = {*inspect(db).get_table_names()}
     if not tables:
-        return False
+        return None
     schema = _schema_of(db) if version.name in tables else None
     if schema == VERSION and TABLES.tables.keys() <= tables:
-        return True
-    if schema not in (None, VERSION):
+        return schema
+    if schema in _STEPS and tables >= OLD:
+        return schema
+    if schema not in (None, VERSION, *_STEPS):
         raise ConfigError(
             f"{name}: a store of schema {schema}, this Tornpage reads and writes schema {VERSION}: use the "
             "Tornpage that made it, or another place (--store)"
@@ -53,8 +67,13 @@ def _schema_of(db: Connection) -> int | None:
 
 
 def create_store(db: Connection, name: str) -> None:
-    """Makes tables and views, unless another process was first. ConfigError as has_store()."""
-    if has_store(db, name):
+    """Makes tables and views, or those that an older store lacks, unless another process was first.
+    ConfigError as schema_there()."""
+    there = schema_there(db, name)
+    if there is not None:
+        for schema in range(there, VERSION):
+            _STEPS[schema](db)
+        db.execute(version.update().values(schema=VERSION))
         return
     TABLES.create_all(db)
     db.execute(version.insert().values(schema=VERSION))
@@ -62,6 +81,12 @@ def create_store(db: Connection, name: str) -> None:
         db.exec_driver_sql(_text("postgresql.sql"))
     for statement in _statements(_text("views.sql")):
         db.exec_driver_sql(statement)
+
+
+def _view(name: str) -> str:
+    """The statement that makes it."""
+    made = (one for one in _statements(_text("views.sql")) if f"create view {name} as" in one)
+    return next(made)
 
 
 def _text(name: str) -> str:

@@ -12,8 +12,9 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from tornpage.store.create import create_store, has_store
+from tornpage.store.create import create_store, schema_there
 from tornpage.store.runlock import RunLock
+from tornpage.store.schema import VERSION
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.paths import DEFAULT_OUT
 
@@ -48,8 +49,8 @@ class StoreFile:
         return "" if folder == DEFAULT_OUT else f"--out {shlex.quote(str(folder))}"
 
     def open(self, *, create: bool, write: bool) -> Engine:
-        """Opens it, creating it if asked; write False: changes nothing. ConfigError: absent, no
-        store, or one of another schema."""
+        """Opens it, creating it if asked; write False: changes nothing, but that a store of an older schema
+        gets what it lacks. ConfigError: absent, no store, or one of another schema."""
         path = self._path
         create = create and write
         if not create and not path.exists():
@@ -103,18 +104,32 @@ class StoreFile:
         try:
             with engine.connect() as db:
                 self.begin(db, False)
-                there = has_store(db, self.name)
+                there = schema_there(db, self.name)
                 db.rollback()
-                if not there and not create:
+                if there is None and not create:
                     raise ConfigError(
                         f"{self.name}: no result store here; `tornpage run` makes one"
                     )
-                if not there:
+                if there != VERSION and write:
                     self._create(db)
         except BaseException:
             engine.dispose()
             raise
-        return engine
+        if there == VERSION or write:
+            return engine
+        engine.dispose()
+        self._require_own(there)
+        self._open(False, True).dispose()
+        return self._open(False, False)
+
+    def _require_own(self, there: int | None) -> None:
+        """A store of an older schema must be ours to write."""
+        if not all(os.access(path, os.W_OK) for path in (self._path, self._path.parent)):
+            raise ConfigError(
+                f"{self.name}: a store of schema {there}, which is brought up to schema {VERSION} where it "
+                "can be written: copy it to a folder of yours"
+            )
+        self._require_one_name()
 
     def _require_one_name(self) -> None:
         """SQLite's log and our locks lie beside a name: under a second one there is a second of both."""

@@ -39,6 +39,7 @@ __all__ = [
     "VERSION",
     "bug",
     "contents",
+    "explanation",
     "exploration",
     "golden_run",
     "golden_run_violation",
@@ -54,7 +55,7 @@ __all__ = [
     "violation",
 ]
 
-VERSION = 3
+VERSION = 4
 """Of this schema."""
 
 
@@ -178,6 +179,16 @@ exploration = _clustered(
     _text("summary"),  # JSON: the explorer's last object
 )
 
+# What `tornpage explain` has found of a finding; the last one.
+explanation = _clustered(
+    "explanation",
+    _run_key(),
+    _text(
+        "name", primary_key=True
+    ),  # behind the run in its ID: "117", or "s3" of a run without a fault
+    _text("found"),  # JSON Explained
+)
+
 # What is wrong with a target: one cause, however many findings tell of it. Runs are deleted, bugs are not.
 bug = Table(
     "bug",
@@ -268,7 +279,16 @@ replay = _clustered(
 )
 
 
-OF_RUN = (golden_run, exploration, trial, contents, violation, golden_run_violation, replay)
+OF_RUN = (
+    golden_run,
+    exploration,
+    trial,
+    contents,
+    violation,
+    golden_run_violation,
+    explanation,
+    replay,
+)
 """Tables with rows that go with their run."""
 
 

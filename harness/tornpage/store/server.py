@@ -27,7 +27,8 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from tornpage.store.create import create_store, has_store
+from tornpage.store.create import create_store, schema_there
+from tornpage.store.schema import VERSION
 from tornpage.store.sql import line_of
 from tornpage.vocabulary.errors import ConfigError
 
@@ -91,21 +92,24 @@ class StoreServer:
         return f"--store {shlex.quote(self.name)}"
 
     def open(self, *, create: bool, write: bool) -> Engine:
-        """Connects to it, and makes its tables if asked. ConfigError: no connection, no store, or one of
-        another schema."""
+        """Connects to it, and makes its tables if asked; a store of an older schema gets what it lacks.
+        ConfigError: no connection, no store, or one of another schema."""
         engine = self._engine(write)
         try:
             with engine.connect() as db, db.begin():
                 if write:
                     self.exclude(db)
-                if create and write:
-                    create_store(db, self.name)
-                elif not has_store(db, self.name):
+                there = schema_there(db, self.name)
+                if there is None and not (create and write):
                     raise ConfigError(
                         f"{self.name}: no result store here; `tornpage run` makes one"
                     )
+                if there != VERSION and write:
+                    create_store(db, self.name)
         except DBAPIError as error:
             raise ConfigError(f"{self.name}: {line_of(error)}") from error
+        if there != VERSION and not write:
+            self.open(create=False, write=True).dispose()
         return engine
 
     def begin(self, db: Connection, write: bool) -> None:

@@ -30,6 +30,7 @@ from tornpage.store.trials import (
     load_page,
     with_contents,
 )
+from tornpage.vocabulary.cause import Explained
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Site, Source, TrialResult, TrialSpec, Violation
@@ -331,6 +332,34 @@ class Store(MemoryStore):
         for row in self.read(load) if max(run, number) < ID_MAX else ():
             return row
         raise ConfigError(f"{self.name}: no trial {run}.{number}")
+
+    # -- explanations -----------------------------------------------------------------------------
+
+    def put_explanation(self, trial: str, found: Explained) -> None:
+        """In place of an older one. trial: its ID, or that of a run without a fault; it is there."""
+        run, _, name = trial.partition(".")
+        text = to_json(found)
+
+        def put(db: Connection) -> None:
+            insert = schema.insert_into(db, schema.explanation)
+            insert = insert.values(run=int(run), name=name, found=text)
+            again = insert.on_conflict_do_update(
+                index_elements=["run", "name"], set_={"found": insert.excluded.found}
+            )
+            db.execute(again)
+
+        self.write(put)
+
+    def explanations(self, run: int) -> dict[str, Explained]:
+        """What was found of the findings of a run, by their IDs."""
+        rows = schema.explanation
+        query = select(rows.c.name, rows.c.found).where(rows.c.run == run).order_by(rows.c.name)
+        return self.read(
+            lambda db: {
+                f"{run}.{name}": from_json(Explained, text)
+                for name, text in map(tuple, db.execute(query))
+            }
+        )
 
 
 def next_run(db: Connection) -> int:

@@ -101,6 +101,17 @@ select
     json_extract(result, '$.image') as image
 from trial;
 
+-- What `tornpage explain` has found; the frames of each operation are in the JSON.
+create view explanations as
+select
+    run || '.' || name as trial,
+    run,
+    json_extract(found, '$.cause.kind') as kind,
+    json_extract(found, '$.sentence') as sentence,
+    json_extract(found, '$.recording') as recording,
+    cast(json_extract(found, '$.probes') as bigint) as probes
+from explanation;
+
 -- Kills: how many trials of a run hit a site with a mask in a configuration, by outcome.
 create view cells as
 select

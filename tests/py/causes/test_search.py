@@ -9,9 +9,10 @@ from typing import cast
 
 import pytest
 
-from tornpage.causes.cause import Cause, Kind, sentence
+from tornpage.causes.cause import sentence
 from tornpage.causes.experiment import Choice, Experiment
 from tornpage.causes.search import Crash, find_cause
+from tornpage.vocabulary.cause import Cause, Kind
 from tornpage.vocabulary.errors import ChildError, ConfigError
 from tornpage.vocabulary.evidence import Fate, Step
 from tornpage.vocabulary.model import Violation

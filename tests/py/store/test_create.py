@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from filled_store import EXPLAINED, fill
 
 from tornpage.store.schema import VERSION
 from tornpage.store.store import Store
@@ -27,6 +29,71 @@ def test_another_schema_is_refused(write: bool, tmp_path: Path) -> None:
             Store(path, write=write)
         assert path.read_bytes() == before
         path.unlink()
+
+
+def make_schema_3(path: Path) -> None:
+    """A store of today is one of schema 3 without what came later."""
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(
+            "drop view explanations; drop table explanation; update tornpage_version set schema = 3"
+        )
+
+
+def tables_of(path: Path) -> list[tuple[str, str]]:
+    """Tables and views, as they were made."""
+    with sqlite3.connect(path) as db:
+        return db.execute("select name, sql from sqlite_master order by name").fetchall()
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_a_store_of_schema_3_gets_what_it_lacks(write: bool, tmp_path: Path) -> None:
+    """It keeps its runs, and is then what a new one is; one open of any kind is enough."""
+    path, fresh = tmp_path / "s.db", tmp_path / "fresh.db"
+    for place in (path, fresh):
+        with Store(place) as store:
+            fill(store)
+    make_schema_3(path)
+    assert tables_of(path) != tables_of(fresh)
+    with Store(path, create=False, write=write) as store:
+        assert len(store.runs()) == 2 and store.explanations(1) == {}
+        assert len(store.bugs()) == 2
+    assert tables_of(path) == tables_of(fresh)
+    with Store(path, create=False) as store:
+        store.put_explanation("1.1", EXPLAINED)
+        assert store.explanations(1) == {"1.1": EXPLAINED}
+
+
+def test_a_store_of_schema_3_that_cannot_be_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder of somebody else's: it stays as it is, and the message says what to do."""
+    path = tmp_path / "s.db"
+    with Store(path):
+        pass
+    make_schema_3(path)
+    before = path.read_bytes()
+    monkeypatch.setattr("tornpage.store.file.os.access", lambda *_: False)
+    with pytest.raises(
+        ConfigError, match=r"a store of schema 3, which is brought up to .*: copy it"
+    ):
+        Store(path, write=False)
+    assert path.read_bytes() == before
+
+
+def test_a_step_is_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that fails in its middle leaves the store as it was, for the next try."""
+    path = tmp_path / "s.db"
+    with Store(path):
+        pass
+    make_schema_3(path)
+    before = tables_of(path)
+    with monkeypatch.context() as broken:
+        broken.setattr("tornpage.store.create._view", lambda _name: "no statement")
+        with pytest.raises(ConfigError, match="syntax error"):
+            Store(path)
+    assert tables_of(path) == before
+    with Store(path, write=False) as store:
+        assert store.explanations(1) == {}
 
 
 @pytest.mark.parametrize("write", [True, False])

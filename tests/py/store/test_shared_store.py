@@ -56,7 +56,7 @@ def told(store: Store) -> list[object]:
         found += [run, store.golden_runs(run.id), store.explorations(run.id)]
         found += [store.trial(run.id, row.number) for row in store.trials(run.id)]
         found += [(row.site, row.mask, row.bugs) for row in store.trials(run.id)]
-        found.append(store.bugs_of(run.id))
+        found += [store.bugs_of(run.id), store.explanations(run.id)]
     return found
 
 
@@ -196,6 +196,21 @@ def test_another_version_is_refused(url: str) -> None:
         db.execute("update tornpage_version set schema = 99")
     with pytest.raises(ConfigError, match="a store of schema 99"):
         Store(place_of(url))
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_a_store_of_schema_3_gets_what_it_lacks(write: bool, url: str) -> None:
+    """Also from a command that only reads."""
+    with Store(place_of(url)) as store:
+        fill(store)
+    with psycopg.connect(url) as db:
+        db.execute("drop view explanations")
+        db.execute("drop table explanation")
+        db.execute("update tornpage_version set schema = 3")
+    with Store(place_of(url), create=False, write=write) as store:
+        assert len(store.runs()) == 2 and store.explanations(1) == {}
+    with psycopg.connect(url) as db:
+        assert db.execute("select * from explanations").fetchall() == []
 
 
 def test_a_database_of_something_else_is_refused(url: str) -> None:

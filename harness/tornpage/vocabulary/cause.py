@@ -1,0 +1,96 @@
+"""Why a crash breaks a state, as experiments on it have shown. Values with a JSON form, like those of
+model.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import ConfigDict, with_config
+
+from tornpage.vocabulary.evidence import Frame
+
+__all__ = ["Cause", "Counterfactual", "Explained", "Kind", "Operation"]
+
+_JSON = with_config(ConfigDict(extra="forbid"))
+
+
+class Kind(StrEnum):
+    """What went wrong."""
+
+    ORDER = "order"
+    """An operation was durable before one that it relies on."""
+    ACKNOWLEDGED = "acknowledged"
+    """A statement was acknowledged before what it needs was durable."""
+    TORN = "torn"
+    """A write must be there as a whole or not at all."""
+    NOTHING_LOST = "nothing lost"
+    """All that was written is there: operations must be one step, or recovery is wrong."""
+
+
+@_JSON
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """seq: its number in the recording; op, path: of Step; what: in words; line: statement that was in
+    flight, 0 if none; frames: where the target's own code called it, the innermost first; none if the
+    recording has no stacks."""
+
+    seq: int
+    op: str
+    path: str
+    what: str
+    site: str
+    line: int
+    frames: tuple[Frame, ...] = ()
+
+
+@_JSON
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """A crash at the same place that differs in one thing. right: it breaks nothing; otherwise: it breaks
+    something, but does not show the finding."""
+
+    what: str
+    right: bool
+    otherwise: bool = False
+
+
+@_JSON
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """finding: what is broken, in the judge's words. lost:
+    the smallest set of operations whose loss breaks the state while all else is there; beside: of what was
+    not durable, what must be there for that; relied: the operation from which on their loss breaks it, None
+    if it does at once; acknowledged: the statement that was acknowledged right there, 0 if none was; until:
+    the operation with which it is right again, None if none is; notes: facts of the recording; syncs: the
+    first one after each of `lost` that covers its file, and yet did not make it durable."""
+
+    kind: Kind
+    finding: str
+    lost: tuple[Operation, ...]
+    beside: tuple[Operation, ...]
+    relied: Operation | None
+    acknowledged: int
+    until: Operation | None
+    counterfactuals: tuple[Counterfactual, ...]
+    notes: tuple[str, ...]
+    syncs: tuple[Operation, ...] = ()
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of its operations, in the recording."""
+        ends = [one for one in (self.relied, self.until) if one is not None]
+        return [one.seq for one in (*self.lost, *self.beside, *ends, *self.syncs)]
+
+
+@_JSON
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What an explanation came to. sentence: the cause in words; recording: "kept", or "made anew"; probes:
+    crashes that were made and recovered for it."""
+
+    sentence: str
+    cause: Cause
+    recording: str
+    probes: int
