@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tornpage.lab.mutant_build import wanted_programs
+from tornpage.vocabulary.paths import STANDBY
 
 PRESETS = """{"version": 6,
 "configurePresets": [{"name": "release", "generator": "Ninja", "binaryDir": "${sourceDir}/build/release"}],
@@ -24,7 +25,7 @@ def make_project(root: Path) -> Path:
     )
     (root / "engine" / "main.c").write_text(SOURCE, "utf-8")
     lines = []
-    for number, path in enumerate(wanted_programs()):
+    for number, path in enumerate((*wanted_programs(), STANDBY)):
         lines += [
             f"add_executable(p{number} main.c)",
             f"set_target_properties(p{number} PROPERTIES OUTPUT_NAME {path.name}",

@@ -32,7 +32,7 @@ from tornpage.plans.campaign import Campaign, fault_free_spec
 from tornpage.plans.drawing import Draw, cells_of, draw_trial
 from tornpage.plans.origin import command_line, difference, origin_under
 from tornpage.powerloss.control import examine_runs, work_key, works_of
-from tornpage.powerloss.runner import canary_places, check_parts, give_up, loss_parts, run_losses
+from tornpage.powerloss.runner import canary_places, check_parts, give_up, run_losses
 from tornpage.reports.summary import Claims, Finding, Summary, summarise
 from tornpage.store.origin import Examined, Origin
 from tornpage.store.rows import GoldenRunRow, Run
@@ -240,13 +240,11 @@ def _lose(
     context: RunContext,
     scratch: Path,
 ) -> Run:
-    parts = loss_parts(campaign)
     check_parts(campaign, target, context.paths, scratch)
     run = begin(context.origin)
     with _ended(store, run, context.out), executor_of(context) as executor:
         job = _job(campaign, target, context, scratch)
         _run_fault_free(store, run, campaign, job, executor, context)
-        context.progress.phase("runs explored", len(parts))
         explored = run_losses(store, run, campaign, context, executor, scratch)
     return store.finish_run(run.id, explorations=explored)
 

@@ -33,7 +33,7 @@ from tornpage.lab.tryout import (
 from tornpage.plans.campaign import Campaign, default_campaigns, fault_free_spec
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope
-from tornpage.powerloss.runner import loss_limits, loss_parts, loss_scope
+from tornpage.powerloss.runner import look_limits, loss_limits, loss_parts, loss_scope
 from tornpage.targets.registry import DEFAULT_TARGET, make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.codec import to_plain
@@ -220,8 +220,8 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
 
 def _all(task: _Task, target: Target, paths: Paths, scratch: Path) -> Iterator[Tried]:
     """Everything that the default campaigns try with this seed. Which comes first decides how long a
-    mutant takes, and nothing else: explorations, one of each campaign in turn; runs without a fault;
-    live faults. Before all that, the live faults that alone can show it."""
+    mutant takes, and nothing else: first looks at what is explored; runs without a fault; explorations, one
+    of each campaign in turn; live faults. Before all that, the live faults that alone can show it."""
     campaigns = [
         found.model_copy(update={"seed": task.seed}) for found in default_campaigns(paths.workloads)
     ]
@@ -231,10 +231,13 @@ def _all(task: _Task, target: Target, paths: Paths, scratch: Path) -> Iterator[T
     for campaign in early:
         yield from try_live(campaign, target, scratch, campaign.crash_model, campaign.trials)
     turns = itertools.zip_longest(*(_explorations(found) for found in losses))
-    parts = (part for turn in turns for part in turn if part is not None)
-    yield from lose_power(parts, target, scratch, "power_loss")
+    parts = [part for turn in turns for part in turn if part is not None]
+    looks = ((spec, look_limits(limits), scope) for spec, limits, scope in parts)
+    seen = ((spec, look, scope) for spec, look, scope in looks if look is not None)
+    yield from lose_power(seen, target, scratch, "power_loss")
     for campaign in campaigns:
         yield from try_fault_free(campaign, target, scratch)
+    yield from lose_power(parts, target, scratch, "power_loss")
     for campaign in live:
         if campaign not in early:
             yield from try_live(campaign, target, scratch, campaign.crash_model, campaign.trials)

@@ -32,6 +32,7 @@ __all__ = [
     "Part",
     "confirmed_state",
     "explore_part",
+    "first_look",
     "found_states",
     "play_found",
     "recorded_golden_run",
@@ -109,6 +110,19 @@ class Explored:
             if one.result.outcome is Outcome.VIOLATION:
                 found[one.site] += one.result.alike
         return found
+
+
+def first_look(part: Part) -> bool:
+    """Whether anything shows in its recorded run or in its states, of which nothing is kept."""
+    with machine_errors():
+        require_floor(part.scratch)
+        target = make_target(part.spec.target, part.paths.build)
+        try:
+            with recorded_run(part.spec, target, part.scratch) as recording:
+                found = explore(part.spec, target, recording, part.limits, part.scope)
+                return bool(found.broken or recording.violations)
+        except FailedRunError:
+            return True
 
 
 def explore_part(part: Part, tell: Tell | None = None) -> Explored:

@@ -22,7 +22,7 @@ from tornpage.live.recording import recorded_run
 from tornpage.plans.campaign import Campaign, Config, fault_free_spec
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope
-from tornpage.powerloss.parts import Explored, Part, explore_part
+from tornpage.powerloss.parts import Explored, Part, explore_part, first_look
 from tornpage.powerloss.slices import Failed, SlicedPart, answer_of, slice_count
 from tornpage.powerloss.watching import Tell, watched
 from tornpage.store.rows import Run
@@ -43,6 +43,7 @@ __all__ = [
     "check_parts",
     "forget_slices",
     "give_up",
+    "look_limits",
     "loss_limits",
     "loss_parts",
     "loss_scope",
@@ -51,6 +52,12 @@ __all__ = [
 
 EACH_MIN = 4
 """Explorations per worker process, from which on each has one of its own."""
+LOOK_STATES = 120
+"""Of each script, before any is explored whole: a bug that few scripts show need not wait for its turn."""
+LOOK_SHARE_MIN = 4
+"""So many times more states has an exploration that is worth a first look."""
+LOOKS_AHEAD = 4
+"""Handed out, per worker."""
 STATES_MAX = 10_000
 """Numbers set aside for the broken states of one configuration: far more than there are fingerprints."""
 
@@ -90,9 +97,11 @@ def run_losses(
     there must be: the others are of scripts that the target fails without a fault. UnexploredError: some
     could not be made, and may be tried again.
 
-    Here each worker process makes one at a time, or, where they are few or may not be made side by side, all
-    together one after the other; the workers of a cluster share the states of each, and have those of the
-    next before it ends. The results are stored in the order of the campaign.
+    Here a few states of every script come first, and explorations of scripts that show something by then are
+    made before the others. Each worker process makes one at a time, or, where they are few or may not be made
+    side by side, all together one after the other; the workers of a cluster share the states of each, and
+    have those of the next before it ends. The results are stored in the order in which the explorations are
+    made, which hangs on no clock.
     """
     done = store.explorations(run.id)
     parts = loss_parts(campaign)
@@ -100,28 +109,86 @@ def run_losses(
     left = [place for place, (config, _) in enumerate(parts) if config.label not in done]
     alone = context.cluster is None and not _side_by_side(campaign, run.target, len(left), context)
     jobs = context.jobs if alone else 1
+
+    def part_of(position: int) -> Part:
+        config, depth = parts[position]
+        return Part(
+            spec=fault_free_spec(campaign, run.target, config),
+            limits=loss_limits(campaign, depth),
+            scope=replace(loss_scope(campaign), jobs=jobs, canaries=position in heard),
+            first=position * STATES_MAX,
+            known=frozenset(store.finished_numbers(run.id)),
+            paths=context.paths,
+            scratch=scratch,
+            images=images_of(context.out, run.id),
+        )
+
+    waiting = [part_of(position) for position in left]
     losses = _Losses(store, run, context, None if alone else executor)
     here = alone or context.cluster is not None
     eyes = nullcontext() if here else watched(losses.under_way, context.progress.note)
+    shown = _shown_at_first_look(waiting, context, None if alone else executor)
+    context.progress.phase("runs explored", len(waiting))
     with losses.rescued(), eyes:
-        for position in left:
+        first = {look.first for look in shown}
+        for part in sorted(waiting, key=lambda part: part.first not in first):
             if context.is_late():
+                if shown and not losses.begun:  # what was seen is told
+                    losses.begin(shown[0])
                 break
-            config, depth = parts[position]
-            part = Part(
-                spec=fault_free_spec(campaign, run.target, config),
-                limits=loss_limits(campaign, depth),
-                scope=replace(loss_scope(campaign), jobs=jobs, canaries=position in heard),
-                first=position * STATES_MAX,
-                known=frozenset(store.finished_numbers(run.id)),
-                paths=context.paths,
-                scratch=scratch,
-                images=images_of(context.out, run.id),
-            )
             losses.begin(part)
         losses.end()
     forget_slices(context.out, run.id)
     return len(parts) - losses.failed
+
+
+def look_limits(limits: Limits) -> Limits | None:
+    """Of a first look at what is explored so far; None: that is hardly more."""
+    states = limits.states or STATES_MAX
+    worth = not limits.budget_s and states >= LOOK_SHARE_MIN * LOOK_STATES
+    return replace(limits, states=LOOK_STATES) if worth else None
+
+
+def _looked_at(part: Part) -> Part | None:
+    """The first look at it, in which canaries need not be heard again; None: it is not worth one, or another
+    recording of it would differ."""
+    limits = look_limits(part.limits)
+    target = make_target(part.spec.target, part.paths.build)
+    if limits is None or Capability.DETERMINISTIC not in target.capabilities:
+        return None
+    return replace(part, limits=limits, scope=replace(part.scope, canaries=False))
+
+
+def _shown_at_first_look(
+    parts: Sequence[Part], context: RunContext, executor: Executor | None
+) -> list[Part]:
+    """Looks at each, until the time is up: the first looks that show something. A single one needs none, and
+    a cluster has many explorations under way at once."""
+    few = len(parts) < 2 or context.cluster is not None
+    looks = [] if few else [look for part in parts if (look := _looked_at(part))]
+    context.progress.phase("first looks", len(looks))
+    shown: list[Part] = []
+    waiting: deque[tuple[Part, Pending[bool | Failed]]] = deque()
+
+    def take(look: Part, any_broken: bool) -> None:
+        shown.extend([look] if any_broken else ())
+        context.progress.advance(any_broken)
+
+    def collect(most: int) -> None:
+        while len(waiting) > most:
+            look, answer = waiting.popleft()
+            take(look, answer.result() is True)  # of one that failed the exploration will say why
+
+    for look in looks:
+        if context.is_late():
+            break
+        if executor is None:
+            take(look, first_look(look))
+            continue
+        waiting.append((look, executor.submit(first_look, look, Failed)))
+        collect(executor.size * LOOKS_AHEAD)
+    collect(0)
+    return shown
 
 
 def canary_places(configs: Sequence[Config]) -> set[int]:
@@ -142,13 +209,15 @@ def _side_by_side(campaign: Campaign, target: str, left: int, context: RunContex
 
 
 class _Losses:
-    """The explorations under way, in the order of the campaign. failed: scripts that the target fails."""
+    """The explorations under way, in their order. begun: how many there were so far; failed: scripts that the
+    target fails."""
 
     def __init__(
         self, store: Store, run: Run, context: RunContext, executor: Executor | None
     ) -> None:
         """executor: to which they are given; None: each is made here when its turn comes."""
         self.failed = 0
+        self.begun = 0
         self._store, self._run, self._context, self._executor = store, run, context, executor
         self._kept = KeptImages.of(store, run)
         self._waiting: deque[_UnderWay] = deque()
@@ -158,6 +227,7 @@ class _Losses:
     def begin(self, part: Part) -> None:
         """Hands it out, and stores those before it that have ended, or while there is enough to do without
         the first."""
+        self.begun += 1
         self._waiting.append(self._begun(part))
         while self._waiting and (self._waiting[0].done() or self._enough()):
             self._collect()
