@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,18 @@ def test_every_target_file_is_a_target(build: Path) -> None:
         target = make_target(name, build, ready=False)
         assert target.name == name and target.what
         assert all(option.what for option in target.options())
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in BUNDLED.glob("*.toml")))
+def test_every_store_is_seen_by_hand(name: str, build: Path) -> None:
+    """By a text of a shell that names the crashed folder and no program of Tornpage; what it needs beside it
+    is there, and the shell can read it."""
+    by_hand = make_target(name, build, ready=False).by_hand({})
+    assert '"$dir"' in by_hand.text and "-m tornpage" not in by_hand.text
+    assert all(file.is_file() for file in by_hand.files.values())
+    scripts = [file for file in by_hand.files.values() if file.suffix == ".sh"]
+    for words in (["-c", by_hand.text], *([str(script)] for script in scripts)):
+        subprocess.run(["/bin/sh", "-n", *words], check=True)
 
 
 def test_what_is_missing_is_told_in_one_line(tmp_path: Path, tornpage: Tornpage) -> None:

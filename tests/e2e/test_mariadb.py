@@ -140,10 +140,16 @@ def test_undo_tablespaces_are_truncated(scratch: Path, tornpage: Tornpage) -> No
 
 
 def test_without_doublewrite_torn_pages_are_found(scratch: Path, tornpage: Tornpage) -> None:
-    """The control: the same server does not start again."""
+    """The control: the same server does not start again; nor does it where somebody starts it by hand on what
+    a report brings along, which it does if nothing is lost."""
     answer = tornpage(
         "run", "powerloss", "--target", "mariadb-10.11", "--states", "80", "--depth", "1", *JOBS,
         *FOLDERS, "--option", "doublewrite=off", TORNPAGE_TMP=str(scratch),
     )  # fmt: skip
     assert answer.code == 1, answer.text
     assert any(30 in bug["invariants"] for bug in answer.data["bugs"]), answer.text
+    made = tornpage("upstream", "1.0", str(scratch / "report"), TORNPAGE_TMP=str(scratch))
+    assert made.code == 0 and made.data["explained"], made.text
+    assert "Unable to apply log to corrupted page" in made.data["crashed"]
+    whole = made.data["whole"].splitlines()
+    assert whole[0].startswith("t1: ") and whole[-1] == "the server ended with 0"

@@ -25,7 +25,7 @@ from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Source, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["explain_trial", "is_of"]
+__all__ = ["crash_of", "explain_trial", "is_of", "recording_of"]
 
 SYNC_KINDS = (Op.FSYNC, Op.FDATASYNC, Op.SYNC_DIR, Op.SYNC_ALL)
 
@@ -54,10 +54,10 @@ def explain_trial(
             f"trial {name} crashes a recovery: only what one crash of a run breaks is explained"
         )
     target = make_target(spec.target, paths.build)
-    with scratch_folder(target.on_shm) as scratch, _recording(row, target, scratch) as found:
+    with scratch_folder(target.on_shm) as scratch, recording_of(row, target, scratch) as found:
         how, recording = found
         experiment = Experiment(spec, target, recording, scratch)
-        seq, waiting = _waiting(spec, result, experiment)
+        seq, waiting = crash_of(spec, result, experiment)
         trace = Trace.load(recording.trace)
         crash = Crash(
             seq=seq,
@@ -74,7 +74,7 @@ def explain_trial(
 
 
 @contextmanager
-def _recording(row: TrialRow, target: Target, scratch: Path) -> Iterator[tuple[str, Recording]]:
+def recording_of(row: TrialRow, target: Target, scratch: Path) -> Iterator[tuple[str, Recording]]:
     """That of the finding, or an equal one."""
     result = row.result
     if result and result.image and load_recording(result.image) is not None:
@@ -111,7 +111,7 @@ def _killed_trace(result: TrialResult) -> Path | None:
     return path if path is not None and path.is_file() else None
 
 
-def _waiting(
+def crash_of(
     spec: TrialSpec, result: TrialResult, experiment: Experiment
 ) -> tuple[int, dict[int, str]]:
     """Where the crash was, and what was not durable there."""

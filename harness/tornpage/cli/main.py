@@ -109,6 +109,7 @@ COMMANDS: dict[str, _Command | _Group] = {
     "shrink": _Command("tornpage.cli.shrink", "shrink"),
     "bisect": _Command("tornpage.cli.bisect", "bisect"),
     "explain": _Command("tornpage.cli.explain", "explain"),
+    "upstream": _Command("tornpage.cli.upstream", "upstream"),
     "export": _Command("tornpage.cli.find", "export", "EXPORT_EPILOG"),
     "import": _Command("tornpage.cli.find", "import_", "IMPORT_EPILOG"),
     "report": _Command("tornpage.cli.report", "report"),

@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-__all__ = ["render_page", "render_part", "replace_file"]
+__all__ = ["render_page", "render_part", "render_text", "replace_file"]
 
 
 def render_page(templates: Path, name: str, **data: object) -> str:
@@ -24,21 +24,32 @@ def render_part(templates: Path, name: str, **data: object) -> Markup:
     return Markup(_template(templates, name).render(**data))
 
 
-def _template(templates: Path, name: str) -> jinja2.Template:
+def render_text(templates: Path, name: str, **data: object) -> str:
+    """A text that is no page: nothing of it is escaped."""
+    return _template(templates, name, escaped=False).render(**data)
+
+
+def _template(templates: Path, name: str, *, escaped: bool = True) -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates),
-        autoescape=True,
+        autoescape=escaped,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=not escaped,
     )
-    environment.filters["grouped"] = _grouped
+    environment.filters |= {"grouped": _grouped, "cell": _cell}
     return environment.get_template(name)
 
 
 def _grouped(number: Any) -> str:
     """1234567 -> 1,234,567."""
     return f"{number:,}"
+
+
+def _cell(text: Any) -> str:
+    """Of a table in Markdown."""
+    return str(text).replace("|", "\\|").replace("\n", " ")
 
 
 def replace_file(path: Path, text: str) -> None:

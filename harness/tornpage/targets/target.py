@@ -26,6 +26,8 @@ from tornpage.vocabulary.model import Site, Violation
 
 __all__ = [
     "EXIT_REFUSED",
+    "STATEMENTS",
+    "ByHand",
     "Capability",
     "Command",
     "Planted",
@@ -77,6 +79,21 @@ class Command:
         if child.exit_code:
             require_loaded(child.last_line)
         return child
+
+
+STATEMENTS = "work.txt"
+"""What the file of statements is called in ByHand.work."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """How somebody without Tornpage starts the store on a crashed folder. text: of a shell, which finds the
+    folder as "$dir" and begins in that of `files`, by their paths in it; work: the command that did the
+    work."""
+
+    text: str
+    work: str
+    files: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +202,9 @@ class Target(Protocol):
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
         """Opens, recovers, closes cleanly and scans the data directory."""
+
+    def by_hand(self, options: Mapping[str, str]) -> ByHand:
+        """What a report says to somebody who has only the store."""
 
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
         """The explorer on a trace with contents; allowed: the oracle's prefixes (prefixes.py). Further

@@ -233,6 +233,9 @@ class TargetFile(BaseModel):
     """What is run."""
     promise: Promise = Promise()
     """What must hold."""
+    by_hand: str = ""
+    """What somebody who has only the store runs on a crashed folder `{dir}`, as text of a shell that may use
+    the files beside this one; `tornpage upstream` puts both into its report. Left out: `recover`."""
 
     @property
     def identity(self) -> str:
@@ -288,7 +291,14 @@ class TargetFile(BaseModel):
 
     def _words_in_braces(self) -> set[str]:
         commands = (self.commands.prepare, self.commands.run, self.commands.recover)
-        return words_in_braces(" ".join([*commands, *self.env.values(), self.lines]))
+        texts = [*commands, *self.env.values(), self.lines, self.by_hand]
+        return words_in_braces(" ".join(texts))
+
+    @model_validator(mode="after")
+    def _by_hand_names_the_folder(self) -> TargetFile:
+        if self.by_hand and DIR not in self.by_hand:
+            raise ValueError(f"by_hand must have {DIR}, the crashed folder")
+        return self
 
     @model_validator(mode="after")
     def _lines_are_for_run(self) -> TargetFile:

@@ -37,6 +37,8 @@ from tornpage.targets.filesystems import fs_arguments, fs_option, require_fs, wi
 from tornpage.targets.innodb.sites import SITES, site_of_write
 from tornpage.targets.option import FS, TargetOption
 from tornpage.targets.target import (
+    STATEMENTS,
+    ByHand,
     Capability,
     Command,
     RecoveryAnswer,
@@ -70,6 +72,10 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 RUN = 'cd "$1" && shift && exec "$@"'
 ASK = 'cd "$1" && dir=$2 && shift 2 && exec "$@" <<END\n$dir\nEND\n'
 """A recovery of one folder: the line that the explorer writes many times."""
+BY_HAND = """printf '%s\\n' "$dir" | """
+"""The same, for a person."""
+MARKING = "tornpage_mark.py"
+"""What a program in Python may load that marks nothing while it recovers."""
 FINDING_INVARIANT = 6
 """Of what a recovery reports about its own structures, if it names no other."""
 LINE_SHOWN = 60
@@ -262,10 +268,11 @@ class CommandTarget:
         folders = (data_folder("marking"), package_folder(), fetched_folder(self.file.name))
         python = ":".join(str(folder) for folder in folders)
         base = {"PATH": PATH, "HOME": str(self.path.parent), "LANG": "C.UTF-8"}
-        own = dict(
-            zip(self.file.env, self._filled([*self.file.env.values()], options), strict=True)
-        )
-        return {**base, "PYTHONPATH": python, **own}
+        return {**base, "PYTHONPATH": python, **self._own_environment(options)}
+
+    def _own_environment(self, options: Mapping[str, str]) -> dict[str, str]:
+        values = self._filled([*self.file.env.values()], options)
+        return dict(zip(self.file.env, values, strict=True))
 
     def _command(self, shell: str, key: str, options: Mapping[str, str], *dirs: str) -> Command:
         """dirs: what the shell text takes besides the working directory."""
@@ -361,6 +368,22 @@ class CommandTarget:
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
         """The command `recover` with one line to read."""
         return self._command(ASK, "recover", options, str(data))
+
+    def by_hand(self, options: Mapping[str, str]) -> ByHand:
+        """As the file says; else its command `recover`, with what lies beside the file."""
+        folder = self.path.parent
+        names = {DIR: "DIR", LINES: STATEMENTS, SCRIPT: STATEMENTS}
+        run = (names.get(word, word) for word in self._words("run", options))
+        work = shlex.join(run).replace(sys.executable, "python3")
+        if self.file.by_hand:
+            (text,) = self._filled([self.file.by_hand], options)
+            named = {word: folder / word for word in text.split() if (folder / word).is_file()}
+            return ByHand(text.replace(DIR, '"$dir"'), work, named)
+        words = self._words("recover", options)
+        settings = [f"{name}={value}" for name, value in self._own_environment(options).items()]
+        told = shlex.join([*settings, *words]).replace(sys.executable, "python3")
+        files = {**self.files_beside(), MARKING: data_folder("marking") / MARKING}
+        return ByHand(f"{BY_HAND}env PYTHONPATH=. {told}", work, files)
 
     def explore_command(
         self,

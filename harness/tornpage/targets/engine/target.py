@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path, PurePath
@@ -22,6 +23,8 @@ from tornpage.targets.filesystems import fs_arguments, fs_option, without_fs
 from tornpage.targets.option import FS, TargetOption
 from tornpage.targets.target import (
     EXIT_REFUSED,
+    STATEMENTS,
+    ByHand,
     Capability,
     Command,
     RecoveryAnswer,
@@ -187,6 +190,13 @@ class EngineTarget:
             ),
             fork=self.preload,
         )
+
+    def by_hand(self, options: Mapping[str, str]) -> ByHand:
+        """engine recover --check --option ... DIR."""
+        sets = self._sets(options)
+        recover = shlex.join([str(self.program), "recover", "--check", *sets])
+        work = shlex.join([str(self.program), "run", *sets, "DIR", STATEMENTS])
+        return ByHand(f'{recover} "$dir"', work)
 
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
         """tornpage-explore --trace ... --allowed ... --option ..."""
