@@ -53,7 +53,9 @@ def test_a_missing_fsync(broken_store: Callable[[Change], Path], tornpage: Tornp
     assert "No fsync of store.log came between them" in found.data["sentence"]
     assert found.data["recording"] == "kept" and found.data["probes"] > 1
     shown = tornpage("show", "1.0").data
-    kept = {name: found.data[name] for name in ("sentence", "cause", "recording", "probes")}
+    kept = {
+        name: found.data[name] for name in ("sentence", "cause", "recording", "probes", "steps")
+    }
     assert shown["explanation"] == kept
     (lost,) = cause["lost"]
     (step,) = [one for one in shown["evidence"]["phases"][0]["steps"] if one["seq"] == lost["seq"]]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from browser import CONTRAST, Browser, headless_browser
@@ -182,7 +184,8 @@ def test_every_rule_of_the_style_holds(out: Path, browser: Browser, name: str) -
         'ui-monospace, "Liberation Mono", monospace',
     ]
     own = browser.run("return document.querySelector('style').textContent")
-    assert own.strip() == (data_folder("reports") / "report.css").read_text("utf-8").strip()
+    files = (data_folder("reports") / f"{name}.css" for name in ("report", "timeline"))
+    assert own.strip() == "".join(file.read_text("utf-8") for file in files).strip()
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -236,6 +239,108 @@ def test_lists_are_sorted_and_filtered_in_the_page(out: Path, browser: Browser) 
     )
     assert browser.run(f"{column}.filter(row => !row.hidden).length") == 2
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_a_picture_is_moved_and_zoomed(out: Path, browser: Browser) -> None:
+    """By buttons, keys and the mouse, on a phone as well; what is chosen is told, and the names of the lanes
+    stay."""
+    for width in (1400, 390):
+        browser.open(out / f"report-{KILLS}.html", width, "light")
+        browser.run(VIEW)
+        assert browser.run("return view.scrollLeft > 0 && hurt.left > 0 && hurt.right < innerWidth")
+        whole, wide = browser.run("return [box.width, svg.clientWidth]")
+        assert wide == whole > width
+        browser.run("key('+')")
+        assert browser.run("return svg.clientWidth") == pytest.approx(1.25 * whole, abs=1)
+        browser.run("key('-'); key('0')")
+        assert browser.run("return svg.clientWidth <= view.clientWidth && view.scrollLeft") == 0
+        browser.run("buttons[0].click(); buttons[0].click(); key('Home')")
+        assert browser.run("return view.scrollLeft") == 0
+        browser.run("key('ArrowRight')")
+        assert browser.run("return view.scrollLeft") == 60
+        browser.run("key('p')")
+        told = browser.run("return told.textContent")
+        assert re.match(r"\d+ write ", told) and "is lost" in told, told
+        assert browser.run("return svg.querySelectorAll('.chosen').length") == 1
+        browser.run("key('p'); key('n')")
+        assert browser.run("return told.textContent") == told
+        first = "svg.querySelector('.call[data-seq]')"
+        browser.run(f"{first}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+        assert browser.run(
+            f"return told.textContent === {first}.querySelector('title').textContent"
+        )
+        shift = browser.run(
+            "view.scrollLeft = 40; view.onscroll();"
+            "const names = svg.querySelector('.names').getBoundingClientRect();"
+            "return Math.abs(names.left - view.getBoundingClientRect().left) < 2"
+        )
+        assert shift
+        before = browser.run("return svg.clientWidth")
+        turn = "new WheelEvent('wheel', {deltaY: -1, ctrlKey: %s, cancelable: true})"
+        browser.run(f"view.dispatchEvent({turn % 'false'})")
+        assert browser.run("return svg.clientWidth") == before
+        browser.run(f"view.dispatchEvent({turn % 'true'})")
+        assert browser.run("return svg.clientWidth") > before
+        assert browser.messages() == []
+
+
+VIEW = """
+view = document.querySelector('.view'); svg = view.querySelector('svg'); box = svg.viewBox.baseVal;
+told = view.parentElement.querySelector('figcaption');
+buttons = view.parentElement.querySelectorAll('.zoom button');
+hurt = svg.querySelector('.torn[data-seq], .lost[data-seq]').getBoundingClientRect();
+key = name => view.dispatchEvent(new KeyboardEvent('keydown', {key: name, cancelable: true}));
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("run", [KILLS, NESTED])
+def test_a_picture_stands_alone(
+    out: Path, browser: Browser, tmp_path: Path, run: int, scheme: str
+) -> None:
+    """`show --svg` writes it as a file with the same calls as `show --json` tells, on its own paper, whose
+    letters can be read; and prints the same."""
+    file = tmp_path / "crash.svg"
+    asked = ("show", f"{run}.0", "--out", str(out))
+    assert call(out, *asked, "--svg", str(file)).returncode == 0
+    told = json.loads(call(out, *asked, "--json").stdout)["evidence"]["phases"]
+    printed = call(out, *asked, "--svg", "-").stdout
+    assert printed == file.read_text("utf-8")
+    root = ElementTree.fromstring(printed)
+    numbers = [
+        int(one.get("data-seq", "0"))
+        for one in root.iter()
+        if one.get("class", "").startswith("call ") and one.get("data-seq")
+    ]
+    wanted = [
+        step["seq"]
+        for phase in told
+        for step in (*phase["steps"], *phase["around"])
+        if step["fate"] != "mark"
+    ]
+    assert sorted(numbers) == sorted(wanted) and len(told) == 1 + (run == NESTED)
+    browser.open(file, 1400, scheme)
+    paper = browser.run("return getComputedStyle(document.querySelector('.paper')).fill")
+    assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+    low = browser.run(
+        CONTRAST.replace("body *", "text").replace(
+            "return [255, 255, 255]", f"return parse('{paper}')"
+        )
+    )
+    assert low == []
+    assert browser.messages() == []
+
+
+def test_what_was_not_kept_is_not_drawn(out: Path, tmp_path: Path) -> None:
+    """One line says so, and nothing is written."""
+    file = tmp_path / "crash.svg"
+    done = call(out, "show", f"{CLEAN}.0", "--out", str(out), "--svg", str(file))
+    assert done.returncode == 2 and "nothing was kept of 2.0 that could be drawn" in done.stderr
+    assert not file.exists()
+    there = call(
+        out, "show", f"{KILLS}.0", "--out", str(out), "--svg", str(tmp_path / "no" / "x.svg")
+    )
+    assert there.returncode == 2 and "No such file or directory" in there.stderr
 
 
 @pytest.mark.parametrize("name", ["report-1.html", "report-3.html", "index.html", "bug-1.html"])

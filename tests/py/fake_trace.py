@@ -30,14 +30,26 @@ class FakeTrace:
         result: int = 0,
         hash: int = 0,
         payload: bytes = b"",
+        thread: int = 0,
+        began: int | None = None,
     ) -> FakeTrace:
-        """Appends one record; its event number is its position."""
+        """Appends one record; its event number is its position. began: None: behind the one before."""
         if -result in STARVED:
             self.flags |= 8
         padded = payload.ljust((len(payload) + 7) // 8 * 8, b"\0")
         seq = len(self._records) + 1
         head = RECORD.pack(
-            64 + len(padded), kind, flags, seq, file, 0, offset, length, result, hash, seq - 1
+            64 + len(padded),
+            kind,
+            flags,
+            seq,
+            file,
+            thread,
+            offset,
+            length,
+            result,
+            hash,
+            seq - 1 if began is None else began,
         )
         self._records.append(head + padded)
         return self

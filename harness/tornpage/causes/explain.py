@@ -10,9 +10,10 @@ from pathlib import Path
 from tornpage.causes.cause import sentence, with_frames
 from tornpage.causes.experiment import Experiment
 from tornpage.causes.search import Crash, find_cause
-from tornpage.evidence.stacks import frames_of
+from tornpage.evidence.stacks import frames_of, timed
 from tornpage.evidence.timeline import recorded_steps
 from tornpage.faults.scratch import scratch_folder
+from tornpage.faults.stacks import StackLog
 from tornpage.faults.trace import Op, Trace
 from tornpage.live.kept import RECORDINGS, kept_recording, load_recording
 from tornpage.live.recording import Recording, recorded_run
@@ -20,13 +21,17 @@ from tornpage.oracle.fingerprint import kind_of, without_model
 from tornpage.store.rows import TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Capability, Target
-from tornpage.vocabulary.cause import Explained
+from tornpage.vocabulary.cause import Cause, Explained
 from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.evidence import Fate, Step
 from tornpage.vocabulary.model import Source, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths
 
 __all__ = ["crash_of", "explain_trial", "is_of", "recording_of"]
 
+KEPT = "kept"
+"""A recording, with its finding."""
+_WHOLE = {"0": Fate.LOST, "1": Fate.KEPT}
 SYNC_KINDS = (Op.FSYNC, Op.FDATASYNC, Op.SYNC_DIR, Op.SYNC_ALL)
 
 
@@ -70,7 +75,22 @@ def explain_trial(
         cause = find_cause(experiment, crash, tell)
         frames = frames_of(recording.trace, cause.numbers, folders, wrappers=target.wrappers)
         cause = with_frames(cause, frames)
-    return Explained(sentence(cause), cause, how, experiment.probes)
+        log = StackLog.load(recording.trace) if how == KEPT else None
+        drawn = _drawn(crash, cause)
+        steps = timed(drawn, log) if log else drawn
+    return Explained(sentence(cause), cause, how, experiment.probes, steps)
+
+
+def _drawn(crash: Crash, cause: Cause) -> tuple[Step, ...]:
+    """The operations of the cause up to the crash, each with what became of it."""
+    steps = []
+    for one in crash.steps:
+        if one.seq in cause.numbers and one.seq <= crash.seq:
+            kept = crash.waiting.get(one.seq)
+            part = kept if kept is not None and len(set(kept)) > 1 else ""
+            fate = Fate.TORN if part else Fate.DURABLE if kept is None else _WHOLE[kept[:1]]
+            steps.append(replace(one, fate=fate, kept=part))
+    return tuple(steps)
 
 
 @contextmanager
@@ -79,7 +99,7 @@ def recording_of(row: TrialRow, target: Target, scratch: Path) -> Iterator[tuple
     result = row.result
     if result and result.image and load_recording(result.image) is not None:
         with kept_recording(result.image, scratch) as kept:
-            yield "kept", kept
+            yield KEPT, kept
         return
     if Capability.DETERMINISTIC not in target.capabilities:
         raise ConfigError(

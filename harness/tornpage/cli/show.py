@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from tornpage.campaigns.fault_free import row_named, with_kept_image
 from tornpage.cli.console import print_trial
 from tornpage.cli.options import (
@@ -15,20 +20,31 @@ from tornpage.cli.terminal import make_console, plain_printer, print_object
 from tornpage.evidence.evidence import load_evidence
 from tornpage.plans.origin import command_line
 from tornpage.reports.dossier import cause_lines
+from tornpage.reports.lanes import draw_way
+from tornpage.reports.page import replace_file
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
+from tornpage.vocabulary.cause import Explained
 from tornpage.vocabulary.codec import to_plain
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.evidence import Evidence
 from tornpage.vocabulary.model import Outcome, Source, TrialResult, TrialSpec
-from tornpage.vocabulary.paths import DEFAULT_OUT
+from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "show"]
 
-EPILOG = "Example: [bold]tornpage show 3.117[/]"
+EPILOG = "Examples: [bold]tornpage show 3.117[/] · tornpage show 3.117 --svg crash.svg"
 
 
 def show(
     trial: TrialArgument,
     debug_files: DebugFilesOption = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the timeline as a picture, - for standard output."
+        ),
+    ] = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
@@ -40,6 +56,9 @@ def show(
     folders = debug_files or ()
     with Store(place, write=False) as store:
         explained = store.explanations(row.run).get(trial)
+    if svg is not None:
+        kept = load_evidence(row.result.image, folders) if row.result else None
+        return _write_picture(svg, trial, kept, explained)
     if json_output:
         told = {"trial": trial, "spec": to_plain(row.spec), "result": to_plain(row.result)}
         kept = load_evidence(row.result.image, folders) if row.result else None
@@ -55,6 +74,26 @@ def show(
         print_trial(console, trial, row.spec, row.result, line, row.bugs, folders)
         for text in cause_lines(explained) if explained else ():
             plain_printer(console)(text)
+    return 0
+
+
+def _write_picture(
+    file: Path, trial: str, evidence: Evidence | None, explained: Explained | None
+) -> int:
+    """All lines of the picture, and nothing else. ConfigError: nothing was kept that it could be of."""
+    if evidence is None or not evidence.phases:
+        raise ConfigError(
+            f"nothing was kept of {trial} that could be drawn: `tornpage replay {trial}` keeps it"
+        )
+    templates = find_paths().templates
+    picture = draw_way(evidence, explained, templates, "way", f"Tornpage: trial {trial}")
+    if file == Path("-"):
+        print(picture)
+    else:
+        try:
+            replace_file(file, f"{picture}\n")
+        except OSError as error:
+            raise ConfigError(f"{file}: {error.strerror}") from error
     return 0
 
 

@@ -14,9 +14,9 @@ from tornpage.evidence.symbols import require_symbolizer, symbols_of
 from tornpage.evidence.timeline import recorded_steps
 from tornpage.faults.stacks import Call, CallStack, StackLog
 from tornpage.faults.trace import Trace
-from tornpage.vocabulary.evidence import Evidence, Fate, Frame, Phase, unwrapped
+from tornpage.vocabulary.evidence import Evidence, Fate, Frame, Phase, Step, unwrapped
 
-__all__ = ["frames_of", "named_anew", "with_calls", "with_stacks"]
+__all__ = ["frames_of", "named_anew", "timed", "with_calls", "with_stacks"]
 
 FRAMES_KEPT = 16
 """Of an operation, the innermost."""
@@ -60,7 +60,7 @@ def _frames(
 
 
 def with_stacks(phase: Phase, trace: Path) -> Phase:
-    """The same with the frames of its operations and what their times say, if `trace`, which it was told
+    """The same with the frames and times of its operations and what these say, if `trace`, which it was told
     from, has stacks."""
     log = StackLog.load(trace)
     if log is None:
@@ -68,7 +68,13 @@ def with_stacks(phase: Phase, trace: Path) -> Phase:
     told = _with_frames(phase, frames_of(trace, (step.seq for step in phase.steps)))
     early = _begun_early(phase, trace, log)
     steps = (replace(step, sync=early.get(step.seq, "")) for step in told.steps)
-    return replace(told, steps=tuple(steps))
+    return replace(told, steps=timed(steps, log), around=timed(told.around, log))
+
+
+def timed(steps: Iterable[Step], log: StackLog) -> tuple[Step, ...]:
+    """The same with the times of their calls."""
+    times = ((step, log.times(step.seq)) for step in steps)
+    return tuple(replace(step, start_ns=start, end_ns=end) for step, (start, end) in times)
 
 
 def _begun_early(phase: Phase, trace: Path, log: StackLog) -> dict[int, str]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections import deque
+from bisect import bisect
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,13 +23,21 @@ __all__ = [
     "accused_phase",
     "crash_point",
     "is_covered",
+    "is_made_durable",
     "live_phase",
     "loss_phases",
     "recorded_steps",
+    "with_around",
 ]
 
 STEPS_MAX = 24
 """Operations before the crash that are told: the explorer's own number (explorer/run/way.h)."""
+AROUND_MAX = 32
+"""Operations and marks around these that only a picture shows."""
+SYNCS_AFTER = 2
+"""Of a file, behind what was lost."""
+_HURT = (Fate.ACCUSED, Fate.LOST, Fate.TORN, Fate.FAILED, Fate.KEPT)
+"""What a picture is about, the most important first."""
 
 _OPS = {
     Op.OPEN: "create",
@@ -68,7 +77,8 @@ def live_phase(name: str, trace: Trace, target: Target, page_size: int, hit: str
     told = list(_told(trace, _sites(trace, target, page_size), hit))
     sector = next((one.sector for one in reversed(told) if one.sector), 512)
     how = next((one.how for one in reversed(told) if one.how), "ended")
-    return Phase(name, how, sector, _last(told))
+    steps = [one.step for one in told]
+    return with_around(Phase(name, how, sector, _last(told)), steps, _end(steps))
 
 
 def accused_phase(
@@ -79,7 +89,12 @@ def accused_phase(
     told = [one for one in _told(trace, sites, "") if one.step.seq <= seq]
     if told and told[-1].step.seq == seq:
         told[-1] = replace(told[-1], step=replace(told[-1].step, fate=Fate.ACCUSED))
-    return Phase("run", what, 512, _last(told), rule)
+    steps = [one.step for one in told]
+    return with_around(Phase("run", what, 512, _last(told), rule), steps, seq)
+
+
+def _end(steps: Sequence[Step]) -> int:
+    return max((one.seq for one in steps), default=0)
 
 
 def _sites(trace: Trace, target: Target, page_size: int) -> dict[int, str]:
@@ -114,7 +129,8 @@ def _told(trace: Trace, sites: Mapping[int, str], hit: str) -> Iterator[_Told]:
 def _mark(trace: Trace, event: Event) -> Step:
     mark = trace.mark(event)
     client = mark.facts.get("client", "")
-    return Step(event.seq, mark.verb, client, Fate.MARK, line=int(mark.facts["n"]))
+    line = int(mark.facts["n"])
+    return Step(event.seq, mark.verb, client, Fate.MARK, line=line, thread=event.thread)
 
 
 def _last(told: Sequence[_Told]) -> tuple[Step, ...]:
@@ -151,7 +167,7 @@ def _step(trace: Trace, event: Event, paths: FilePaths) -> Step | None:
         path, to = trace.renamed(event)
     elif not hit and event.kind in (Op.OPEN, Op.UNLINK, Op.SYNC_DIR, Op.MKDIR):
         path = trace.text(event)
-    step = Step(event.seq, op, path, Fate.KEPT, to)
+    step = Step(event.seq, op, path, Fate.KEPT, to, thread=event.thread, began=event.began)
     if op in CONTENT:
         step = replace(step, offset=event.offset, length=event.length)
     if hit:
@@ -174,12 +190,17 @@ def _hit(trace: Trace, event: Event, step: Step) -> Step:
 
 def _synced(step: Step, sync: Step) -> Step:
     """The step as it stands after a sync."""
-    covered = step.fate is Fate.KEPT and is_covered(step, sync)
+    covered = step.fate is Fate.KEPT and is_made_durable(step, sync)
     return replace(step, fate=Fate.DURABLE) if covered else step
 
 
+def is_made_durable(step: Step, sync: Step) -> bool:
+    """Whether a sync covers an operation that had ended before it began."""
+    return step.seq <= (sync.began if sync.began >= 0 else sync.seq) and is_covered(step, sync)
+
+
 def is_covered(step: Step, sync: Step) -> bool:
-    """Whether a sync that succeeded after the operation makes it durable."""
+    """Whether a sync that succeeded is of what the operation has changed."""
     if sync.op not in SYNCS or sync.fate is not Fate.DURABLE or step.op in (*SYNCS, *_MARKS):
         return False
     if sync.op == "sync_dir":
@@ -195,6 +216,71 @@ def crash_point(steps: Sequence[Step], seq: int) -> list[Step]:
     rest = (one.seq for one in steps if one.seq > seq and one.fate is not Fate.MARK)
     end = next(rest, None)
     return [one for one in steps if end is None or one.seq < end]
+
+
+def with_around(phase: Phase, steps: Sequence[Step], crash: int) -> Phase:
+    """The same with threads and begins, and what its picture shows besides. steps: of the whole recording;
+    crash: number of the operation that the crash comes right after."""
+    known = {one.seq: one for one in steps}
+    own = [
+        replace(one, thread=(of := known[one.seq]).thread, began=of.began)
+        if one.seq in known
+        else one
+        for one in phase.steps
+    ]
+    before = [one for one in steps if one.seq <= crash]
+    covers = _covers(before)
+    chosen: dict[int, Step] = {}
+    hurt = sorted(
+        (one for one in own if one.fate in _HURT and one.op not in SYNCS),
+        key=lambda one: (_HURT.index(one.fate), -one.seq),
+    )
+    syncs = [one for one in before if one.op in SYNCS]
+    marks = [one for one in before if one.fate is Fate.MARK]
+    for one in hurt:
+        near = [*_syncs_near(one, syncs), *_marks_near(one, marks)]
+        chosen |= {other.seq: other for other in near if len(chosen) < AROUND_MAX}
+    under_way = (one for one in steps if one.seq > crash and 0 <= one.began < crash)
+    for one in list(under_way)[:AROUND_MAX]:
+        chosen[one.seq] = replace(one, fate=Fate.UNDER_WAY)
+    told = {one.seq for one in own}
+    around = [one for seq, one in sorted(chosen.items()) if seq not in told]
+    return replace(
+        phase,
+        steps=tuple(replace(one, covers=covers.get(one.seq, 0)) for one in own),
+        around=tuple(replace(one, covers=covers.get(one.seq, 0)) for one in around),
+        total=sum(one.fate is not Fate.MARK for one in before),
+    )
+
+
+def _syncs_near(one: Step, syncs: Sequence[Step]) -> list[Step]:
+    """Of its file: the last one before it, and the first ones that ended behind it."""
+    own = [sync for sync in syncs if is_covered(one, sync)]
+    at = bisect(own, one.seq, key=lambda sync: sync.seq)
+    return own[max(at - 1, 0) : at + SYNCS_AFTER]
+
+
+def _marks_near(one: Step, marks: Sequence[Step]) -> list[Step]:
+    """The statement that was last issued before it, and the first one that was acknowledged behind it."""
+    at = bisect(marks, one.seq, key=lambda mark: mark.seq)
+    issued = next((mark for mark in reversed(marks[:at]) if mark.op == "issue"), None)
+    acknowledged = next((mark for mark in marks[at:] if mark.op == "ack"), None)
+    return [mark for mark in (issued, acknowledged) if mark is not None]
+
+
+def _covers(steps: Sequence[Step]) -> dict[int, int]:
+    """Of each sync of a file, how many changes of its content it was the first to make durable."""
+    written: dict[str, list[int]] = defaultdict(list)
+    until: dict[str, int] = defaultdict(int)
+    found = {}
+    for one in steps:
+        if one.op in CONTENT:
+            written[one.path].append(one.seq)
+        elif one.op in ("fsync", "fdatasync") and one.fate is Fate.DURABLE:
+            own, begun = written[one.path], max(one.began, until[one.path])
+            found[one.seq] = bisect(own, begun) - bisect(own, until[one.path])
+            until[one.path] = begun
+    return found
 
 
 def loss_phases(lines: Iterable[str], steps: Iterable[Step]) -> tuple[Phase, ...]:

@@ -10,7 +10,7 @@ from tornpage.evidence.evidence import evidence_of, page_views, write_evidence
 from tornpage.evidence.pages import States, hurt_pages
 from tornpage.evidence.rows import with_rows
 from tornpage.evidence.stacks import with_calls, with_stacks
-from tornpage.evidence.timeline import crash_point, loss_phases, recorded_steps
+from tornpage.evidence.timeline import crash_point, loss_phases, recorded_steps, with_around
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
 from tornpage.live.kept import keep_loss, keep_recording
@@ -18,7 +18,6 @@ from tornpage.live.recording import Recording
 from tornpage.powerloss.explorer import lay_out_state
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError
-from tornpage.vocabulary.evidence import Step
 from tornpage.vocabulary.model import TrialResult, TrialSpec
 
 __all__ = ["keep_loss_evidence"]
@@ -42,7 +41,10 @@ def keep_loss_evidence(
         promise = target.promise(spec.options)
         bounds = (last["low"], last["high"], last["issued"])
         keep_loss(recording, *bounds, promise, result.image, target)
-        first, *recoveries = loss_phases(way, _steps_of(spec, recording))
+        run = recorded_steps(Trace.load(recording.trace))
+        crash = int(spec.plan.loss.partition(".")[0])
+        first, *recoveries = loss_phases(way, crash_point(run, crash))
+        first = with_around(first, run, crash)
         if spec.stacks:
             command = target.explore_command(recording.trace, recording.allowed, spec.options)
             program = Path(command.argv[0])
@@ -54,20 +56,14 @@ def keep_loss_evidence(
         pages = page_views(states, hurt, result.violations, size, phases[-1].sector, target)
         found = evidence_of(spec, target, phases, pages, size)
         if "/" not in spec.plan.loss:
-            run = _steps_of(spec, recording)
             place = recording.at or work / "recovered"
             data = result.image / "data"
-            found = with_rows(found, spec, target, run, recording.told, data, place)
+            before = crash_point(run, crash)
+            found = with_rows(found, spec, target, before, recording.told, data, place)
         write_evidence(found, result.image)
     remove_image(work)
     if recording.at is not None:
         recording.at.mkdir(exist_ok=True)
-
-
-def _steps_of(spec: TrialSpec, recording: Recording) -> list[Step]:
-    """Of the run up to the first crash."""
-    steps = recorded_steps(Trace.load(recording.trace))
-    return crash_point(steps, int(spec.plan.loss.partition(".")[0]))
 
 
 def _calls_of(way: str) -> dict[int, list[int]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+from tornpage.reports.drawing import Drawing
+from tornpage.reports.lanes import drawing_of
 from tornpage.reports.sectors import kept_sectors, page_sectors, sector_states
 from tornpage.reports.summary import BugSeen, Finding
 from tornpage.vocabulary.cause import Cause, Explained, Operation
@@ -108,6 +110,8 @@ class PhaseView:
     rows: list[_Row]
     crashed: bool
     facts: list[tuple[str, str]]
+    drawing: Drawing | None = None
+    """None: there is nothing to draw, or nobody asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +187,10 @@ def bug_view(dossier: Dossier) -> BugView:
         seen=seen,
         findings=list(seen.findings[:FINDINGS_MAX]),
         findings_more=max(0, len(seen.findings) - FINDINGS_MAX),
-        phases=phase_views(evidence, seen.bug.fingerprint),
+        phases=[
+            replace(_phase(phase, evidence), drawing=drawing_of(phase, evidence, dossier.explained))
+            for phase in _own_phases(evidence, seen.bug.fingerprint)
+        ],
         pictures=pictures,
         statements=sorted(evidence.statements.items()),
         rows=list(evidence.rows),
@@ -204,11 +211,15 @@ def badge_of(seen: BugSeen) -> str:
     return seen.sighting.novelty if seen.is_news else seen.bug.status
 
 
-def phase_views(evidence: Evidence, fingerprint: str = "") -> list[PhaseView]:
-    """How it crashed, or broke rules: a line per statement and per operation. fingerprint: of a bug; where
-    several rules were broken, only its own."""
+def phase_views(evidence: Evidence) -> list[PhaseView]:
+    """How it crashed, or broke rules: a line per statement and per operation."""
+    return [_phase(phase, evidence) for phase in evidence.phases]
+
+
+def _own_phases(evidence: Evidence, fingerprint: str) -> Sequence[Phase]:
+    """fingerprint: of a bug; where several rules were broken, only its own."""
     own = [phase for phase in evidence.phases if fingerprint == f"rule {phase.rule}"]
-    return [_phase(phase, evidence) for phase in own or evidence.phases]
+    return own or evidence.phases
 
 
 def way_lines(evidence: Evidence | None) -> list[str]:

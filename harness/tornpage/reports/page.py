@@ -10,11 +10,15 @@ from markupsafe import Markup
 
 __all__ = ["render_page", "render_part", "render_text", "replace_file"]
 
+_PARTS = ("report", "timeline")
+"""Files of style and script that each page has."""
+
 
 def render_page(templates: Path, name: str, **data: object) -> str:
-    """A template with its data. templates: the folder of the templates, of report.css and report.js."""
+    """A template with its data. templates: the folder of the templates, their styles and scripts."""
     style, script = (
-        Markup((templates / f"report.{kind}").read_text("utf-8")) for kind in ("css", "js")
+        Markup("".join((templates / f"{name}.{kind}").read_text("utf-8") for name in _PARTS))
+        for kind in ("css", "js")
     )
     return _template(templates, name).render(style=style, script=script, **data)
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from pydantic import ConfigDict, with_config
 
-from tornpage.vocabulary.evidence import Frame
+from tornpage.vocabulary.evidence import Frame, Step
 
 __all__ = ["Cause", "Counterfactual", "Explained", "Kind", "Operation"]
 
@@ -88,9 +88,11 @@ class Cause:
 @dataclass(frozen=True, slots=True)
 class Explained:
     """What an explanation came to. sentence: the cause in words; recording: "kept", or "made anew"; probes:
-    crashes that were made and recovered for it."""
+    crashes that were made and recovered for it; steps: its operations up to the crash, as a picture has
+    them."""
 
     sentence: str
     cause: Cause
     recording: str
     probes: int
+    steps: tuple[Step, ...] = ()

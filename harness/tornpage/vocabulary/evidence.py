@@ -48,6 +48,8 @@ class Fate(StrEnum):
     """No name leads to its file any more: it cannot be seen after the crash."""
     FAILED = "failed"
     """It returned an error."""
+    UNDER_WAY = "under way"
+    """It had begun before the crash, and not ended."""
     ACCUSED = "accused"
     """It broke the rule that the phase tells of; no crash has come."""
     MARK = "mark"
@@ -97,7 +99,10 @@ class Step:
     fail; to: new name of a rename; offset, length in bytes; line: statement that was in flight, 0 if none, or
     that a mark is about; kept: of a torn write one character per sector, "1" = in the crashed image; stack:
     of the call, where it was taken, from the innermost frame of the target's own code on; sync: of a write,
-    which sync of its file began before it had ended, and how long."""
+    which sync of its file began before it had ended, and how long; thread: in order of first appearance;
+    began: number of the last operation that had ended when it began, -1 if that is not known; start_ns,
+    end_ns: when on a monotonic clock, 0 if that is not known; covers: of a sync, how many operations on its
+    file it made durable."""
 
     seq: int
     op: str
@@ -111,6 +116,11 @@ class Step:
     kept: str = ""
     stack: tuple[Frame, ...] = ()
     sync: str = ""
+    thread: int = 0
+    began: int = -1
+    start_ns: int = 0
+    end_ns: int = 0
+    covers: int = 0
 
 
 @_JSON
@@ -118,7 +128,9 @@ class Step:
 class Phase:
     """The operations of one process before it crashed, or up to the one that broke a rule, the oldest first.
     name: "run" or "recovery 1"; how: of the crash, or what the rule says; sector: bytes of one; rule: its
-    name, "" if it is a crash; facts: what is known of the accused page, by name."""
+    name, "" if it is a crash; facts: what is known of the accused page, by name; around: what its picture
+    shows besides: syncs of the files of what was lost, marks, calls that were under way; total: how many
+    operations there were, 0 if that is not known."""
 
     name: str
     how: str
@@ -126,6 +138,8 @@ class Phase:
     steps: tuple[Step, ...]
     rule: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
+    around: tuple[Step, ...] = ()
+    total: int = 0
 
 
 @_JSON

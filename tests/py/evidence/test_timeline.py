@@ -15,10 +15,11 @@ from tornpage.evidence.timeline import (
     live_phase,
     loss_phases,
     recorded_steps,
+    with_around,
 )
 from tornpage.faults.trace import Op
 from tornpage.targets.engine.target import EngineTarget
-from tornpage.vocabulary.evidence import Fate, Step
+from tornpage.vocabulary.evidence import Fate, Phase, Step
 
 TARGET = EngineTarget(Path("/engine"), Path("/preload"))
 PAGE = 4096
@@ -136,3 +137,52 @@ def test_a_sync_of_everything_covers_names_and_contents() -> None:
     assert is_covered(create, sync) and is_covered(write, sync)
     folder = Step(9, "sync_dir", ".", Fate.DURABLE)
     assert is_covered(create, folder) and not is_covered(write, folder)
+
+
+def overlapping() -> FakeTrace:
+    """Thread 1 writes while thread 0 syncs: operation 4 had not ended when the sync, 5, began."""
+    trace = FakeTrace().open("a").mark("issue n=1").write("a", 0, PAGE)
+    trace.record(Op.WRITE, file=1, offset=PAGE, length=PAGE, result=PAGE, thread=1, began=2)
+    return trace.record(Op.FSYNC, file=1, began=3)
+
+
+def test_a_sync_does_not_cover_what_it_overlaps() -> None:
+    """A write that ended behind its begin waits for another one."""
+    phase = live_phase("run", overlapping().trace(), TARGET, PAGE, "")
+    assert [(one.seq, one.fate, one.thread, one.began) for one in phase.steps[1:]] == [
+        (3, Fate.DURABLE, 0, 2),
+        (4, Fate.KEPT, 1, 2),
+        (5, Fate.DURABLE, 0, 3),
+    ]
+    assert phase.steps[-1].covers == 1 and phase.total == 3
+
+
+def test_a_picture_has_the_syncs_and_marks_around_what_was_lost() -> None:
+    """However long ago it was, and whatever came behind it; and how much there was in all."""
+    trace = FakeTrace().open("a").open("b").mark("issue n=1").write("a", 0, PAGE).fsync("a")
+    trace.mark("issue n=2").write("a", 0, PAGE).mark("ack n=2").write("b", 0, PAGE)
+    trace.record(Op.FSYNC, file=1, began=6).fsync("b")
+    for n in range(40):
+        trace.write("b", n * PAGE, PAGE)
+    steps = recorded_steps(trace.trace())
+    lost = Step(7, "write", "a", Fate.LOST, length=PAGE, line=2)
+    phase = with_around(Phase("run", "power loss", 512, (lost,)), steps, steps[-1].seq)
+    assert [(one.seq, one.op) for one in phase.around] == [
+        (5, "fsync"),
+        (6, "issue"),
+        (8, "ack"),
+        (10, "fsync"),
+    ]
+    assert [one.covers for one in phase.around] == [1, 0, 0, 0]
+    assert phase.total == sum(one.fate is not Fate.MARK for one in steps)
+
+
+def test_a_picture_has_what_was_under_way() -> None:
+    """Calls that had begun before the crash and ended behind it."""
+    trace = FakeTrace().open("a").write("a", 0, PAGE)
+    trace.record(Op.WRITE, file=1, length=PAGE, result=PAGE, began=2)
+    trace.record(Op.FSYNC, file=1, thread=1, began=1)
+    steps = recorded_steps(trace.trace())
+    phase = with_around(Phase("run", "power loss", 512, tuple(steps[:1])), steps, 2)
+    assert [(one.seq, one.fate, one.thread) for one in phase.around] == [(4, Fate.UNDER_WAY, 1)]
+    assert phase.total == 1
