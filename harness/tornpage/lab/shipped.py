@@ -11,7 +11,7 @@ import itertools
 import math
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -220,8 +220,9 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
 
 def _all(task: _Task, target: Target, paths: Paths, scratch: Path) -> Iterator[Tried]:
     """Everything that the default campaigns try with this seed. Which comes first decides how long a
-    mutant takes, and nothing else: first looks at what is explored; runs without a fault; explorations, one
-    of each campaign in turn; live faults. Before all that, the live faults that alone can show it."""
+    mutant takes, and nothing else: explorations, one of each campaign in turn, with first looks at later ones
+    between them; runs without a fault; live faults. Before all that, the live faults that alone can show
+    it."""
     campaigns = [
         found.model_copy(update={"seed": task.seed}) for found in default_campaigns(paths.workloads)
     ]
@@ -232,18 +233,34 @@ def _all(task: _Task, target: Target, paths: Paths, scratch: Path) -> Iterator[T
         yield from try_live(campaign, target, scratch, campaign.crash_model, campaign.trials)
     turns = itertools.zip_longest(*(_explorations(found) for found in losses))
     parts = [part for turn in turns for part in turn if part is not None]
-    looks = ((spec, look_limits(limits), scope) for spec, limits, scope in parts)
-    seen = ((spec, look, scope) for spec, look, scope in looks if look is not None)
-    yield from lose_power(seen, target, scratch, "power_loss")
+    yield from lose_power(_looks_between(parts), target, scratch, "power_loss")
     for campaign in campaigns:
         yield from try_fault_free(campaign, target, scratch)
-    yield from lose_power(parts, target, scratch, "power_loss")
     for campaign in live:
         if campaign not in early:
             yield from try_live(campaign, target, scratch, campaign.crash_model, campaign.trials)
 
 
-def _explorations(campaign: Campaign) -> Iterator[tuple[TrialSpec, Limits, Scope]]:
+Exploration = tuple[TrialSpec, Limits, Scope]
+LOOKS_EACH = 6
+"""First looks before each exploration: about half as much work."""
+
+
+def _looks_between(parts: Sequence[Exploration]) -> Iterator[Exploration]:
+    """All explorations, and looks at those that come later: what shows in few states of few scripts is met
+    early, and what takes many states waits half as long again."""
+    looked = 0
+    for number, part in enumerate(parts, 1):
+        looked = max(looked, number - 1)
+        for spec, limits, scope in parts[looked : number * LOOKS_EACH]:
+            look = look_limits(limits)
+            if look is not None:
+                yield spec, look, scope
+        looked = number * LOOKS_EACH
+        yield part
+
+
+def _explorations(campaign: Campaign) -> Iterator[Exploration]:
     for config, depth in loss_parts(campaign):
         spec = fault_free_spec(campaign, DEFAULT_TARGET, config)
         yield spec, loss_limits(campaign, depth), loss_scope(campaign)

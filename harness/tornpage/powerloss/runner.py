@@ -143,9 +143,11 @@ def run_losses(
 
 
 def look_limits(limits: Limits) -> Limits | None:
-    """Of a first look at what is explored so far; None: that is hardly more."""
+    """Of a first look at what is explored so far; None: that is hardly more. What only crashes of recoveries
+    show needs more states than a look has."""
     states = limits.states or STATES_MAX
-    worth = not limits.budget_s and states >= LOOK_SHARE_MIN * LOOK_STATES
+    shallow = limits.depth in (None, 1)
+    worth = shallow and not limits.budget_s and states >= LOOK_SHARE_MIN * LOOK_STATES
     return replace(limits, states=LOOK_STATES) if worth else None
 
 

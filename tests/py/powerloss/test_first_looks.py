@@ -70,12 +70,12 @@ class Engine:
 
 
 @pytest.fixture
-def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Engine]]:
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Engine]]:
     """A run with so many states of each script; nothing of the engine runs."""
     monkeypatch.setattr(campaigns, "check_parts", lambda *_: None)
     with Store(tmp_path / "tornpage.db") as store:
 
-        def begin(states: int) -> Engine:
+        def begin(states: int, depth: int = 1) -> Engine:
             campaign = Campaign(
                 name="looks",
                 description="explorations of many states",
@@ -83,7 +83,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
                 crash_model="power_loss",
                 seed=7,
                 scripts=3,
-                explore={"states": states},  # type: ignore[arg-type]
+                explore={"states": states, "depth": depth},  # type: ignore[arg-type]
             )
             settings = campaign.model_dump(mode="json")
             run = store.begin_run("looks", "engine", 7, 0, settings, HERE)
@@ -95,7 +95,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         yield begin
 
 
-def test_what_shows_something_is_explored_first(begun: Callable[[int], Engine]) -> None:
+def test_what_shows_something_is_explored_first(begun: Callable[..., Engine]) -> None:
     """All are looked at before, and all are explored whole."""
     engine = begun(1000)
     engine.shows = (2,)
@@ -105,7 +105,7 @@ def test_what_shows_something_is_explored_first(begun: Callable[[int], Engine]) 
 
 
 def test_where_nothing_shows_the_order_is_that_of_the_campaign(
-    begun: Callable[[int], Engine],
+    begun: Callable[..., Engine],
 ) -> None:
     """As without a look."""
     engine = begun(1000)
@@ -113,14 +113,21 @@ def test_where_nothing_shows_the_order_is_that_of_the_campaign(
     assert engine.explored == [(0, 1000), (1, 1000), (2, 1000)]
 
 
-def test_few_states_need_no_look(begun: Callable[[int], Engine]) -> None:
+def test_few_states_need_no_look(begun: Callable[..., Engine]) -> None:
     """They are hardly more."""
     engine = begun(4 * LOOK_STATES - 1)
     engine.goes()
     assert not engine.looks and len(engine.explored) == 3
 
 
-def test_what_was_seen_is_told_even_if_the_time_is_up(begun: Callable[[int], Engine]) -> None:
+def test_crashes_of_recoveries_need_no_look(begun: Callable[..., Engine]) -> None:
+    """A few states hardly reach them."""
+    engine = begun(1000, depth=2)
+    engine.goes()
+    assert not engine.looks and len(engine.explored) == 3
+
+
+def test_what_was_seen_is_told_even_if_the_time_is_up(begun: Callable[..., Engine]) -> None:
     """A run must not say less than it has seen: the state is found again, and stored."""
     engine = begun(1000)
     engine.shows, engine.late_after = (1, 2), 3
@@ -128,7 +135,7 @@ def test_what_was_seen_is_told_even_if_the_time_is_up(begun: Callable[[int], Eng
     assert engine.explored == [(1, LOOK_STATES)]
 
 
-def test_looks_end_with_the_time(begun: Callable[[int], Engine]) -> None:
+def test_looks_end_with_the_time(begun: Callable[..., Engine]) -> None:
     """Without anything seen there is nothing to tell."""
     engine = begun(1000)
     engine.shows, engine.late_after = (2,), 1
