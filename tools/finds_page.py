@@ -1,6 +1,7 @@
 """`make finds`: runs the campaigns of workloads/finds and writes docs/FINDS.md: what was found, in which
-engine, and after how many crash states. What a file NAME.md beside NAME.toml tells of a find stands below the
-table. Each line of it with a command and `{KEY}` is filled: the command is run with --json, and KEY is what
+engine, and after how many crash states. Of each find a state that shows it is asked again, as it was kept,
+and explained: the list below the table. What a file NAME.md beside NAME.toml tells of a find stands below
+that. Each line of it with a command and `{KEY}` is filled: the command is run with --json, and KEY is what
 it prints under that key, `{violations}`, or `{counters.checkpoints}`. `target check` runs as often as
 `--recordings` says, for a server's threads make each recording another one.
 
@@ -18,8 +19,11 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +56,54 @@ when nothing is wrong. Below the table: how finds were checked by hand.
 - Scratch is on a disk (`TORNPAGE_TMP`). On a tmpfs an fsync takes no time, so nothing happens during one.
 - For each find the number of states is doubled, from 100 on, until it appears. With a threaded server that is
   partly chance.
-- The figures of DuckDB and MariaDB, except lost names, were measured when the profile `ext4-ordered` promised
-  more than today: an fsync of any file made all earlier names durable.
+- The figures below the list, except lost names, were measured when the profile `ext4-ordered` promised more
+  than today: an fsync of any file made all earlier names durable.
 
 | engine | what is wrong | since, fixed, known | what Tornpage reports | states | repeat it |
 |---|---|---|---|---:|---|
 """
 
+CAUSES = """\
+## Each asked again, and explained
+
+Of the first state of each find, as it was kept: `tornpage replay ID --ask kept` recovers its image again,
+and crashes its recording there again; `tornpage explain ID` says what must be lost for it. Where the
+programs tell functions and lines, those that made the calls stand behind it. What is not in this list was
+measured before there was one.
+
+"""
+WIDTH = 118
+PYTHON = re.compile(r"\.py$|^<")
+"""Files of the program that works with the engine."""
+FRAMES_SHOWN = 3
+"""Of an operation, the innermost that are the engine's own and have a name."""
+
 Ran = Callable[[str], list[dict[str, Any]] | None]
 """What a command printed, each time that it ran; None if its target is not here."""
 
 
-def row(file: Path, campaign: Campaign) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """said: its invariants and words; trial: ID of what shows it."""
+
+    said: str
+    trial: str
+
+    @property
+    def is_state(self) -> bool:
+        """Else a run without a crash shows it."""
+        return not self.trial.partition(".")[2].startswith("s")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Of a campaign: its row of the table, its item of the list below."""
+
+    row: str
+    cause: str
+
+
+def measured(file: Path, campaign: Campaign) -> Measured | None:
     """What comes of the campaign; None if its target is not here."""
     what = ready(campaign.target)
     if what is None:
@@ -72,16 +112,56 @@ def row(file: Path, campaign: Campaign) -> str | None:
     known = KNOWN[file.stem]
     states = STATES_FIRST
     while True:
-        found = bugs_of(file, states)
-        shows = any(known.get("shows", "") in bug for bug in found)
-        if shows or states >= campaign.explore.states:
-            break
+        with tempfile.TemporaryDirectory() as out:
+            found = bugs_of(file, states, Path(out))
+            shown = [bug for bug in found if known.get("shows", "") in bug.said]
+            if shown or states >= campaign.explore.states:
+                cause = cause_of(file.stem, [bug for bug in shown if bug.is_state], Path(out))
+                break
         states = min(2 * states, campaign.explore.states)
     command = f"`tornpage run workloads/finds/{file.name} --states {states} --depth 1`"
-    said = "<br>".join(found) or "nothing"
-    count = str(states) if shows else f"none in {states}"
+    said = "<br>".join(bug.said for bug in found) or "nothing"
+    count = str(states) if shown else f"none in {states}"
     cells = (what, campaign.description, known["upstream"], said, count, command)
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    row = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return Measured(row, cause)
+
+
+def cause_of(name: str, bugs: list[Bug], out: Path) -> str:
+    """What was kept of the first of these says now, and why that is so. out: of the run."""
+    if not bugs:
+        return item(name, "no state shows it.")
+    trial, where = bugs[0].trial, ["--out", str(out)]
+    kept = "; ".join(printed(["replay", trial, "--ask", "kept", *where])["kept"])
+    try:
+        found = printed(["explain", trial, *where])
+    except CommandFailed as error:
+        return item(name, f"{kept}. Not explained: {error}")
+    return item(name, " ".join([f"{kept}.", found["sentence"], *calls_of(found["cause"])]))
+
+
+def calls_of(cause: dict[str, Any]) -> Iterable[str]:
+    """The functions that made its operations, in a sentence each."""
+    relied = [cause["relied"]] if cause["relied"] else []
+    for operation in (*cause["lost"], *relied):
+        names = [
+            f"{frame['function'].partition('(')[0]} {Path(frame['file']).name}:{frame['line']}"
+            for frame in operation["frames"]
+            if frame["function"] and frame["line"] and not PYTHON.search(frame["file"])
+        ]
+        if names:
+            yield f"Operation {operation['seq']}: `{' ← '.join(names[:FRAMES_SHOWN])}`."
+
+
+def item(name: str, text: str) -> str:
+    """Of a list."""
+    return textwrap.fill(
+        f"- `{name}`: {text}",
+        WIDTH,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 class CommandFailed(Exception):
@@ -97,16 +177,22 @@ def ready(target: str) -> str | None:
         return None
 
 
-def bugs_of(file: Path, states: int) -> list[str]:
-    """Invariants and words of what was found."""
-    bugs = printed(["run", str(file), "--states", str(states), "--depth", "1"])["bugs"]
-    return [", ".join(f"I{n}" for n in bug["invariants"]) + f": {bug['title']}" for bug in bugs]
+def bugs_of(file: Path, states: int, out: Path) -> list[Bug]:
+    """What was found; the run and what was kept of it is in `out`."""
+    limits = ["--states", str(states), "--depth", "1", "--out", str(out)]
+    bugs = printed(["run", str(file), *limits])["bugs"]
+    names = (", ".join(f"I{n}" for n in bug["invariants"]) for bug in bugs)
+    return [
+        Bug(f"{name}: {bug['title']}", str(bug["trial"]))
+        for name, bug in zip(names, bugs, strict=True)
+    ]
 
 
 def printed(arguments: list[str]) -> dict[str, Any]:
     """The object that a command prints last."""
     with tempfile.TemporaryDirectory() as out:
-        more = ["--jobs", "1", "--out", out] if arguments[0] == "run" else []
+        more = ["--jobs", "1"] if arguments[0] == "run" else []
+        more += ["--out", out] if arguments[0] == "run" and "--out" not in arguments else []
         command = [sys.executable, "-m", "tornpage", *arguments, *more, "--json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
@@ -170,13 +256,14 @@ def _shown(answer: dict[str, Any], path: str) -> str:
 
 
 class Page:
-    """docs/FINDS.md: a row for each campaign and the text of each find, those of before until there are new
-    ones."""
+    """docs/FINDS.md: a row and an item for each campaign and the text of each find, those of before until
+    there are new ones."""
 
     def __init__(self) -> None:
         """As it is."""
         self.old = PAGE.read_text("utf-8").splitlines() if PAGE.exists() else []
         self.rows = {file: self._row_of(file) for file in sorted(PLANS.glob("*.toml"))}
+        self.causes = {file: self._cause_of(file) for file in self.rows}
         self.tales = {
             file: told(file.read_text("utf-8"), self.old, lambda _command: None)
             for file in sorted(PLANS.glob("*.md"))
@@ -185,10 +272,20 @@ class Page:
     def _row_of(self, file: Path) -> str:
         return next((line for line in self.old if f"/{file.name} " in line), "")
 
+    def _cause_of(self, file: Path) -> str:
+        first = next(
+            (n for n, line in enumerate(self.old) if line.startswith(item(file.stem, ""))), None
+        )
+        if first is None:
+            return ""
+        behind = takewhile(lambda line: line.startswith("  "), self.old[first + 1 :])
+        return "\n".join([self.old[first], *behind])
+
     def write(self) -> None:
         """All of it."""
         rows = HEAD + "\n".join(filter(None, self.rows.values())) + "\n"
-        PAGE.write_text("\n".join([rows, *self.tales.values()]), "utf-8")
+        causes = CAUSES + "\n".join(filter(None, self.causes.values())) + "\n"
+        PAGE.write_text("\n".join([rows, causes, *self.tales.values()]), "utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -229,7 +326,9 @@ def require_disk() -> None:
 def renew(page: Page, file: Path, recordings: int, failed: list[str]) -> None:
     """Row and text of a find. failed: gets each command that does."""
     try:
-        page.rows[file] = row(file, load_campaign(str(file), PLANS)) or page.rows[file]
+        found = measured(file, load_campaign(str(file), PLANS))
+        if found is not None:
+            page.rows[file], page.causes[file] = found.row, found.cause
     except CommandFailed as error:
         print(error, file=sys.stderr)
         failed.append(f"run {file.name}")

@@ -15,7 +15,7 @@ from tornpage.targets.command.file import TargetFile
 from tornpage.targets.registry import BUNDLED, TARGETS, make_target, target_names
 from tornpage.vocabulary.errors import ConfigError, TornpageError
 
-SMALL = ("leveldb", "leveldb-1.22", "sqlite-3.7.2")
+SMALL = ("kyoto", "leveldb", "leveldb-1.22", "sqlite-3.7.2", "tdb")
 
 
 def test_every_target_file_is_a_target(build: Path) -> None:

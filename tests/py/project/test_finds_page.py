@@ -77,7 +77,14 @@ TOLD = """# Some
 | `tornpage target check here --option broken=on` | {writes} |
 | `tornpage run powerloss --target elsewhere` | {states} |
 """
-BUG = {"invariants": [1, 5], "title": "rows"}
+BUG = {"invariants": [1, 5], "title": "rows", "trial": "1.4"}
+FRAMES = [
+    {"function": "", "file": "", "line": 0},
+    {"function": "fil_flush(int)", "file": "/src/fil0fil.cc", "line": 7},
+    {"function": "run", "file": "store.py", "line": 9},
+    {"function": "_run_code", "file": "<frozen runpy>", "line": 88},
+]
+CAUSE = {"lost": [{"seq": 5, "frames": FRAMES}], "relied": {"seq": 8, "frames": []}}
 
 
 @pytest.fixture
@@ -92,7 +99,8 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def printed(words: list[str]) -> dict[str, Any]:
         if "broken=on" in words:
             raise finds_page.CommandFailed(f"{words}: no server")
-        return {"bugs": [BUG], "writes": 7, "states": 60}
+        said = {"kept": ["the kept image: broken"], "sentence": "A is lost.", "cause": CAUSE}
+        return {"bugs": [BUG], "writes": 7, "states": 60, **said}
 
     known = {"one": {"upstream": "new"}, "two": {"upstream": "old", "shows": "rows"}}
     monkeypatch.setattr(finds_page, "KNOWN", known)
@@ -125,9 +133,11 @@ def test_states_are_doubled_until_it_shows(page: Path, monkeypatch: pytest.Monke
     """Whatever else breaks before; what never shows is said to be none."""
     asked: dict[str, list[int]] = {"one": [], "two": []}
 
-    def bugs_of(file: Path, states: int) -> list[str]:
+    other, rows = (finds_page.Bug(said, "1.4") for said in ("I30: other", "I1: rows"))
+
+    def bugs_of(file: Path, states: int, _out: Path) -> list[finds_page.Bug]:
         asked[file.stem].append(states)
-        return ["I30: other"] + ["I1: rows"] * (states >= 200)
+        return [other] + [rows] * (states >= 200)
 
     monkeypatch.setattr(finds_page, "bugs_of", bugs_of)
     page.with_name("two.md").unlink()
@@ -135,9 +145,10 @@ def test_states_are_doubled_until_it_shows(page: Path, monkeypatch: pytest.Monke
     assert asked == {"one": [100], "two": [100, 200]}
     text = page.read_text("utf-8")
     assert "| old | I30: other<br>I1: rows | 200 |" in text and "| new | I30: other | 100 |" in text
-    monkeypatch.setattr(finds_page, "bugs_of", lambda _file, _states: ["I30: other"])
+    monkeypatch.setattr(finds_page, "bugs_of", lambda _file, _states, _out: [other])
     assert finds_page.main(["two"]) == 0
-    assert "| old | I30: other | none in 400 |" in page.read_text("utf-8")
+    text = page.read_text("utf-8")
+    assert "| old | I30: other | none in 400 |" in text and "- `two`: no state shows it." in text
 
 
 def test_of_each_find_is_said_what_is_known() -> None:
@@ -165,15 +176,48 @@ def test_a_target_that_is_not_here_is_no_failure(page: Path) -> None:
 def test_a_campaign_that_fails_is_a_failure(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its row is not there, the other one is."""
 
-    def bugs_of(file: Path, _states: int) -> list[str]:
+    def bugs_of(file: Path, _states: int, _out: Path) -> list[finds_page.Bug]:
         if file.stem == "one":
             raise finds_page.CommandFailed("no server")
-        return ["I1: rows"]
+        return [finds_page.Bug("I1: rows", "1.4")]
 
     monkeypatch.setattr(finds_page, "bugs_of", bugs_of)
     page.with_name("two.md").unlink()
     assert finds_page.main([]) == 1
     assert re.findall(r"workloads/finds/(\w+).toml", page.read_text("utf-8")) == ["two"]
+
+
+def test_each_find_is_asked_again_and_explained(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state of it, not a rule that a run breaks; with the functions of the engine that have a name. What is
+    not measured again keeps what the page says."""
+    page.with_name("two.md").unlink()
+    asked: list[list[str]] = []
+    printed = finds_page.printed
+
+    def listen(words: list[str]) -> dict[str, Any]:
+        asked.append(words)
+        return printed(words)
+
+    bugs = [finds_page.Bug("I19: rows", "1.s0"), finds_page.Bug("I1: rows", "1.4")]
+    monkeypatch.setattr(finds_page, "bugs_of", lambda _file, _states, _out: bugs)
+    monkeypatch.setattr(finds_page, "printed", listen)
+    assert finds_page.main([]) == 0
+    assert [words[:2] for words in asked] == [["replay", "1.4"], ["explain", "1.4"]] * 2
+    told = "the kept image: broken. A is lost. Operation 5: `fil_flush fil0fil.cc:7`."
+    assert f"- `one`: {told}\n- `two`: {told}\n" in page.read_text("utf-8")
+
+    def fails(words: list[str]) -> dict[str, Any]:
+        if words[0] == "explain":
+            raise finds_page.CommandFailed("it crashes a recovery")
+        return printed(words)
+
+    monkeypatch.setattr(finds_page, "printed", fails)
+    assert finds_page.main(["two"]) == 0
+    text = page.read_text("utf-8")
+    assert f"- `one`: {told}\n" in text
+    assert "- `two`: the kept image: broken. Not explained: it crashes a recovery\n" in text
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
