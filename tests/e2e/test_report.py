@@ -76,6 +76,8 @@ def test_a_kill_is_told_as_its_image_shows_it(out: Path) -> None:
         page = evidence.pages[0]
         assert (str(page.page), page.path) == named.groups()
         assert page.decoded and {"o"} <= set(page.sectors) <= set("nos")
+        assert page.redo_note.startswith("none ") or page.redo
+        assert all(re.match(r"\d+\.\.\d+ MLOG_", record) for record in page.redo)
         verdict = next(field for field in page.fields if field.name == "verdict")
         assert verdict.after != "ok" and (verdict.before, verdict.written) == ("ok", "ok")
 

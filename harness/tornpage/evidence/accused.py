@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.evidence.evidence import evidence_of, write_evidence
+from tornpage.evidence.redo import redo_of
 from tornpage.evidence.stacks import with_stacks
 from tornpage.evidence.timeline import accused_phase, is_covered, recorded_steps
 from tornpage.faults.image import remove_image
@@ -26,8 +27,6 @@ from tornpage.vocabulary.model import Site, Source, TrialSpec, WriteEvent
 __all__ = ["keep_run_evidence", "rule_of"]
 
 _PAGE = re.compile(r"\bpage (\d+):(\d+)\b")
-RECORDS_MAX = 8
-"""Redo records of a page that are listed, the newest."""
 
 
 def rule_of(what: str) -> str:
@@ -161,26 +160,9 @@ def _contents(trace: Trace, wanted: set[int]) -> Iterator[tuple[int, bytes]]:
 
 
 def _records(accused: _Accused, facts: Mapping[str, str]) -> str:
-    """Of the page, from the checkpoint on, as the log was when the operation came."""
-    command = accused.target.log_command(accused.data)
-    if command is None:
-        return "this target decodes none"
-    whose = f" space={facts['space']} page={facts['page']} "
-    group, first, found = "", "", []
-    child = command.run({})
-    if child.exit_code != 0:
-        return f"the log cannot be read: {child.last_line}"
-    for line in child.stdout.decode("ascii", "replace").splitlines():
-        if not line.startswith(" "):
-            group = line.strip()
-            first = first or group
-        elif whose in f"{line} ":
-            found.append(f"{group} {line.strip().replace(whose.rstrip(), '')}")
-    since = f"since the checkpoint, {first.partition('..')[0]}" if first else "in the log"
-    if not found:
-        return f"none {since}"
-    more = f"{len(found)} {since}, the last: " if len(found) > RECORDS_MAX else f"{since}: "
-    return more + "; ".join(found[-RECORDS_MAX:])
+    """Of the page, as the log was when the operation came."""
+    found, words = redo_of(accused.target, accused.data, facts["space"], facts["page"])
+    return f"{words}: {'; '.join(found)}" if found else words
 
 
 def _syncs(steps: Sequence[Step], seq: int, files: Sequence[str]) -> dict[str, str]:

@@ -66,7 +66,15 @@ def keep_evidence(spec: TrialSpec, result: TrialResult, target: Target, scratch:
         here = [(hit.path, hit.offset // size)] if states is not None else []
         if states is not None:
             wanted = hurt_pages(states, size) or here
-            pages = page_views(states, wanted, result.violations, size, phases[0].sector, target)
+            pages = page_views(
+                states,
+                wanted,
+                result.violations,
+                size,
+                phases[0].sector,
+                target,
+                result.image / "data",
+            )
     found = evidence_of(spec, target, phases, pages, size)
     if not spec.plan.recover and result.image.joinpath("data").is_dir() and traces:
         crash = load_crash(result.image)
@@ -120,11 +128,12 @@ def page_views(
     size: int,
     sector: int,
     target: Target,
+    image: Path,
 ) -> list[PageView]:
-    """The pages that findings name, if they are hurt, before the others."""
+    """The pages that findings name, if they are hurt, before the others. image: as the crash left it."""
     named = {(m[2], int(m[1])) for v in violations for m in _NAMED.finditer(v.what)}
     chosen = sorted(hurt, key=lambda place: place not in named)[:PAGES_MAX]
-    return [page_view(states, path, page, size, sector, target) for path, page in chosen]
+    return [page_view(states, path, page, size, sector, target, image) for path, page in chosen]
 
 
 def evidence_of(

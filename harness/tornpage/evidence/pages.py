@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tornpage.evidence.redo import redo_of
 from tornpage.faults.process import run_child
 from tornpage.targets.target import Target, last_object
 from tornpage.vocabulary.evidence import Field, PageView
@@ -21,6 +22,8 @@ TEXT_MAX = 96
 """Differences that are listed of one page, and characters of one value."""
 BYTES_ROW = 16
 DECODE_S = 10.0
+_NO_FIELDS = ("ok", "page", "space", "header_only")
+"""What a target says of a page beside its contents; header_only: it decodes no more than the header."""
 _REPEATED = re.compile(r"((?:[0-9a-f]{2}){1,8}?)\1{7,}")
 
 
@@ -72,12 +75,26 @@ def hurt_pages(states: States, page_size: int) -> list[tuple[str, int]]:
 
 
 def page_view(
-    states: States, path: str, page: int, page_size: int, sector: int, target: Target
+    states: States,
+    path: str,
+    page: int,
+    page_size: int,
+    sector: int,
+    target: Target,
+    image: Path | None = None,
 ) -> PageView:
-    """One page, decoded where the target can."""
+    """One page, decoded where the target can. image: with the log of the crash."""
     contents = states.read(path, page * page_size, page_size)
-    decoded = [_decode(target, folder / path, page, page_size) for folder in states.folders()]
-    fields = _fields(decoded) if any(decoded) else _bytes(contents)
+    told = [_decode(target, folder / path, page, page_size) for folder in states.folders()]
+    decoded = [_flat({k: v for k, v in one.items() if k not in _NO_FIELDS}) for one in told]
+    fields = _fields(decoded) if any(decoded) else []
+    if not fields or any(one.get("header_only") for one in told):
+        fields += _bytes(contents)
+    redo: list[str] = []
+    note = ""
+    places = [(str(one["space"]), str(one["page"])) for one in (told[1], told[0]) if "space" in one]
+    if image is not None and places:
+        redo, note = redo_of(target, image, *places[0])
     return PageView(
         path=path,
         page=page,
@@ -87,6 +104,8 @@ def page_view(
         decoded=any(decoded),
         fields=tuple(fields[:FIELDS_MAX]),
         more=max(0, len(fields) - FIELDS_MAX),
+        redo=tuple(redo),
+        redo_note=note,
     )
 
 
@@ -103,14 +122,13 @@ def _sectors(contents: tuple[bytes, bytes, bytes], page_size: int, sector: int) 
     return letters
 
 
-def _decode(target: Target, file: Path, page: int, page_size: int) -> dict[str, str]:
+def _decode(target: Target, file: Path, page: int, page_size: int) -> dict[str, Any]:
     """Fact -> value; nothing where the file ends before the page or the target knows no such page."""
     command = target.page_command(file, page, page_size)
     if command is None or not file.is_file() or file.stat().st_size < (page + 1) * page_size:
         return {}
     child = run_child(command.argv, command.env, DECODE_S)
-    told = last_object(child.stdout) or {}
-    return _flat({key: value for key, value in told.items() if key not in ("ok", "page", "space")})
+    return last_object(child.stdout) or {}
 
 
 def _flat(told: Mapping[str, Any]) -> dict[str, str]:

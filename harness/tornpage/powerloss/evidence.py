@@ -53,11 +53,11 @@ def keep_loss_evidence(
         phases = [with_stacks(first, recording.trace), *recoveries]
         size = target.judge_setting(spec.options).page_size
         hurt = hurt_pages(states, size)
-        pages = page_views(states, hurt, result.violations, size, phases[-1].sector, target)
+        data = result.image / "data"
+        pages = page_views(states, hurt, result.violations, size, phases[-1].sector, target, data)
         found = evidence_of(spec, target, phases, pages, size)
         if "/" not in spec.plan.loss:
             place = recording.at or work / "recovered"
-            data = result.image / "data"
             before = crash_point(run, crash)
             found = with_rows(found, spec, target, before, recording.told, data, place)
         write_evidence(found, result.image)

@@ -135,6 +135,8 @@ class _Picture:
     decoded: bool
     fields: list[_FieldView]
     more: int
+    redo: list[str] = field(default_factory=list)
+    redo_note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,6 +398,8 @@ def _page(view: PageView) -> _Picture:
         view.decoded,
         [_field(field) for field in view.fields],
         view.more,
+        list(view.redo),
+        view.redo_note,
     )
 
 

@@ -159,7 +159,8 @@ class PageView:
     """A page in three states: before the write that was hurt (power loss: as it was durable), as it was
     written, and after the crash. sectors: one letter per sector: n new, o old, s same (old and new are
     equal), x neither. decoded: the fields are the target's own; else they are bytes. more: differences
-    that are not listed."""
+    that are not listed; redo: records of the page in the log of the crashed image, each with the LSNs of its
+    group; redo_note: which these are, or why there are none, "" where nobody looked."""
 
     path: str
     page: int
@@ -169,6 +170,8 @@ class PageView:
     decoded: bool
     fields: tuple[Field, ...]
     more: int = 0
+    redo: tuple[str, ...] = ()
+    redo_note: str = ""
 
 
 @_JSON

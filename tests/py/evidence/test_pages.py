@@ -11,7 +11,7 @@ import pytest
 from tornpage.evidence.pages import FIELDS_MAX, States, hurt_pages, page_view
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.target import Command
-from tornpage.vocabulary.evidence import Field
+from tornpage.vocabulary.evidence import Field, PageView
 
 PAGE = 1024
 
@@ -83,6 +83,53 @@ def test_a_decoded_page_shows_what_differs(states: States) -> None:
         Field("records b", f"data 2, {none}", f"data 4, {none}", f"data 2, {none}"),
         Field("records c", "", f"data 3, {none}", f"data 3, {none}"),
     }
+
+
+class Logged(Decoder):
+    """Of whose pages it decodes where they are and the first byte."""
+
+    def page_command(self, file: Path, page: int, page_size: int) -> Command | None:  # noqa: ARG002
+        """Of page 0."""
+        told = {"ok": True, "page": 3, "space": 7, "header_only": True, "lsn": file.read_bytes()[0]}
+        return Command((sys.executable, "-c", f"print({json.dumps(json.dumps(told))})"))
+
+    def log_command(self, data: Path) -> Command:
+        """Its log is a file of the image."""
+        return Command(("/bin/cat", str(data / "log")))
+
+
+LOG = """10..20
+  SET space=7 page=3 value=1
+  SET space=7 page=33 value=1
+20..30
+  SET space=77 page=3 value=1
+  FREE space=7 page=3
+"""
+
+
+def test_a_page_has_its_redo_records_and_the_bytes_that_are_not_decoded(states: States) -> None:
+    """Of the crashed image, each with the LSNs of its group; those of other pages are left out."""
+    target = Logged(Path("/engine"), Path("/preload"))
+    put(states, "t", b"a" * PAGE, b"b" * PAGE, b"a" * 512 + b"b" * 512)
+    log = states.after / "log"
+
+    def view(text: str) -> PageView:
+        log.write_text(text, "ascii")
+        return page_view(states, "t", 0, PAGE, 512, target, states.after)
+
+    seen = view(LOG)
+    assert seen.redo == ("10..20 SET value=1", "20..30 FREE")
+    assert seen.redo_note == "since the checkpoint, 10"
+    assert seen.decoded and seen.fields[0] == Field("lsn", "97", "98", "97")
+    assert seen.fields[1].name == "byte 0"
+    assert view("10..20\n").redo_note == "none since the checkpoint, 10"
+    assert view("").redo_note == "none in the log"
+    many = view(LOG + "30..40\n" + "  SET space=7 page=3 value=2\n" * 9)
+    assert many.redo == ("30..40 SET value=2",) * 8
+    assert many.redo_note == "11 since the checkpoint, 10, the last"
+    log.unlink()
+    gone = page_view(states, "t", 0, PAGE, 512, target, states.after)
+    assert "cannot be read" in gone.redo_note and gone.redo == ()
 
 
 def test_long_values_and_many_differences_are_cut(states: States) -> None:

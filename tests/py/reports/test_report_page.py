@@ -54,7 +54,18 @@ def evidence() -> Evidence:
         Field("records 01", "old <row>", "new", "old <row>"),
         Field("type", "index", "index", "index"),
     )
-    page = PageView("a.ibd", 5, 4096, 512, "nnossssx", True, fields, 3)
+    page = PageView(
+        "a.ibd",
+        5,
+        4096,
+        512,
+        "nnossssx",
+        True,
+        fields,
+        3,
+        ("10..20 <SET>",),
+        "since the checkpoint, 10",
+    )
     phase = Phase("run", "killed", 512, steps)
     return Evidence((phase,), (page,), {3: "insert <a>", 4: "clean 1"}, 4096)
 
@@ -156,6 +167,10 @@ def test_a_bug_is_told_by_its_evidence() -> None:
     assert "insert &lt;a&gt;" in page and "old &lt;row&gt;" in page
     assert "tornpage shrink 7.1" in page
     assert "3 more differences" in page
+    assert (
+        "redo records of the page, since the checkpoint, 10:" in page
+        and "10..20 &lt;SET&gt;" in page
+    )
     small = Dossier(seen, evidence(), "9.0", "it is torn", "create t1")
     page = render_report(summary, TEMPLATES, {seen.bug.id: small})
     for text in ("create t1", "then: it is torn", "trial 9.0"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from tornpage.targets.innodb.page import (
 )
 from tornpage.targets.innodb.records import Kind, Record, end_of_group, read_records
 from tornpage.targets.innodb.rules import Rules
+from tornpage.targets.innodb.show import log_lines, main, page_facts
 from tornpage.targets.innodb.sites import site_of_write
 from tornpage.vocabulary.model import Site
 
@@ -553,3 +555,47 @@ def test_a_file_without_a_name_is_judged_no_more(linked: bool, tmp_path: Path) -
     trace.record(Op.OPEN, flags=CREATED, file=new, payload=b"t/t.ibd")
     trace.record(Op.WRITE, file=new, **wrong)
     assert findings() == ["home_page"]
+
+
+def test_a_page_is_shown_by_its_fields() -> None:
+    """Those of its header, an index page more; what its checksum says."""
+    shown = page_facts(page(5, 9, 4711))
+    assert (shown["space"], shown["page"], shown["lsn"], shown["type"]) == (5, 9, 4711, "index")
+    assert (shown["verdict"], shown["checksum"], shown["ok"]) == ("ok", "full_crc32", True)
+    counted = bytearray(page(5, 9, 4711))
+    struct.pack_into(">H", counted, 54, 77)
+    torn = page_facts(bytes(counted))
+    assert (torn["n_recs"], torn["verdict"], torn["ok"]) == (77, "bad checksum", False)
+    first = bytearray(page(5, 0, 1, 8))
+    struct.pack_into(">I", first, 46, 6)
+    assert page_facts(bytes(first))["size"] == 6 and "n_recs" not in page_facts(bytes(first))
+    assert page_facts(bytes(SIZE))["verdict"] == "zeros"
+
+
+def test_a_log_is_shown_by_groups() -> None:
+    """With the LSNs of each, from the checkpoint on."""
+    lines = log_lines(bytes(log_file(group(INIT) + group(FREE))))
+    one = FIRST_LSN + len(group(INIT))
+    assert lines == [
+        f"{FIRST_LSN}..{one}",
+        "  init space=5 page=9",
+        f"{one}..{one + len(group(FREE))}",
+        "  free space=5 page=9",
+    ]
+    with pytest.raises(ValueError, match="no format that is known"):
+        log_lines(b"?" * 20000)
+
+
+def test_what_is_shown_is_asked_by_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A page by its number, the log by its folder; what cannot be read is one line on standard error."""
+    (tmp_path / "t.ibd").write_bytes(page(5, 0, 1, 8) + page(5, 1, 22))
+    (tmp_path / "ib_logfile0").write_bytes(log_file(group(INIT)))
+    monkeypatch.setattr("sys.argv", ["show", "page", str(tmp_path / "t.ibd"), "1", str(SIZE)])
+    assert main() == 0 and json.loads(capsys.readouterr().out)["lsn"] == 22
+    monkeypatch.setattr("sys.argv", ["show", "log", str(tmp_path)])
+    assert main() == 0 and "  init space=5 page=9" in capsys.readouterr().out
+    for words in (["log", str(tmp_path / "no")], ["page", str(tmp_path / "t.ibd"), "2", str(SIZE)]):
+        monkeypatch.setattr("sys.argv", ["show", *words])
+        assert main() == 1 and capsys.readouterr().err.startswith(words[1])

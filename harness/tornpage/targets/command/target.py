@@ -34,6 +34,7 @@ from tornpage.targets.command.file import (
     words_in_braces,
 )
 from tornpage.targets.filesystems import fs_arguments, fs_option, require_fs, without_fs
+from tornpage.targets.innodb.rules import is_tablespace
 from tornpage.targets.innodb.sites import SITES, site_of_write
 from tornpage.targets.option import FS, TargetOption
 from tornpage.targets.target import (
@@ -415,16 +416,21 @@ class CommandTarget:
         """Of a known format only: what else a stranger writes is not decoded."""
         if not self.file.format:
             raise TargetError(f"no rules on what {self.file.name} writes")
+        return self._program_of_format("judge")
+
+    def _program_of_format(self, name: str, *words: str) -> Command:
         argv = ("/usr/bin/env", f"PYTHONPATH={package_folder()}", sys.executable)
-        return Command((*argv, "-m", f"tornpage.targets.{self.file.format}.judge"))
+        return Command((*argv, "-m", f"tornpage.targets.{self.file.format}.{name}", *words))
 
-    def page_command(self, file: Path, page: int, page_size: int) -> Command | None:  # noqa: ARG002
-        """There is none."""
-        return None
+    def page_command(self, file: Path, page: int, page_size: int) -> Command | None:
+        """Of a known format only."""
+        if not self.file.format or not is_tablespace(file.name):
+            return None
+        return self._program_of_format("show", "page", str(file), str(page), str(page_size))
 
-    def log_command(self, data: Path) -> Command | None:  # noqa: ARG002
-        """There is none."""
-        return None
+    def log_command(self, data: Path) -> Command | None:
+        """Of a known format only."""
+        return self._program_of_format("show", "log", str(data)) if self.file.format else None
 
     def judge_setting(self, options: Mapping[str, str]) -> Setting:
         """The options `page_size`, where it says how many bytes a page has, and `doublewrite`."""
