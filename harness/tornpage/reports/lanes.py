@@ -337,7 +337,8 @@ def _is_on(one: Step, sync: Step) -> bool:
 
 def _coverage(sync: Step, dots: Sequence[Dot]) -> str:
     covered = sum(dot.covered for dot in dots)
-    told = f"covers {covered} of {len(dots)} that are drawn"
+    verb = "would cover" if sync.fate is Fate.UNDER_WAY else "covers"
+    told = f"{verb} {covered} of {len(dots)} that are drawn"
     told += f", {sync.covers:,} in all" if sync.covers > covered else ""
     missed = [dot.title.partition(":")[0] for dot in dots if not dot.covered]
     return told + (f"; not {', '.join(missed)}" if missed else "")

@@ -103,6 +103,7 @@ def test_a_sync_shows_what_it_covers_and_what_not() -> None:
     covered, missed = (dot.x for dot in sync.dots)
     assert sync.left == covered < sync.x < missed <= sync.x + sync.width
     assert (late.seq, [dot.covered for dot in late.dots]) == (9, [True, False])
+    assert late.text == "t.ibd: would cover 1 of 2 that are drawn; not 8"
 
 
 def test_statements_are_flags() -> None:
