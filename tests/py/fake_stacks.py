@@ -14,7 +14,8 @@ MODULE, FRAMES, OF = 1, 2, 3
 class FakeStacks:
     """A log under construction."""
 
-    def __init__(self) -> None:
+    def __init__(self, flags: int = 0) -> None:
+        self._flags = flags
         self._records: list[bytes] = []
         self._modules: dict[tuple[str, str], int] = {("", ""): 0}
         self._stacks: dict[int, int] = {}
@@ -64,7 +65,8 @@ class FakeStacks:
     def log(self) -> StackLog:
         """As it is read."""
         body = b"".join(self._records)
-        header = struct.pack("<8sQIIQ", b"TPSTACK1", 64 + len(body), 0, 0, len(self._records))
+        sizes = 64 + len(body), self._flags, 0, len(self._records)
+        header = struct.pack("<8sQIIQ", b"TPSTACK1", *sizes)
         return StackLog(header.ljust(64, b"\0") + body)
 
     def beside(self, trace: Path) -> Path:

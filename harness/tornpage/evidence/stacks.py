@@ -16,10 +16,11 @@ from tornpage.faults.stacks import Call, CallStack, StackLog
 from tornpage.faults.trace import Trace
 from tornpage.vocabulary.evidence import Evidence, Fate, Frame, Phase, Step, unwrapped
 
-__all__ = ["frames_of", "named_anew", "timed", "with_calls", "with_stacks"]
+__all__ = ["FULL", "frames_of", "named_anew", "timed", "with_calls", "with_stacks"]
 
 FRAMES_KEPT = 16
 """Of an operation, the innermost."""
+FULL = "the log of call stacks was full, so later operations have none"
 _NOT_SYNCED = (Fate.KEPT, Fate.TORN, Fate.LOST, Fate.GONE, Fate.ACCUSED)
 
 _PYTHON = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$', re.M)
@@ -68,7 +69,8 @@ def with_stacks(phase: Phase, trace: Path) -> Phase:
     told = _with_frames(phase, frames_of(trace, (step.seq for step in phase.steps)))
     early = _begun_early(phase, trace, log)
     steps = (replace(step, sync=early.get(step.seq, "")) for step in told.steps)
-    return replace(told, steps=timed(steps, log), around=timed(told.around, log))
+    how = f"{told.how}; {FULL}" if log.is_full else told.how
+    return replace(told, how=how, steps=timed(steps, log), around=timed(told.around, log))
 
 
 def timed(steps: Iterable[Step], log: StackLog) -> tuple[Step, ...]:

@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from tornpage.faults.trace import HEADER_SIZE, RECORD, RECORD_SIZE
+from tornpage.faults.trace import FLAG_OVERFLOW, HEADER_SIZE, RECORD, RECORD_SIZE
 from tornpage.vocabulary.errors import TraceError
 
 __all__ = ["Call", "CallStack", "StackLog", "copy_stacks", "stacks_environment", "stacks_path"]
@@ -55,15 +55,17 @@ def copy_stacks(trace: Path, to: Path) -> None:
 
 
 class StackLog:
-    """The stacks of one recording. data: the committed bytes."""
+    """The stacks of one recording. data: the committed bytes; is_full: the stacks of later operations found
+    no room."""
 
-    __slots__ = ("_numbers", "_places", "_times", "data")
+    __slots__ = ("_numbers", "_places", "_times", "data", "is_full")
 
     def __init__(self, data: bytes) -> None:
         """Raises TraceError if it is no log of stacks, or is cut."""
         if len(data) < HEADER_SIZE or data[:8] != MAGIC:
             raise TraceError("not a log of call stacks: no TPSTACK1 header")
-        (committed,) = struct.unpack_from("<Q", data, 8)
+        committed, flags = struct.unpack_from("<QI", data, 8)
+        self.is_full = bool(flags & FLAG_OVERFLOW)
         self.data = data[:committed]
         self._places = [0]
         """Of each record, by its number from 1."""

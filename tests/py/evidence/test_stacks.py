@@ -10,9 +10,10 @@ import pytest
 from fake_stacks import FakeStacks
 from fake_trace import FakeTrace
 
-from tornpage.evidence.stacks import frames_of, named_anew, with_stacks
+from tornpage.evidence.stacks import FULL, frames_of, named_anew, with_stacks
 from tornpage.evidence.symbols import TOOLS, require_symbolizer, symbols_of
 from tornpage.faults.stacks import Call
+from tornpage.faults.trace import FLAG_OVERFLOW
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.evidence import Evidence, Fate, Frame, Phase, Step
 
@@ -198,3 +199,13 @@ def test_a_sync_that_began_before_a_write_had_ended_is_told(tmp_path: Path) -> N
         steps = (Step(3, "write", "f", fate, length=512),)
         told = with_stacks(Phase("run", "", 512, steps), trace)
         assert [step.sync for step in told.steps] == [said]
+
+
+@pytest.mark.parametrize(("flags", "said"), [(0, "killed"), (FLAG_OVERFLOW, f"killed; {FULL}")])
+def test_a_full_log_is_told(flags: int, said: str, tmp_path: Path) -> None:
+    """Beside the crash: operations without a stack are then no riddle."""
+    trace = tmp_path / "trace"
+    trace.write_bytes(FakeTrace().open("f").write("f", 0, 512).data())
+    FakeStacks(flags).stack(1, Call("", "", 0)).beside(trace)
+    steps = (Step(2, "write", "f", Fate.LOST, length=512),)
+    assert with_stacks(Phase("run", "killed", 512, steps), trace).how == said
