@@ -56,14 +56,15 @@ static inline void add_write(fs_list_t *list, uint32_t inode, uint64_t offset, c
 
 static inline void add_fill(fs_list_t *list, uint32_t inode, uint64_t offset, uint64_t len, char c)
 {
-    char buf[65536];
-    assert_true(len <= sizeof(buf));
+    char *buf = malloc(len);
+    assert_non_null(buf);
     memset(buf, c, len);
     fs_event_t *event = fs_list_add(list, FS_WRITE);
     event->inode = inode;
     event->offset = offset;
     event->length = len;
     list->events[list->n - 1].data = fs_list_copy(list, buf, len);
+    free(buf);
 }
 
 /** From the size that the file has after the changes before it in the list; base: in front of

@@ -16,7 +16,9 @@ Place: above models.c, below state.c. */
 static void hear(void *ctx, uint32_t pending, uint64_t first, uint64_t end)
 {
     way_t *way = ctx;
+    uint64_t n = model_sectors(way->models, persist_pending(way->persist, pending));
     way->any[pending] = true;
+    way->whole[pending] = way->whole[pending] || (first == 0 && end >= n);
     if (way->kept[pending] != NULL) {
         memset(way->kept[pending] + first, '1', end - first);
     }
@@ -27,10 +29,11 @@ void way_begin(way_t *way, model_config_t *models, const persist_t *persist)
     *way = (way_t){.persist = persist, .models = models};
     way->kept = mem_alloc((persist->n_pending + 1U) * sizeof(*way->kept));
     way->any = mem_alloc((persist->n_pending + 1U) * sizeof(*way->any));
+    way->whole = mem_alloc((persist->n_pending + 1U) * sizeof(*way->whole));
     for (uint32_t i = 0; i < persist->n_pending; i++) {
         uint64_t n = model_sectors(models, persist_pending(persist, i));
-        way->any[i] = false;
-        way->kept[i] = n <= WAY_SECTORS_MAX ? mem_alloc(n + 1) : NULL;
+        way->any[i] = way->whole[i] = false;
+        way->kept[i] = n <= CHOSEN_SECTORS_MAX ? mem_alloc(n + 1) : NULL;
         if (way->kept[i] != NULL) {
             memset(way->kept[i], '0', n);
             way->kept[i][n] = '\0';
@@ -53,6 +56,15 @@ static bool is_sync(const fs_event_t *event)
     return event->kind == FS_SYNC || event->kind == FS_SYNC_DIR;
 }
 
+/** As "kept" of "waits". */
+static const char *kept_text(const way_t *way, uint32_t pending)
+{
+    if (way->kept[pending] != NULL) {
+        return way->kept[pending];
+    }
+    return way->whole[pending] ? "1" : way->any[pending] ? WAY_IN_PART : "0";
+}
+
 /** What became of event `at` of the list; pending: its place among those that wait, or
 UINT32_MAX. */
 static const char *fate_of(const way_t *way, uint32_t at, uint32_t pending)
@@ -70,7 +82,8 @@ static const char *fate_of(const way_t *way, uint32_t at, uint32_t pending)
     if (!way->any[pending]) {
         return "lost";
     }
-    return way->kept[pending] != NULL && strchr(way->kept[pending], '0') != NULL ? "torn" : "kept";
+    const char *kept = kept_text(way, pending);
+    return strcmp(kept, WAY_IN_PART) == 0 || strchr(kept, '0') != NULL ? "torn" : "kept";
 }
 
 static void set(json_t *object, const char *key, json_t *value)
@@ -166,7 +179,8 @@ static json_t *event_json(const way_t *way, const names_t *names, uint32_t at, u
     set(object, "issued", number(event->issued_line));
     set(object, "acked", number(event->acked_line));
     set(object, "fate", json_string(fate));
-    if (strcmp(fate, "torn") == 0) {
+    if (strcmp(fate, "torn") == 0 && strlen(kept_text(way, pending)) <= WAY_SECTORS_MAX
+        && way->kept[pending] != NULL) {
         set(object, "kept", json_string(way->kept[pending]));
     }
     if (event->calls != NULL) {
@@ -232,9 +246,8 @@ static json_t *waits_json(const way_t *way)
     json_t *waits = json_array();
     for (uint32_t i = 0; i < way->persist->n_pending; i++) {
         json_t *object = json_object();
-        const char *kept = way->kept[i] != NULL ? way->kept[i] : way->any[i] ? "1" : "0";
         set(object, "seq", number(persist_pending(way->persist, i)->seq));
-        set(object, "kept", json_string(kept));
+        set(object, "kept", json_string(kept_text(way, i)));
         CHECK(json_array_append_new(waits, object) == 0);
     }
     return waits;
@@ -266,4 +279,5 @@ void way_end(way_t *way, const char *file, uint32_t level, model_t model, uint32
     }
     free(way->kept);
     free(way->any);
+    free(way->whole);
 }

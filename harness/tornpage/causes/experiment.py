@@ -18,6 +18,8 @@ __all__ = ["Choice", "Experiment"]
 
 ALL = "1"
 NOTHING = "0"
+IN_PART = "?"
+"""Of a write of more sectors than states can name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Experiment:
 
     def waiting(self, state: str) -> dict[int, str]:
         """What was not durable at the crash of a state, and what of it was kept. ConfigError: there is no
-        such state."""
+        such state, or it tore what cannot be told."""
         way = self._scratch / "way"
         way.unlink(missing_ok=True)
         try:
@@ -63,7 +65,14 @@ class Experiment:
             ) from error
         told = json.loads(way.read_text("utf-8").splitlines()[-1])
         way.unlink()
-        return {int(item["seq"]): str(item["kept"]) for item in told["waits"]}
+        waits = {int(item["seq"]): str(item["kept"]) for item in told["waits"]}
+        if IN_PART in waits.values():
+            seq = next(seq for seq, kept in waits.items() if kept == IN_PART)
+            raise ConfigError(
+                f"state {state}: operation {seq} writes too many sectors for its parts to be told, and was "
+                "torn: make the script smaller, or its writes, and run it again"
+            )
+        return waits
 
     def violations(self, choice: Choice) -> tuple[Violation, ...]:
         """What the crash breaks. ChildError: there is no crash point after this event."""

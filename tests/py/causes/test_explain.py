@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from fake_trace import FakeTrace
 
+from tornpage.causes.experiment import Experiment
 from tornpage.causes.explain import is_of
 from tornpage.faults.trace import Op
 from tornpage.live.recording import Recording
+from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult
 
 
@@ -44,3 +47,24 @@ def test_a_power_loss_was_in_an_equal_recording(hash_: str, same: bool, tmp_path
     """As its hash says."""
     result = TrialResult(0, Outcome.VIOLATION, trace_hash=hash_)
     assert is_of(result, recording(tmp_path, FakeTrace().mark("ready"))) is same
+
+
+@pytest.mark.parametrize(("kept", "told"), [("1100", True), ("?", False)])
+def test_a_tear_that_cannot_be_told_is_refused(
+    kept: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be explained as a write that is there as a whole."""
+
+    def lay_out(*asked: object) -> None:
+        way = asked[-1]
+        assert isinstance(way, Path)
+        way.write_text(json.dumps({"waits": [{"seq": 4, "kept": kept}]}) + "\n", "utf-8")
+
+    monkeypatch.setattr("tornpage.causes.experiment.lay_out_state", lay_out)
+    nothing = cast(Any, None)
+    experiment = Experiment(nothing, nothing, nothing, tmp_path)
+    if told:
+        assert experiment.waiting("7.one-part.1") == {4: kept}
+    else:
+        with pytest.raises(ConfigError, match=r"7.one-part.1: operation 4 writes too many sectors"):
+            experiment.waiting("7.one-part.1")
