@@ -160,3 +160,16 @@ def test_as_shipped_the_default_campaigns_detect(tornpage: Tornpage, tmp_path: P
     before = kept.stat().st_mtime_ns
     assert tornpage(*command).data == data
     assert kept.stat().st_mtime_ns == before
+
+
+def test_an_explanation_names_the_function_that_was_changed(tornpage: Tornpage) -> None:
+    """A folder that is not synced by who created the file; a bug of recovery is in no stack of the run."""
+    answer = tornpage(
+        "mutants", "--explain", *only("fil_create_no_dir_sync", "recv_page0_not_restored")
+    )
+    assert answer.code == 1, answer.text
+    assert (answer.data["mutants"], answer.data["named"]) == (2, 1)
+    create, copy = answer.data["rows"]
+    assert create["changed"] == ["fil_file_create"] and create["named"].startswith("A, frame ")
+    assert create["explained"]["cause"]["kind"] == "order"
+    assert copy["changed"] == ["recv_copy_restore"] and copy["named"] == "" and not copy["error"]

@@ -72,7 +72,7 @@ def test_a_torn_page(
     made = tornpage("upstream", "1.0", str(tmp_path / "report"))
     assert made.code == 0, made.text
     report = (tmp_path / "report" / "report.md").read_text("utf-8")
-    assert "torn: of its sectors " in report and "fil_page_write fil.c:" in report
+    assert "torn: of its sectors " in report and "buf_dblwr_write_home buf_dblwr.c:" in report
     assert ("## On which file systems" in report) == has_file_systems
     assert "engine: error[torn-page]" in seen(tmp_path / "report")
     assert "0 findings" in seen(tmp_path / "report", "whole")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from tornpage.vocabulary.cause import Cause, Counterfactual, Kind, Operation
 from tornpage.vocabulary.evidence import Frame, Step
 
-__all__ = ["operation_of", "sentence", "with_frames"]
+__all__ = ["Meeting", "meetings", "operation_of", "sentence", "with_frames"]
 
 
 def with_frames(cause: Cause, frames: Mapping[int, tuple[Frame, ...]]) -> Cause:
@@ -37,6 +38,43 @@ def operation_of(step: Step) -> Operation:
     return Operation(step.seq, step.op, step.path, what, step.site, step.line)
 
 
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Operations whose calls meet in one call of a function, and where it calls them: who orders them, or
+    should make one step of them."""
+
+    one: int
+    other: int
+    frames: tuple[Frame, Frame]
+
+    def __str__(self) -> str:
+        places = [f"{PurePath(one.file).name}:{one.line}" for one in self.frames if one.file]
+        where = f", at {' and '.join(dict.fromkeys(places))}" if places else ""
+        return f"Operations {self.one} and {self.other} are both called by {self.frames[0].function}{where}."
+
+
+def meetings(cause: Cause) -> list[Meeting]:
+    """Of each operation that was lost and the one that relies on it; if nothing was lost, of the two ends.
+    Calls of different statements meet in what runs statements, which is no meeting."""
+    first = cause.lost or ((cause.relied,) if cause.relied else ())
+    last = cause.relied if cause.lost else cause.until
+    pairs = [(one, last) for one in first if last and 0 < one.line == last.line]
+    met = ((one, other, _meet(one.frames, other.frames)) for one, other in pairs)
+    return [Meeting(one.seq, other.seq, frames) for one, other, frames in met if frames]
+
+
+def _meet(one: Sequence[Frame], other: Sequence[Frame]) -> tuple[Frame, Frame] | None:
+    """The innermost frames of the same call of a function."""
+    met = None
+    for a, b in zip(reversed(one), reversed(other), strict=False):
+        if not a.function or (a.function, a.file) != (b.function, b.file):
+            break
+        met = a, b
+        if a.line != b.line or (not a.line and a.offset != b.offset):
+            break
+    return met
+
+
 def sentence(cause: Cause) -> str:
     """The cause, for a person who has not seen the recording."""
     lost, then = _several(cause.lost), _several([cause.relied])
@@ -55,16 +93,16 @@ def sentence(cause: Cause) -> str:
             said = f"{lost} {were} not durable when {then}, which relies on {them}, was."
         case Kind.ORDER:
             said = f"{lost} {were} lost, which breaks the state at once."
-    return " ".join(
-        [f"{cause.finding}:", said, *cause.notes, *map(_outcome, cause.counterfactuals)]
-    )
+    tried = map(_outcome, cause.counterfactuals)
+    return " ".join([f"{cause.finding}:", said, *cause.notes, *map(str, meetings(cause)), *tried])
 
 
 def _nothing_lost(cause: Cause) -> str:
     said = "all that was written is there, so no order of writes is to blame."
     since = _several([cause.relied]) or "the beginning"
     until = f", until {_several([cause.until])}: these must be one step" if cause.until else ""
-    return f"{cause.finding}: {said} From {since} on a crash breaks it{until}."
+    said = f"{cause.finding}: {said} From {since} on a crash breaks it{until}."
+    return " ".join([said, *map(str, meetings(cause))])
 
 
 def _several(operations: Sequence[Operation | None]) -> str:

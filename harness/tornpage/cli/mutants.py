@@ -14,6 +14,13 @@ import typer
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
 from tornpage.cli.progress import goes_on, make_progress
 from tornpage.cli.terminal import make_console, print_object
+from tornpage.lab.explained import (
+    ExplainedScore,
+    draw_mutants,
+    explained_page,
+    explained_table,
+    run_explained,
+)
 from tornpage.lab.harness_mutants import (
     HARNESS_TABLE,
     HarnessSources,
@@ -41,10 +48,13 @@ from tornpage.vocabulary.paths import find_paths
 __all__ = ["EPILOG", "mutants"]
 
 SEEDS = 5
+SEED, COUNT = 1, 20
+"""Of --explain."""
 
 EPILOG = (
     "Examples: [bold]tornpage mutants[/] · tornpage mutants --only dblwr_off --only ckpt_partial · "
-    "tornpage mutants --check · tornpage mutants --as-shipped --seeds 3 · tornpage mutants --harness"
+    "tornpage mutants --check · tornpage mutants --as-shipped --seeds 3 · tornpage mutants --harness · "
+    "tornpage mutants --explain --count 20"
 )
 
 
@@ -62,6 +72,16 @@ def mutants(
             "--harness", help="Slips in the harness itself, and the tests that kill them."
         ),
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Does `explain` name the function that was changed?"),
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(min=1, help=f"--explain: draws, and is the campaigns'; {SEED}.")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option(min=1, help=f"--explain: so many are drawn; {COUNT}.")
+    ] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help=f"As shipped: how many seeds; {SEEDS} if not told.")
     ] = None,
@@ -76,7 +96,10 @@ def mutants(
         ),
     ] = None,
     table: Annotated[
-        Path | None, typer.Option(help="Write docs/BUGS.md here; --harness: its second table.")
+        Path | None,
+        typer.Option(
+            help="Write docs/BUGS.md here; --harness: its second table; --explain: EXPLAINED.md."
+        ),
     ] = None,
     jobs: JobsOption = DEFAULT_JOBS,
     json_output: JsonOption = False,
@@ -85,9 +108,17 @@ def mutants(
     """Builds every planted bug, runs the campaigns on it and says which they catch. Finished results are kept
     in --out, so that the same command goes on after an interruption.
 
-    Exit codes: 0 all caught (as shipped: with every seed; --harness: all killed), 1 not all, 2 usage or
-    harness failure.
+    Exit codes: 0 all caught (as shipped: with every seed; --harness: all killed; --explain: all named), 1 not
+    all, 2 usage or harness failure.
     """
+    if (seed is not None or count is not None) and not explain:
+        raise ConfigError("--seed and --count need --explain")
+    if explain:
+        if as_shipped or harness or check or states is not None or kills is not None:
+            raise ConfigError(
+                "--explain runs the default campaigns: no --as-shipped, --harness, --check, --states, --kills"
+            )
+        return _explain(only or [], seed or SEED, count, table, jobs, json_output, out)
     if check and (as_shipped or table is not None):
         raise ConfigError("--check runs nothing: no --as-shipped, no --table")
     if seeds is not None and not as_shipped:
@@ -122,6 +153,32 @@ def mutants(
     if table is not None:
         write_bugs(table, first=bugs_page(rows, shipped))
     return _show_shipped(shipped, json_output)
+
+
+def _explain(
+    only: list[str],
+    seed: int,
+    count: int | None,
+    table: Path | None,
+    jobs: int,
+    json_output: bool,
+    out: Path,
+) -> int:
+    if only and (count is not None or table is not None):
+        raise ConfigError("--only names mutants, and --count and --table are of a draw")
+    rows = load_patches(Mutant, TABLE)
+    chosen = choose_mutants(rows, only) if only else draw_mutants(rows, seed, count or COUNT)
+    with make_progress(False, "not named") as progress, goes_on():
+        score: ExplainedScore = run_explained(
+            chosen, seed, MutantBuilder(), find_paths(), jobs, out, progress
+        )
+    if table is not None:
+        table.write_text(explained_page(score, seed), encoding="utf-8")
+    if json_output:
+        print_object(score.to_json(), score.exit_code())
+    else:
+        make_console().print(explained_table(score))
+    return score.exit_code()
 
 
 def _try_harness(

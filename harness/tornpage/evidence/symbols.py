@@ -5,6 +5,7 @@ ran, which their build ids tell, or of their debug files.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,6 +33,8 @@ HEAD_BYTES = 1 << 16
 """A build id stands at the beginning of a file."""
 SYSTEM_DEBUG = Path("/usr/lib/debug")
 UNKNOWN = "??"
+_CLONE = re.compile(r"(\.(constprop|isra|part|cold|lto_priv|llvm)(\.\d+)?)+$")
+"""What compilers append to the name of a function that they have made another one of."""
 INLINED = " inlined at "
 """Of eu-addr2line, behind the name of a function."""
 
@@ -122,7 +125,11 @@ def _answers(lines: Sequence[str]) -> Iterator[tuple[int, list[tuple[str, str, i
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         told = [line for line in lines[start + 1 : end] if line]
         pairs = zip(told[::2], told[1::2], strict=False)
-        named = ((name.partition(INLINED)[0], place) for name, place in pairs if name != UNKNOWN)
+        named = (
+            (_CLONE.sub("", name.partition(INLINED)[0]), place)
+            for name, place in pairs
+            if name != UNKNOWN
+        )
         yield int(lines[start], 16), [(name, *_line_of(place)) for name, place in named]
 
 

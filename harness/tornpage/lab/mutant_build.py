@@ -7,6 +7,7 @@ counts as long as sources and patch are the same: whatever a campaign starts is 
 from __future__ import annotations
 
 import fcntl
+import itertools
 import re
 import shutil
 from collections.abc import Iterator
@@ -17,8 +18,9 @@ import xxhash
 
 from tornpage.faults.audit import AUDITOR
 from tornpage.faults.process import LAUNCHER
+from tornpage.lab.changed import changed_functions
 from tornpage.lab.mutant_table import Mutant
-from tornpage.lab.source_copy import BuildFailed, SourceCopy, sources_digest
+from tornpage.lab.source_copy import BuildFailed, SourceCopy, sources_digest, touched_files
 from tornpage.targets.registry import DEFAULT_TARGET, TARGETS
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import ROOT
@@ -62,6 +64,20 @@ class MutantBuilder:
             ]
         if wrong:
             raise ConfigError("\n".join([f"{len(wrong)} patches do not apply:", *wrong]))
+
+    def changed(self, mutant: Mutant) -> tuple[str, ...]:
+        """The functions in C that the patch changes. Raises ConfigError if it does not apply."""
+        with self._turn():
+            self._copy.restore()
+            files = [name for name in touched_files(mutant.diff) if name.endswith((".c", ".h"))]
+            before = {name: self._copy.text(name) for name in files}
+            why = self._copy.apply(mutant.diff)
+            if why:
+                raise ConfigError(f"{mutant.name}: the patch does not apply: {why}")
+            after = {name: self._copy.text(name) for name in files}
+            self._copy.restore()
+        found = (changed_functions(before[name], after[name]) for name in files)
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
 
     def build(self, mutant: Mutant) -> Path:
         """The folder with the mutant's programs, built unless they are there. Raises ConfigError if its

@@ -42,7 +42,16 @@ from tornpage.vocabulary.model import TrialSpec, Violation
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
 from tornpage.workers.context import Progress
 
-__all__ = ["SeedRow", "ShippedRow", "ShippedScore", "bugs_page", "run_shipped", "shipped_table"]
+__all__ = [
+    "SeedRow",
+    "ShippedRow",
+    "ShippedScore",
+    "bugs_page",
+    "live_first",
+    "run_shipped",
+    "shipped_table",
+    "try_campaigns",
+]
 
 LIVE = ("kill", "io_error")
 """Crash models of live processes, in the order of their campaigns' turns."""
@@ -158,7 +167,7 @@ def run_shipped(
     left = []
     with scratch_folder() as scratch:
         for mutant, seed in itertools.product(mutants, range(1, seeds + 1)):
-            task = _Task(mutant.name, seed, scratch, _live_first(mutant), limit)
+            task = _Task(mutant.name, seed, scratch, live_first(mutant), limit)
             row = kept.load(task.name, keys[mutant.name])
             if row is None:
                 left.append((mutant, task))
@@ -178,7 +187,7 @@ def run_shipped(
     )
 
 
-def _live_first(mutant: Mutant) -> tuple[str, ...]:
+def live_first(mutant: Mutant) -> tuple[str, ...]:
     """Those that the header names. None where a power loss can show it too: that has the most states per
     second."""
     models = [model for model in mutant.models if model in LIVE]
@@ -201,7 +210,7 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
     catches = Catches(line)
     try:
         target = make_target(DEFAULT_TARGET, paths.build)
-        for tried in _all(task, target, paths, scratch):
+        for tried in try_campaigns(task.seed, task.first, target, paths, scratch):
             if catches.add(tried) or catches.is_over(task.limit):
                 break
     except TornpageError as error:
@@ -218,17 +227,18 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
     )
 
 
-def _all(task: _Task, target: Target, paths: Paths, scratch: Path) -> Iterator[Tried]:
+def try_campaigns(
+    seed: int, first: Sequence[str], target: Target, paths: Paths, scratch: Path
+) -> Iterator[Tried]:
     """Everything that the default campaigns try with this seed. Which comes first decides how long a
     mutant takes, and nothing else: explorations, one of each campaign in turn, with first looks at later ones
-    between them; runs without a fault; live faults. Before all that, the live faults that alone can show
-    it."""
+    between them; runs without a fault; live faults. Before all that, the live faults of `first`."""
     campaigns = [
-        found.model_copy(update={"seed": task.seed}) for found in default_campaigns(paths.workloads)
+        found.model_copy(update={"seed": seed}) for found in default_campaigns(paths.workloads)
     ]
     losses = [found for found in campaigns if found.crash_model == "power_loss"]
     live = [found for model in LIVE for found in campaigns if found.crash_model == model]
-    early = [found for found in live if found.crash_model in task.first]
+    early = [found for found in live if found.crash_model in first]
     for campaign in early:
         yield from try_live(campaign, target, scratch, campaign.crash_model, campaign.trials)
     turns = itertools.zip_longest(*(_explorations(found) for found in losses))

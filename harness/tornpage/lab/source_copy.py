@@ -25,6 +25,7 @@ __all__ = [
     "read_tree",
     "run_tool",
     "sources_digest",
+    "touched_files",
 ]
 
 PRESET = "release"
@@ -60,6 +61,11 @@ def sources_digest(sources: Mapping[str, bytes]) -> str:
     for path, content in sorted(sources.items()):
         digest.update(f"{path}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
+
+
+def touched_files(diff: str) -> list[str]:
+    """The files that a patch is about, each once."""
+    return list(dict.fromkeys(_TOUCHED.findall(diff)))
 
 
 class SourceCopy:
@@ -102,9 +108,14 @@ class SourceCopy:
         patch = self.folder.with_name(f"{self.folder.name}.patch")
         patch.write_text(diff, encoding="utf-8")
         done = run_tool(["git", "apply", *options, str(patch)], self.folder, env)
-        for name in _TOUCHED.findall(diff):
+        for name in touched_files(diff):
             self._forget_bytecode(name)
         return "" if done.exit_code == 0 else "; ".join(printed(done)) or done.describe()
+
+    def text(self, name: str) -> str:
+        """The contents of a file as they are now; "" if there is none."""
+        path = self.folder / name
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
 
     def configure(self) -> None:
         """Makes the build folder, unless it is there."""

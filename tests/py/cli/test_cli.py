@@ -43,6 +43,10 @@ def test_version_is_that_of_the_installed_package() -> None:
         (("--as-shipped", "--only", "dblwr_off", "--table", "TABLE"), "--table needs --as-shipped"),
         (("--harness", "--as-shipped"), "--harness runs tests"),
         (("--harness", "--states", "9"), "--harness runs tests"),
+        (("--explain", "--as-shipped"), "--explain runs the default campaigns"),
+        (("--seed", "2"), "--seed and --count need --explain"),
+        (("--explain", "--count", "9000"), "--count 9000: there are"),
+        (("--explain", "--only", "dblwr_off", "--table", "TABLE"), "--only names mutants"),
         (("--harness", "--only", "junit_known_bugs_pass", "--table", "TABLE"), "--table needs all"),
     ],
 )

@@ -78,3 +78,12 @@ def test_a_patch_that_does_not_compile_is_named_with_its_error(root: Path, tmp_p
         builder.build(mutant("bad", "return 0;", "return nowhere;"))
     assert not (tmp_path / "mutants" / "bin" / "bad").exists()
     builder.build(mutant("good", "return 0;", "return 1;"))
+
+
+def test_the_functions_that_a_patch_changes(root: Path, tmp_path: Path) -> None:
+    """By the sources that it applies to, which stay as they are."""
+    builder = MutantBuilder(root, tmp_path / "mutants")
+    assert builder.changed(mutant("one", "return 0;", "return 1;")) == ("main",)
+    assert (tmp_path / "mutants" / "src" / "engine" / "main.c").read_text("utf-8") == SOURCE
+    with pytest.raises(ConfigError, match="two: the patch does not apply"):
+        builder.changed(mutant("two", "return 7;", "return 1;"))

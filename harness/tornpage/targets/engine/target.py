@@ -86,6 +86,16 @@ def _refusal(program: Path, name: str, value: str) -> str:
     return "" if child.exit_code == 0 else child.last_line.removeprefix("engine: ")
 
 
+WRAPPERS = (
+    *("*/engine/os/*", "*/disk/*", "fil_page_write"),
+    *("blocks_write", "buffer_write", "log_write_up_to", "buf_log_wait"),
+    *("log_append", "mtr_log_append", "mtr_commit", "mtr_end", "fil_op_log"),
+    *("trx_commit_low", "trx_commit_and_end"),
+)
+"""Every write of a page, of the log, every mtr, every commit goes through these: they do not tell one from
+another."""
+
+
 class EngineTarget:
     """The bundled engine: build/.../engine and libtornpage_preload.so."""
 
@@ -94,7 +104,7 @@ class EngineTarget:
     unrecorded: tuple[str, ...] = ()
     sites = frozenset(Site) - {Site.ROLLBACK_JOURNAL}
     counters = frozenset({*_COUNTERS.values(), *_EXPLORED})
-    wrappers: tuple[str, ...] = ("*/engine/os/*", "*/disk/*")
+    wrappers: tuple[str, ...] = WRAPPERS
     crossed: Mapping[str, list[str]] = {}
     on_shm = True
     lines: Path | None = None

@@ -1,0 +1,66 @@
+"""Where the calls of two operations meet, as an explanation says it."""
+
+from __future__ import annotations
+
+from tornpage.causes.cause import meetings, sentence
+from tornpage.vocabulary.cause import Cause, Kind, Operation
+from tornpage.vocabulary.evidence import Frame
+
+OUTER = Frame("serve", "main.c", 90, "/bin/store", "", 900)
+
+
+def operation(seq: int, *frames: Frame, line: int = 7) -> Operation:
+    return Operation(seq, "write", "f", f"write of f (operation {seq})", "", line, frames)
+
+
+def called(function: str, line: int, offset: int = 0) -> Frame:
+    return Frame(function, f"{function}.c", line, "/bin/store", "", offset)
+
+
+def order(lost: Operation, relied: Operation) -> Cause:
+    return Cause(Kind.ORDER, "broken", (lost,), (), relied, 0, None, (), ())
+
+
+def test_the_innermost_common_call_is_named() -> None:
+    """Not one further in, which is another call of the same function."""
+    lost = operation(2, called("put", 5), called("save", 10), OUTER)
+    relied = operation(4, called("put", 5), called("save", 12), OUTER)
+    assert "Operations 2 and 4 are both called by save, at save.c:10 and save.c:12." in sentence(
+        order(lost, relied)
+    )
+
+
+def test_inlined_functions_meet_by_line() -> None:
+    """All frames of one address have its offset; the caller's line is the same."""
+    lost = operation(2, called("save", 10, 1), called("commit", 30, 1), OUTER)
+    relied = operation(4, called("save", 12, 2), called("commit", 30, 2), OUTER)
+    ((one, other),) = [met.frames for met in meetings(order(lost, relied))]
+    assert (one.function, one.line, other.line) == ("save", 10, 12)
+
+
+def test_without_lines_another_place_is_another_call() -> None:
+    """Of two calls of one function nothing further in is the same call."""
+    nowhere = [Frame(name, "", 0, "/bin/store", "", at) for name, at in (("put", 1), ("save", 5))]
+    other = [Frame(name, "", 0, "/bin/store", "", at) for name, at in (("put", 1), ("save", 6))]
+    (met,) = meetings(order(operation(2, *nowhere), operation(4, *other)))
+    assert str(met) == "Operations 2 and 4 are both called by save."
+
+
+def test_what_does_not_meet_is_not_told() -> None:
+    """Statements that differ, none at all, no stacks, frames without a function."""
+    frames = called("save", 10), OUTER
+    for one, other in (
+        (operation(2, *frames), operation(4, *frames, line=8)),
+        (operation(2, *frames, line=0), operation(4, *frames, line=0)),
+        (operation(2), operation(4, *frames)),
+        (operation(2, Frame()), operation(4, Frame())),
+    ):
+        assert meetings(order(one, other)) == []
+        assert "both called" not in sentence(order(one, other))
+
+
+def test_the_ends_meet_where_nothing_was_lost() -> None:
+    """From which operation on a crash breaks it, and until which one."""
+    first, last = operation(2, called("save", 10), OUTER), operation(4, called("save", 12), OUTER)
+    cause = Cause(Kind.NOTHING_LOST, "broken", (), (), first, 0, last, (), ())
+    assert "these must be one step. Operations 2 and 4 are both called by save," in sentence(cause)

@@ -1,0 +1,126 @@
+"""Which functions a change touches, and whether an explanation names one of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tornpage.lab.changed import changed_functions
+from tornpage.lab.explained import (
+    ExplainedRow,
+    ExplainedScore,
+    draw_mutants,
+    explained_page,
+    named_at,
+)
+from tornpage.lab.mutant_table import Mutant, load_patches
+from tornpage.lab.mutants import TABLE
+from tornpage.vocabulary.cause import Cause, Explained, Kind, Operation
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.evidence import Frame
+
+SOURCE = """#include "a.h"
+
+int shared;
+
+static int first(int a,
+                 int b)
+{
+    if (a) {
+        goto out;
+    }
+out:
+    return b;
+}
+
+void declared(int);
+
+struct pair {
+    int a;
+};
+
+dberr_t second(void)
+{
+    return first(1, 2);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "functions"),
+    [
+        ("    return b;", "    return a;", ["first"]),
+        ("                 int b)", "                 int c)", ["first"]),
+        ("    if (a) {\n        goto out;\n    }\n", "", ["first"]),
+        ("int shared;", "int other;", []),
+        ("    int a;\n", "    int a, b;\n", []),
+        ("void declared(int);", "void declared(long);", []),
+        ("first(1, 2)", "first(2, 1)", ["second"]),
+        ("int shared;", "int shared;\n\nint third(void)\n{\n    return 3;\n}", ["third"]),
+    ],
+)
+def test_a_change_is_in_its_function(old: str, new: str, functions: list[str]) -> None:
+    """Head and body; a new one too. What is in no function has no name."""
+    assert old in SOURCE
+    assert changed_functions(SOURCE, SOURCE.replace(old, new)) == functions
+    assert changed_functions(SOURCE.replace(old, new), SOURCE) == functions
+    assert changed_functions(SOURCE, SOURCE) == []
+
+
+def operation(seq: int, *functions: str) -> Operation:
+    frames = tuple(Frame(function, "a.c", 1) for function in functions)
+    return Operation(seq, "write", "f", "write of f", "", 1, frames)
+
+
+def cause(relied: Operation | None, *lost: Operation) -> Cause:
+    return Cause(Kind.ORDER, "broken", lost, (), relied, 0, None, (), ())
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ("one", "A, frame 1"),
+        ("then", "B, frame 1"),
+        ("both", "A, frame 2"),
+        ("third", "B, frame 3"),
+        ("fourth", ""),
+        ("", ""),
+    ],
+)
+def test_a_function_is_named_by_the_first_frames(changed: str, named: str) -> None:
+    """Of the operations that were lost and of the one that relies on them; the fourth is too far out."""
+    lost = operation(2, "other"), operation(4, "one", "both", "x", "fourth")
+    told = cause(operation(6, "then", "both", "third", "fourth"), *lost)
+    assert named_at(told, [changed]) == named
+    assert named_at(cause(None), [changed]) == ""
+
+
+def test_a_seed_draws_the_same_mutants() -> None:
+    """By name, each once; another seed others; not more than there are."""
+    mutants = load_patches(Mutant, TABLE)
+    names = [one.name for one in draw_mutants(mutants, 1, 20)]
+    assert len(set(names)) == 20 and names == sorted(names)
+    assert names == [one.name for one in draw_mutants(mutants, 1, 20)]
+    assert names != [one.name for one in draw_mutants(mutants, 2, 20)]
+    with pytest.raises(ConfigError, match="--count 1000: there are"):
+        draw_mutants(mutants, 1, 1000)
+
+
+def test_the_page_counts_what_is_named() -> None:
+    """By the first frames, or as the function in which both meet; what is not explained says why."""
+    lost, relied = operation(2, "a", "b", "c", "save"), operation(4, "d", "e", "f", "save")
+    told = Explained("", cause(relied, lost), "kept", 9)
+    score = ExplainedScore(
+        (
+            ExplainedRow("first", ("a",), "smoke: x", told),
+            ExplainedRow("met", ("save",), "smoke: x", told),
+            ExplainedRow("other", ("z",), "smoke: x", told),
+            ExplainedRow("refused", ("z",), "smoke: x", None, "trial 1.0 crashes a recovery"),
+        )
+    )
+    page = explained_page(score, 1)
+    assert "**1 of 4: a function" in page and "; 2 with the function in which both meet.**" in page
+    row = "| `first` | `a` | order | `a ← b ← c` | `d ← e ← f` | A, frame 1 | `save` |"
+    assert row in page.splitlines()
+    assert "| `refused` | `z` | trial 1.0 crashes a recovery |  |  | no |  |" in page.splitlines()
+    assert (score.exit_code(), ExplainedScore(score.rows[:1]).exit_code()) == (1, 0)
+    assert ExplainedScore((ExplainedRow("x", error="no build"),)).exit_code() == 2
