@@ -42,13 +42,13 @@ def explain_trial(
     explained, and says why."""
     spec, result = row.spec, row.result
     name = f"{row.run}.{row.number}"
-    if result is None or not result.violations:
-        raise ConfigError(f"trial {name} broke no invariant: nothing to explain")
     if not spec.plan.crashes:
         raise ConfigError(
             f"{row.run}.s{row.number} is a run without a crash: `tornpage show` has the operation that "
             "breaks the rule in its place"
         )
+    if result is None or not result.violations:
+        raise ConfigError(f"trial {name} broke no invariant: nothing to explain")
     broken = [one for one in result.violations if one.source is Source.STATE]
     if not broken:
         raise ConfigError(

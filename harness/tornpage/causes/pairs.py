@@ -54,6 +54,7 @@ def explain_run(
     """Explains the first `of_each` broken states of each bug. out: folder of the kept images; folders, tell:
     as of explain_trial(); keep: gets each trial that was explained. ConfigError: no state of the run is
     broken."""
+    store.run(run)  # there is one
     chosen = _chosen(store, run, of_each)
     if not chosen:
         raise ConfigError(f"run {run} has no broken state: nothing to explain")

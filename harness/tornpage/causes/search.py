@@ -96,7 +96,8 @@ class _Search:
         return not self._experiment.violations(choice)
 
     def _beside(self, parts: Mapping[int, str]) -> list[int]:
-        """Of what was not durable the smallest set that must be there, if all else is lost too."""
+        """Of what was not durable the smallest set that must be there, if all else is lost too; none where
+        the crash cannot be made that way."""
         others = sorted(seq for seq in self._crash.waiting if seq not in parts)
         torn = {seq: kept for seq, kept in parts.items() if ALL in kept}
 
@@ -104,7 +105,7 @@ class _Search:
             of = {**dict.fromkeys(some, ALL), **torn}
             return self._shows(Choice(self._crash.seq, of, keeps=True))
 
-        return ddmin(others, alone) if alone(others) else others
+        return ddmin(others, alone) if alone(others) else []
 
     def _must_be_whole(self, parts: Mapping[int, str]) -> bool:
         """Of what is torn nothing may be there, or all."""

@@ -77,11 +77,14 @@ def report_upstream(
     violations = row.result.violations if row.result is not None else ()
     broken = [one for one in violations if one.source is Source.STATE]
     if not broken or not row.spec.plan.crashes:
+        name = name if row.spec.plan.crashes else f"{row.run}.s{row.number}"
         raise ConfigError(
             f"trial {name} breaks no state: a report needs a crash that does; `tornpage bugs` names some"
         )
     if place.exists():
-        raise ConfigError(f"{place} is there: name another folder")
+        raise ConfigError(
+            f"{place} is there: name another folder, or delete what an ended call has left of it"
+        )
     target = make_target(row.spec.target, paths.build)
     explained, unexplained = known, ""
     if known is None:
@@ -254,7 +257,11 @@ def _crash_in_words(spec: TrialSpec, explained: Explained | None) -> str:
     how = "The power fails" if spec.plan.loss else "The process is killed"
     if explained is None or not explained.cause.lost:
         return f"{how} after the last of these calls, and leaves the files as they are here."
-    return f"{how} after the last of these calls. All is there but what is marked lost or torn."
+    at = f"after operation {spec.plan.loss.partition('.')[0]}" if spec.plan.loss else "later"
+    return (
+        f"{how} {at} of the recorded run; these calls before it are those that matter. All calls up to "
+        "there are in the files, but what is marked lost or torn."
+    )
 
 
 def _kept_calls(evidence: Evidence) -> Iterator[Call]:

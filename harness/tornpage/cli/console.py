@@ -132,10 +132,11 @@ def bug_lines(seen: BugSeen, unit: str) -> str:
     sites = ", ".join(dict.fromkeys(finding.site for finding in seen.findings))
     others = ", ".join(f"bug {number}" for number in seen.always_with)
     together = f", always with {others}" if others else ""
+    other = "" if first.trial == seen.bug.reproducer.name else f" (trial {first.trial})"
     return (
         f"[red]bug {seen.bug.id}[/], {seen.standing}{together}: {told(seen.bug.title)}\n"
         f"    {broken} by {first.source}, {seen.sighting.count} {unit}, at {told(sites)}; first: "
-        f"{told(first.what)}\n"
+        f"{told(first.what)}{other}\n"
         f"    {told(seen.replay)}"
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any
 
@@ -23,7 +25,7 @@ from tornpage.store.place import Place, place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.cause import Explained, Kind
 from tornpage.vocabulary.codec import to_plain
-from tornpage.vocabulary.errors import ConfigError, MachineError
+from tornpage.vocabulary.errors import ConfigError, Interrupted, MachineError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "explain"]
@@ -69,7 +71,7 @@ def explain(
         else:
             assert run is not None, "one of both is there"
             keep = partial(_keep, place)
-            with Store(place, write=False) as store:
+            with Store(place, write=False) as store, _told_what_is_kept():
                 causes = explain_run(store, run, paths, out, folders, of_each, status.update, keep)
             told, lines = to_plain(causes), _run_lines(causes)
     if json_output:
@@ -78,6 +80,15 @@ def explain(
     for line in lines:
         show(line)
     return 0
+
+
+@contextmanager
+def _told_what_is_kept() -> Iterator[None]:
+    try:
+        yield
+    except Interrupted as stop:
+        stop.told = "trials that were explained keep their explanation"
+        raise
 
 
 def _keep(place: Place, trial: str, found: Explained) -> None:

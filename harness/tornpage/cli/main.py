@@ -206,10 +206,10 @@ def main() -> None:
         code = _call()
         _ignore_signals()  # it is done
     except Interrupted as stop:
-        hint = (
+        kept = (
             f"finished verdicts are kept, {stop.go_on} goes on" if stop.kept else "nothing is kept"
         )
-        _say(f"interrupted; {hint}")
+        _say(f"interrupted; {stop.told or kept}")
         code = 128 + stop.number
     sys.exit(code)
 

@@ -82,6 +82,11 @@ def _write_picture(
 ) -> int:
     """All lines of the picture, and nothing else. ConfigError: nothing was kept that it could be of."""
     if evidence is None or not evidence.phases:
+        if ".s" in trial:
+            raise ConfigError(
+                f"{trial} is a run without a crash, and its operations were not kept: nothing to draw; "
+                "`tornpage show` says what it breaks"
+            )
         raise ConfigError(
             f"nothing was kept of {trial} that could be drawn: `tornpage replay {trial}` keeps it"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -50,5 +51,5 @@ def upstream(
     if json_output:
         return print_object({**asdict(made), "report": str(made.report)})
     say(f"{made.report}: " + ("with its cause" if made.explained else "its cause is not in it"))
-    say(f"sh {made.report.with_name('see.sh')}")
+    say(shlex.join(["sh", str(made.report.with_name("see.sh"))]))
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,16 @@ def _cell(text: Any) -> str:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Whatever stood there, a link too, is replaced and not followed."""
+    """A file that stood there, or a link, is replaced and not followed. OSError: something else stands there,
+    a folder or a device; or it cannot be written, and nothing of it stays."""
+    if path.exists() and not path.is_symlink() and not path.is_file():
+        raise FileExistsError(errno.EEXIST, "it is there, and no file", str(path))
     fresh = path.with_name(f"{path.name}.new")
     fresh.unlink(missing_ok=True)
-    with fresh.open("x", encoding="utf-8") as file:
-        file.write(text)
-    fresh.replace(path)
+    try:
+        with fresh.open("x", encoding="utf-8") as file:
+            file.write(text)
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise

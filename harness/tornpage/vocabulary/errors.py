@@ -109,10 +109,12 @@ class UnexploredError(MachineError):
 
 class Interrupted(BaseException):
     """A signal asked the run to end. number: of the signal; kept: what was finished is not lost; go_on: what
-    goes on from there. No KeyboardInterrupt, which the command-line library makes into an exit of its own."""
+    goes on from there; told: in place of both. No KeyboardInterrupt, which the command-line library makes
+    into an exit of its own."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
         self.number = number
         self.kept = False
         self.go_on = "--resume"
+        self.told = ""
