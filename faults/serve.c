@@ -32,6 +32,7 @@ the status of wait(); -errno where it failed.
 #include <unistd.h>
 
 #include "faults/layer.h"
+#include "faults/packet.h"
 #include "faults/real.h"
 
 #define REQUEST_BYTES_MAX ((size_t)128 << 10)
@@ -55,42 +56,21 @@ static struct {
     char *words[OWN_WORDS_MAX + WORDS_MAX + 2];
 } serve;
 
-static void take_descriptors(struct msghdr *message)
-{
-    struct cmsghdr *part = CMSG_FIRSTHDR(message);
-
-    serve.out[0] = serve.out[1] = -1;
-    if (part != NULL && part->cmsg_type == SCM_RIGHTS
-        && part->cmsg_len == CMSG_LEN(sizeof(serve.out))) {
-        memcpy(serve.out, CMSG_DATA(part), sizeof(serve.out));
-    }
-}
-
 /* False: the owner has closed its end. */
 static bool receive(void)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(serve.out))];
-    } control;
-    struct iovec place = {&serve.request, sizeof(serve.request)};
-    struct msghdr message = {.msg_iov = &place,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof(control)};
-    ssize_t got;
+    packet_t packet = packet_receive(STDIN_FILENO, &serve.request, sizeof(serve.request));
 
-    do {
-        got = recvmsg(STDIN_FILENO, &message, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
-    if (got <= 0) {
+    if (packet.bytes <= 0) {
         return false;
     }
-    take_descriptors(&message);
-    if ((size_t)got < offsetof(request_t, strings) || (message.msg_flags & MSG_TRUNC) != 0) {
+    for (unsigned i = 0; i < 2; i++) {
+        serve.out[i] = packet.n_fds == 2 ? packet.fds[i] : -1;
+    }
+    if ((size_t)packet.bytes < offsetof(request_t, strings) || packet.is_cut) {
         layer_refuse("a request to the fork server is cut");
     }
-    serve.bytes = (size_t)got - offsetof(request_t, strings);
+    serve.bytes = (size_t)packet.bytes - offsetof(request_t, strings);
     return true;
 }
 

@@ -27,15 +27,10 @@ The child dies with this process, and this process ends with the socket. */
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PLACES_MAX 8
+#include "faults/packet.h"
+
 #define NAME_BYTES_MAX 64
 #define EXIT_BROKEN 97
-
-typedef struct request {
-    int32_t places[PLACES_MAX];
-    int fds[PLACES_MAX];
-    size_t n;
-} request_t;
 
 static struct {
     int control;
@@ -80,42 +75,13 @@ static void tell(int64_t value)
     }
 }
 
-/* Ends with the owner. */
-static void receive(request_t *request)
-{
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(request->fds))];
-    } control;
-    struct iovec place = {request->places, sizeof(request->places)};
-    struct msghdr message = {.msg_iov = &place,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof(control)};
-    ssize_t got;
-
-    do {
-        got = recvmsg(standby.control, &message, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
-    if (got <= 0) {
-        _exit(0);
-    }
-    request->n = (size_t)got / sizeof(*request->places);
-    struct cmsghdr *part = CMSG_FIRSTHDR(&message);
-    size_t bytes = request->n * sizeof(*request->fds);
-    if (part == NULL || part->cmsg_type != SCM_RIGHTS || part->cmsg_len != CMSG_LEN(bytes)) {
-        _exit(EXIT_BROKEN);
-    }
-    memcpy(request->fds, CMSG_DATA(part), bytes);
-}
-
-static void become_child(const request_t *request, pid_t parent)
+static void become_child(const packet_t *request, const int32_t *places, pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
         _exit(EXIT_BROKEN);
     }
-    for (size_t i = 0; i < request->n; i++) {
-        if (dup2(request->fds[i], request->places[i]) < 0) {
+    for (unsigned i = 0; i < request->n_fds; i++) {
+        if (dup2(request->fds[i], places[i]) < 0) {
             _exit(EXIT_BROKEN);
         }
         (void)close(request->fds[i]);
@@ -123,33 +89,46 @@ static void become_child(const request_t *request, pid_t parent)
     (void)close(standby.control);
 }
 
-/* Returns in the children. */
+/* How a child has ended. */
+static int64_t wait_for(pid_t child)
+{
+    int status = 0;
+    pid_t ended;
+
+    do {
+        ended = waitpid(child, &status, 0);
+    } while (ended < 0 && errno == EINTR);
+    return ended == child ? status : -(int64_t)errno;
+}
+
+/* Returns in the children. Ends with the owner. */
 static void stand_by(void)
 {
     pid_t own = getpid();
-    request_t request;
+    int32_t places[PACKET_FDS_MAX];
 
     if (!is_single_threaded()) {
         _exit(0);
     }
     for (tell(0);;) {
-        receive(&request);
+        packet_t request = packet_receive(standby.control, places, sizeof(places));
+        if (request.bytes <= 0) {
+            _exit(0);
+        }
+        if (request.is_cut || (size_t)request.bytes != request.n_fds * sizeof(*places)) {
+            _exit(EXIT_BROKEN);
+        }
         pid_t child = fork();
         if (child == 0) {
-            become_child(&request, own);
+            become_child(&request, places, own);
             return;
         }
-        int status = 0;
         tell(child < 0 ? -(int64_t)errno : child);
-        for (size_t i = 0; i < request.n; i++) {
+        for (unsigned i = 0; i < request.n_fds; i++) {
             (void)close(request.fds[i]);
         }
-        pid_t ended;
-        do {
-            ended = child > 0 ? waitpid(child, &status, 0) : 0;
-        } while (ended < 0 && errno == EINTR);
-        if (ended > 0) {
-            tell(status);
+        if (child > 0) {
+            tell(wait_for(child));
         }
     }
 }

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from tornpage.vocabulary.cause import Cause, Counterfactual, Kind, Operation
 from tornpage.vocabulary.evidence import Frame, Step
 
-__all__ = ["Meeting", "meetings", "operation_of", "sentence", "with_frames"]
+__all__ = ["Meeting", "meetings", "operation_of", "sentence", "with_frames", "words_of"]
 
 
 def with_frames(cause: Cause, frames: Mapping[int, tuple[Frame, ...]]) -> Cause:
@@ -28,13 +28,17 @@ def with_frames(cause: Cause, frames: Mapping[int, tuple[Frame, ...]]) -> Cause:
     )
 
 
-def operation_of(step: Step) -> Operation:
-    """In words: "write of 4096 bytes at 8192 of t1.ibd"."""
+def words_of(step: Step) -> str:
+    """As "write of 4096 bytes at 8192 of t1.ibd"."""
     path = f"{step.path} to {step.to}" if step.to else step.path
     size = f" of {step.length} bytes at {step.offset}" if step.length else ""
     size = f" at {step.offset} bytes" if step.op == "truncate" else size
-    what = f"{step.op}{size} of {path}" if path else f"{step.op}{size}"
-    what = f"{what} (operation {step.seq})"
+    return f"{step.op}{size} of {path}" if path else f"{step.op}{size}"
+
+
+def operation_of(step: Step) -> Operation:
+    """Its words have its number."""
+    what = f"{words_of(step)} (operation {step.seq})"
     return Operation(step.seq, step.op, step.path, what, step.site, step.line)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from tornpage.causes.cause import operation_of
+from tornpage.causes.cause import words_of
 from tornpage.causes.experiment import ALL, NOTHING, Choice, Experiment
 from tornpage.causes.explain import crash_of, recording_of
 from tornpage.evidence.stacks import frames_of
@@ -205,7 +205,7 @@ def _sectors(kept: str) -> str:
 def _what(step: Step) -> str:
     if step.fate is Fate.MARK:
         return f"statement {step.line} is acknowledged"
-    return operation_of(step).what.rpartition(" (operation ")[0]
+    return words_of(step)
 
 
 def _ms(at: int, base: int) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tornpage.causes.cause import words_of
 from tornpage.causes.explain import explain_trial
 from tornpage.causes.laid_out import FRAMES_SHOWN, LaidOut, lay_out_cause, lay_out_kept
 from tornpage.evidence.evidence import load_evidence
@@ -52,11 +53,12 @@ BESIDES_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """trial: ID; report: its file; explained: whether the cause is in it; crashed, whole: what the program
-    printed of the crashed files and of those with nothing lost, None where there are none."""
+    """trial: ID; report, script: the files; explained: whether the cause is in it; crashed, whole: what
+    the program printed of the crashed files and of those with nothing lost, None where there are none."""
 
     trial: str
     report: Path
+    script: Path
     explained: bool
     crashed: str
     whole: str | None
@@ -176,7 +178,7 @@ class _Report:
         file.write_text(report_text(self.paths.templates, report), "utf-8")
         name = f"{self.row.run}.{self.row.number}"
         texts = ("\n".join(crashed), None if whole is None else "\n".join(whole))
-        return Reported(name, file, explained is not None, *texts)
+        return Reported(name, file, self.place / SCRIPT, explained is not None, *texts)
 
     def _put_program(self, title: str, by_hand: ByHand, found: LaidOut) -> None:
         for name, source in by_hand.files.items():
@@ -268,10 +270,6 @@ def _kept_calls(evidence: Evidence) -> Iterator[Call]:
     """The last operations before the crash, as they were told with its image."""
     for phase in evidence.phases[-1:]:
         for step in phase.steps:
-            if step.fate is Fate.MARK:
-                continue
-            place = f" at {step.offset}" if step.length else ""
-            size = f" of {step.length} bytes" if step.length else ""
-            what = f"{step.op}{size}{place} of {step.path}{' to ' + step.to if step.to else ''}"
-            frames = tuple(map(str, step.stack))[:FRAMES_SHOWN]
-            yield Call(step.seq, what, step.fate.value, frames=frames)
+            if step.fate is not Fate.MARK:
+                frames = tuple(map(str, step.stack))[:FRAMES_SHOWN]
+                yield Call(step.seq, words_of(step), step.fate.value, frames=frames)

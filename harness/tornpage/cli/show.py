@@ -56,12 +56,12 @@ def show(
     folders = debug_files or ()
     with Store(place, write=False) as store:
         explained = store.explanations(row.run).get(trial)
+    looks = svg is not None or json_output
+    kept = load_evidence(row.result.image, folders) if row.result and looks else None
     if svg is not None:
-        kept = load_evidence(row.result.image, folders) if row.result else None
         return _write_picture(svg, trial, kept, explained)
     if json_output:
         told = {"trial": trial, "spec": to_plain(row.spec), "result": to_plain(row.result)}
-        kept = load_evidence(row.result.image, folders) if row.result else None
         more = {"evidence": to_plain(kept), "explanation": to_plain(explained)}
         return print_object({**told, "bugs": list(row.bugs), **more})
     if row.result is None:

@@ -49,7 +49,8 @@ def upstream(
         folders, tell = debug_files or (), status.update
         made = report_upstream(row, run, find_paths(), folders, folder, known, tell)
     if json_output:
-        return print_object({**asdict(made), "report": str(made.report)})
+        files = {"report": str(made.report), "script": str(made.script)}
+        return print_object({**asdict(made), **files})
     say(f"{made.report}: " + ("with its cause" if made.explained else "its cause is not in it"))
-    say(shlex.join(["sh", str(made.report.with_name("see.sh"))]))
+    say(shlex.join(["sh", str(made.script)]))
     return 0

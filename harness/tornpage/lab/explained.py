@@ -20,7 +20,7 @@ from tornpage.campaigns.replay import play_trial
 from tornpage.causes.cause import meetings
 from tornpage.causes.explain import explain_trial
 from tornpage.faults.scratch import scratch_folder
-from tornpage.lab.measured import cpu_seconds, living_seconds
+from tornpage.lab.measured import processor_seconds
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_pool import KeptRows, each_done, maker_of
 from tornpage.lab.mutant_table import Mutant
@@ -192,14 +192,14 @@ def _explain(task: _Task, paths: Paths) -> ExplainedRow:
 
 def _first_broken(tries: Iterable[Tried]) -> Tried | None:
     """By a crash of a run; one of a recovery if that is all that an exploration has found."""
-    start = cpu_seconds() + living_seconds()
+    start = processor_seconds()
     nested = None
     for tried in tries:
         if any(one.source is Source.STATE for one in tried.violations) and tried.spec.plan.crashes:
             if not any(tried.spec.plan.recover) and "/" not in tried.spec.plan.loss:
                 return tried
             nested = nested or tried
-        elif nested or cpu_seconds() + living_seconds() - start > LIMIT_S:
+        elif nested or processor_seconds() - start > LIMIT_S:
             break
     return nested
 

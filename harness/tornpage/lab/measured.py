@@ -13,7 +13,15 @@ from typing import Any
 
 from rich.table import Table
 
-__all__ = ["Effort", "Measured", "Spent", "cpu_seconds", "living_seconds", "spent"]
+__all__ = [
+    "Effort",
+    "Measured",
+    "Spent",
+    "cpu_seconds",
+    "living_seconds",
+    "processor_seconds",
+    "spent",
+]
 
 Cell = str | int | float
 
@@ -81,6 +89,11 @@ def living_seconds() -> float:
                 stat = Path(f"/proc/{pid}/stat").read_bytes()  # proc(5): utime is the 14th
                 ticks += sum(map(int, stat.rpartition(b")")[2].split()[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def processor_seconds() -> float:
+    """Of both: of this process and of all that it has started."""
+    return cpu_seconds() + living_seconds()
 
 
 @dataclass(slots=True)

@@ -259,14 +259,11 @@ LOOKS_EACH = 6
 def _looks_between(parts: Sequence[Exploration]) -> Iterator[Exploration]:
     """All explorations, and looks at those that come later: what shows in few states of few scripts is met
     early, and what takes many states waits half as long again."""
-    looked = 0
-    for number, part in enumerate(parts, 1):
-        looked = max(looked, number - 1)
-        for spec, limits, scope in parts[looked : number * LOOKS_EACH]:
+    for number, part in enumerate(parts):
+        for spec, limits, scope in parts[max(1, number * LOOKS_EACH) : (number + 1) * LOOKS_EACH]:
             look = look_limits(limits)
             if look is not None:
                 yield spec, look, scope
-        looked = number * LOOKS_EACH
         yield part
 
 

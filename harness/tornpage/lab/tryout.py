@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tornpage.lab.measured import cpu_seconds, living_seconds
+from tornpage.lab.measured import processor_seconds
 from tornpage.live.fault_free import failed_run, judge_fault_free
 from tornpage.live.golden_run import take_golden_run
 from tornpage.live.recording import recorded_run
@@ -72,7 +72,7 @@ class Catches:
         self._keep = keep
         self._rules = rules
         self._start = time.monotonic()
-        self._cpu = cpu_seconds() + living_seconds()
+        self._cpu = processor_seconds()
 
     @property
     def seconds(self) -> float:
@@ -82,7 +82,7 @@ class Catches:
     @property
     def cpu(self) -> float:
         """Seconds of processor time since the start, of this process and of all that it has started."""
-        return round(cpu_seconds() + living_seconds() - self._cpu, 2)
+        return round(processor_seconds() - self._cpu, 2)
 
     def is_over(self, limit: float) -> bool:
         """Whether so many seconds of processor time are spent; without a limit nobody looks."""

@@ -101,6 +101,20 @@ def test_both_of_two_must_be_lost(steps: list[Step]) -> None:
     assert cause.beside == ()
 
 
+def test_what_must_be_there_is_tried_or_not_told(steps: list[Step]) -> None:
+    """Where the crash cannot be made by what is kept, nobody knows what must be."""
+
+    class LosesOnly(Store):
+        def violations(self, choice: Choice) -> tuple[Violation, ...]:
+            return () if choice.keeps else super().violations(choice)
+
+    waiting = dict.fromkeys(range(2, 22, 2), "0000")
+    store = LosesOnly(list(waiting), lambda _, there: lost(there.get(4)))
+    cause = search(store, crash(waiting, steps, 20))
+    assert [one.seq for one in cause.lost] == [4]
+    assert cause.beside == ()
+
+
 def test_acknowledged_too_early() -> None:
     """Broken from an acknowledgement on, and no operation is needed for it."""
     steps = [write(2), write(4), mark(5, "ack", 7), write(6), write(8)]

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -31,6 +31,12 @@ import os, sys, threading
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 os.chdir(sys.argv[1])
 """
+PASSING = """
+import os, sys, time
+os.fchdir(int(sys.argv[1].rpartition("/")[2]))
+open("ibdata1", "w").close()
+time.sleep(600)
+"""
 OWNER = f"""
 import os, sys
 from pathlib import Path
@@ -50,11 +56,12 @@ def python(code: str) -> Callable[[Path, Path], list[str]]:
 
 
 @pytest.fixture
-def standby() -> Standby:
+def standby() -> Iterator[Standby]:
     """One that stands."""
     found = Standby(python(SERVER), dict(os.environ))
     assert found.stands
-    return found
+    yield found
+    found.end()
 
 
 def folders(place: Path, name: str) -> tuple[Path, Path, Path]:
@@ -91,10 +98,11 @@ def test_a_child_is_killed_and_the_next_one_enters(standby: Standby, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "code", [THREADED, "print('no data folder is entered')", "raise SystemExit(1)"]
+    "code", [THREADED, PASSING, "print('no data folder is entered')", "raise SystemExit(1)"]
 )
 def test_a_server_that_cannot_be_forked_does_not_stand(code: str) -> None:
-    """One with threads would be half a server in a child."""
+    """One with threads would be half a server in a child; one that enters the folder unseen finds that it is
+    gone, and ends."""
     assert not Standby(python(code), dict(os.environ)).stands
 
 
@@ -102,6 +110,15 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     """Is an error, as without standby."""
     with pytest.raises(OSError, match="no-server"):
         Standby(lambda _data, _private: [str(tmp_path / "no-server")], dict(os.environ))
+
+
+def test_a_build_without_the_library_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loader would only warn, and the server would go on."""
+    monkeypatch.setenv("TORNPAGE_BUILD", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="libtornpage_standby"):
+        Standby(python(SERVER), dict(os.environ))
 
 
 def test_all_end_with_their_owner(tmp_path: Path) -> None:

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from tornpage_mark import Refused, ack, issue, ready, serve
+from tornpage_mark import Refused
 
-__all__ = ["main"]
+from tornpage.targets.bundled.library import commit_pairs, main, pairs_of
 
-COMMITS = 40
-KEYS = 6
-"""Of one commit."""
+__all__ = ["recover", "run"]
+
 WRITER_CREATE = 2 | 4
 """KCOWRITER, KCOCREATE."""
 HARD = 1
@@ -50,20 +48,24 @@ class Store:
         sizes = (ctypes.c_size_t(len(key)), ctypes.c_size_t(len(value)))
         return self.call("kcdbset", key, sizes[0], value, sizes[1])
 
-    def pairs(self) -> dict[str, str]:
-        """A line for each key that there may be."""
-        lines = []
+    def get(self, key: bytes) -> bytes | None:
+        """None: it has no such key."""
         size = ctypes.c_size_t()
-        for key in (b"key%02d" % number for number in range(COMMITS)):
-            length = ctypes.c_size_t(len(key))
-            found = self._library.kcdbget(self._handle, key, length, ctypes.byref(size))
-            if found:
-                value = ctypes.string_at(found, size.value)
-                lines.append(
-                    f"{key.decode()} {value[:8].decode('ascii', 'replace')} {len(value)}\n"
-                )
-                self._library.kcfree(ctypes.c_void_p(found))
-        return {"pairs": "".join(lines)}
+        length = ctypes.c_size_t(len(key))
+        found = self._library.kcdbget(self._handle, key, length, ctypes.byref(size))
+        if not found:
+            return None
+        value = ctypes.string_at(found, size.value)
+        self._library.kcfree(ctypes.c_void_p(found))
+        return value
+
+    def begin(self) -> bool:
+        """A hard transaction."""
+        return self.call("kcdbbegintran", HARD)
+
+    def commit(self) -> bool:
+        """Whether it did."""
+        return self.call("kcdbendtran", 1)
 
 
 def run(library: str, folder: str) -> None:
@@ -71,30 +73,13 @@ def run(library: str, folder: str) -> None:
     store = Store(library, folder)
     if not store.call("kcdbsync", HARD, None, None):
         sys.exit("kyoto: the new database is not synced")
-    ready(store.pairs())
-    for number in range(1, COMMITS + 1):
-        issue(number)
-        done = store.call("kcdbbegintran", HARD)
-        for position in range(KEYS):
-            key = b"key%02d" % ((number * 5 + position * 3) % COMMITS)
-            done = done and store.put(key, b"%08d" % number + b"x" * (number * 40 + position))
-        if not done or not store.call("kcdbendtran", 1):
-            sys.exit(f"kyoto: transaction {number} failed")
-        ack(number, store.pairs())
+    commit_pairs(store)
 
 
 def recover(library: str, folder: str) -> dict[str, str]:
     """Raises Refused where it does not open."""
-    return Store(library, folder).pairs()
-
-
-def main(arguments: Sequence[str]) -> None:
-    """One of the two commands."""
-    if arguments[0] == "run":
-        run(*arguments[1:])
-    else:
-        serve(lambda folder: recover(arguments[1], folder))
+    return pairs_of(Store(library, folder))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1:], run, recover)

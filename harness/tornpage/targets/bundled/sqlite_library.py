@@ -13,11 +13,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tornpage_mark import Refused, ack, issue, ready, serve
+from tornpage_mark import Refused, ack, issue, ready
 
+from tornpage.targets.bundled.library import main
 from tornpage.targets.bundled.statements import parts_of, statements_of
 
-__all__ = ["main"]
+__all__ = ["recover", "run"]
 
 OK = 0
 CALLBACK = ctypes.CFUNCTYPE(
@@ -100,13 +101,5 @@ def recover(library: str, folder: str) -> tuple[dict[str, str], list[str]]:
     return state, [] if told == ["ok"] else told
 
 
-def main(arguments: Sequence[str]) -> None:
-    """One of the two commands."""
-    if arguments[0] == "run":
-        run(*arguments[1:])
-    else:
-        serve(lambda folder: recover(arguments[1], folder))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1:], run, recover)

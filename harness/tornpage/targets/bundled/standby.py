@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -60,29 +61,40 @@ class Standby:
     ) -> None:
         """argv: the command of a server with this data directory and this folder for all else. Raises
         OSError where it does not start; `stands` is False where it ends before, or has threads then."""
+        library = find_paths().build / STANDBY
+        if not library.is_file():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(library))
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with tempfile.TemporaryDirectory() as folder, theirs:
+        # Of a folder that is gone: a server that goes on into it, and does not wait, cannot live there.
+        with tempfile.TemporaryDirectory() as folder:
             self._places = [os.open(folder, os.O_PATH) for _place in ("data", "private")]
-            data, private = (Path(f"/proc/self/fd/{place}") for place in self._places)
+        data, private = (Path(f"/proc/self/fd/{place}") for place in self._places)
+        with theirs:
             self._process = Watched(
                 argv(data, private),
                 Path(os.devnull),
                 {
                     **environment,
-                    "LD_PRELOAD": str(find_paths().build / STANDBY),
+                    "LD_PRELOAD": str(library),
                     "TORNPAGE_STANDBY": f"{theirs.fileno()} {self._places[0]}",
                 },
                 (theirs.fileno(), *self._places),
             )
-            theirs.close()
-            self.stands = self._stands()
+        self.stands = self._stands()
 
     def _stands(self) -> bool:
         try:
             return _answer(self._control) == 0
         except EOFError:
-            self._process.end()
+            self.end()
             return False
+
+    def end(self) -> None:
+        """Kills the server, and with it a child that lives."""
+        self._process.end()
+        self._control.close()
+        for place in self._places:
+            os.close(place)
 
     def enter(self, data: Path, private: Path, said: Path) -> StandbyChild:
         """A server on this data directory, with its private folder; said: where its output goes. One at a

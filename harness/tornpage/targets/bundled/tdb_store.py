@@ -3,8 +3,7 @@
     python -m tornpage.targets.bundled.tdb_store run LIBRARY DIR
     python -m tornpage.targets.bundled.tdb_store recover LIBRARY
 
-The state is all keys with the beginning of their values and their length. Values grow, so that commits make
-the file grow. Recovery also asks tdb_check (I6).
+The state is all keys with the beginning of their values and their length. Recovery also asks tdb_check (I6).
 """
 
 from __future__ import annotations
@@ -12,16 +11,14 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from tornpage_mark import Refused, ack, issue, ready, serve
+from tornpage_mark import Refused
 
-__all__ = ["main"]
+from tornpage.targets.bundled.library import commit_pairs, main, pairs_of
 
-COMMITS = 40
-KEYS = 6
-"""Of one commit."""
+__all__ = ["recover", "run"]
+
 HASH_SIZE = 31
 NO_MAPPING = 8
 """TDB_NOMMAP."""
@@ -64,46 +61,31 @@ class Store:
         """Whether it did."""
         return self.call("tdb_store", Data.of(key), Data.of(value), REPLACE)
 
-    def pairs(self) -> dict[str, str]:
-        """A line for each key that there may be."""
-        lines = []
-        for key in (b"key%02d" % number for number in range(COMMITS)):
-            found = self._library.tdb_fetch(self._handle, Data.of(key))
-            if found.text:
-                value = ctypes.string_at(found.text, found.size)
-                lines.append(f"{key.decode()} {value[:8].decode()} {len(value)}\n")
-        return {"pairs": "".join(lines)}
+    def get(self, key: bytes) -> bytes | None:
+        """None: it has no such key."""
+        found = self._library.tdb_fetch(self._handle, Data.of(key))
+        return ctypes.string_at(found.text, found.size) if found.text else None
+
+    def begin(self) -> bool:
+        """Whether it did."""
+        return self.call("tdb_transaction_start")
+
+    def commit(self) -> bool:
+        """Whether it did."""
+        return self.call("tdb_transaction_commit")
 
 
 def run(library: str, folder: str) -> None:
     """Transactions, each of several keys."""
-    store = Store(library, folder, os.O_RDWR | os.O_CREAT)
-    ready(store.pairs())
-    for number in range(1, COMMITS + 1):
-        issue(number)
-        done = store.call("tdb_transaction_start")
-        for position in range(KEYS):
-            key = b"key%02d" % ((number * 5 + position * 3) % COMMITS)
-            done = done and store.put(key, b"%08d" % number + b"x" * (number * 40 + position))
-        if not done or not store.call("tdb_transaction_commit"):
-            sys.exit(f"tdb: transaction {number} failed")
-        ack(number, store.pairs())
+    commit_pairs(Store(library, folder, os.O_RDWR | os.O_CREAT))
 
 
 def recover(library: str, folder: str) -> tuple[dict[str, str], list[str]]:
     """Raises Refused where TDB does not open its file."""
     store = Store(library, folder, os.O_RDWR)
     is_right = store.call("tdb_check", None, None)
-    return store.pairs(), [] if is_right else ["tdb_check fails"]
-
-
-def main(arguments: Sequence[str]) -> None:
-    """One of the two commands."""
-    if arguments[0] == "run":
-        run(*arguments[1:])
-    else:
-        serve(lambda folder: recover(arguments[1], folder))
+    return pairs_of(store), [] if is_right else ["tdb_check fails"]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1:], run, recover)

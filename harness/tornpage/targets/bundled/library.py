@@ -1,0 +1,69 @@
+"""What the programs of stores that are libraries share: their two commands, and commits of several pairs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from tornpage_mark import ack, issue, ready, serve
+
+__all__ = ["PairStore", "commit_pairs", "main", "pairs_of"]
+
+COMMITS = 40
+KEYS = 6
+"""Of one commit."""
+ALL_KEYS = tuple(b"key%02d" % number for number in range(COMMITS))
+
+
+class PairStore(Protocol):
+    """Of keys and values, with transactions."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """None: it has no such key."""
+
+    def begin(self) -> bool:
+        """Whether it did."""
+
+    def put(self, key: bytes, value: bytes) -> bool:
+        """Whether it did."""
+
+    def commit(self) -> bool:
+        """Whether it did."""
+
+
+def pairs_of(store: PairStore) -> dict[str, str]:
+    """The state: a line for each key; of a value its beginning, which says of which commit it is, and its
+    length."""
+    lines = []
+    for key in ALL_KEYS:
+        value = store.get(key)
+        if value is not None:
+            lines.append(f"{key.decode()} {value[:8].decode('ascii', 'replace')} {len(value)}\n")
+    return {"pairs": "".join(lines)}
+
+
+def commit_pairs(store: PairStore) -> None:
+    """The work: transactions of several keys, each of which comes again and again. Values grow, so that
+    commits make the files grow."""
+    ready(pairs_of(store))
+    for number in range(1, COMMITS + 1):
+        issue(number)
+        done = store.begin()
+        for position in range(KEYS):
+            key = ALL_KEYS[(number * 5 + position * 3) % COMMITS]
+            done = done and store.put(key, b"%08d" % number + b"x" * (number * 40 + position))
+        if not done or not store.commit():
+            sys.exit(f"transaction {number} failed")
+        ack(number, pairs_of(store))
+
+
+def main(
+    arguments: Sequence[str], run: Callable[..., None], recover: Callable[[str, str], Any]
+) -> None:
+    """run LIBRARY DIR ...: run() gets all behind the command; recover LIBRARY: recover(LIBRARY, DIR) answers
+    for each folder."""
+    if arguments[0] == "run":
+        run(*arguments[1:])
+    else:
+        serve(lambda folder: recover(arguments[1], folder))
