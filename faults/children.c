@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,4 +44,18 @@ void children_kill(pid_t spared)
         }
         text[n > 0 ? n : 0] = '\0';
     } while (n > 0 && kill_named(text, spared) > 0);
+}
+
+int children_end_like(int status)
+{
+    if (WIFSIGNALED(status)) {
+        const struct rlimit none = {0, 0};
+        (void)setrlimit(RLIMIT_CORE, &none);
+        (void)signal(WTERMSIG(status), SIG_DFL);
+        sigset_t all;
+        (void)sigfillset(&all);
+        (void)raise(WTERMSIG(status));
+        (void)sigprocmask(SIG_UNBLOCK, &all, NULL);
+    }
+    return WEXITSTATUS(status);
 }

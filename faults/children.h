@@ -8,4 +8,8 @@
 is). The children of one that was killed are children of this process then. */
 void children_kill(pid_t spared);
 
+/** Ends this process by the signal of a child's status, as of wait(). Returns its exit code where
+it had none. */
+int children_end_like(int status);
+
 #endif

@@ -30,6 +30,7 @@ Above record.c; started by layer.c with the first event of a process.
 typedef struct control {
     const char *name;
     pthread_mutex_t *mutex;
+    void (*peer)(pid_t);
     sem_t ready;
     int failure;
 } control_t;
@@ -53,23 +54,28 @@ static size_t read_line(int fd, char *line)
     return 0;
 }
 
-static void control_answer(int fd)
+static void control_answer(int fd, void (*peer)(pid_t))
 {
     char line[LINE_MAX_BYTES];
+    struct ucred who = {0};
+    socklen_t room = sizeof(who);
     size_t len = read_line(fd, line);
 
     if (len > 0) {
+        if (peer != NULL && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &room) == 0) {
+            peer(who.pid);
+        }
         tp_trace_mark(line, len);
         (void)send(fd, "ok\n", 3, MSG_NOSIGNAL);
     }
 }
 
-static void control_serve(int listener)
+static void control_serve(int listener, void (*peer)(pid_t))
 {
     for (;;) {
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0) {
-            control_answer(fd);
+            control_answer(fd, peer);
             (void)real_get()->close(fd);
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return; /* the program has closed it */
@@ -102,6 +108,7 @@ static void *control_thread(void *argument)
     control_t *control = argument;
     const char *name = control->name;
     pthread_mutex_t *mutex = control->mutex;
+    void (*peer)(pid_t) = control->peer;
     int locked = pthread_mutex_trylock(mutex);
     bool waits = locked == EBUSY;
 
@@ -119,14 +126,14 @@ static void *control_thread(void *argument)
         (void)sem_post(&control->ready);
     }
     if (failure == 0) {
-        control_serve(listener);
+        control_serve(listener, peer);
     }
     return NULL;
 }
 
-int control_start(const char *name, pthread_mutex_t *mutex)
+int control_start(const char *name, pthread_mutex_t *mutex, void (*peer)(pid_t))
 {
-    control_t control = {.name = name, .mutex = mutex};
+    control_t control = {.name = name, .mutex = mutex, .peer = peer};
     (void)sem_init(&control.ready, 0, 0);
     sigset_t all;
     (void)sigfillset(&all);

@@ -11,6 +11,6 @@ the stream. */
 of its own that lives as long as the process, or another that holds the mutex, and this one after
 it. A connection sends one line, which becomes a mark, and reads `ok` when that is in the stream.
 name is kept, and has at most CONTROL_NAME_MAX bytes. Returns 0 or an errno. */
-int control_start(const char *name, pthread_mutex_t *mutex);
+int control_start(const char *name, pthread_mutex_t *mutex, void (*peer)(pid_t));
 
 #endif

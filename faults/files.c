@@ -388,3 +388,36 @@ void files_move(const char *from, const char *to)
         }
     }
 }
+
+bool files_have_no_data(const place_t *place)
+{
+    return place->exists && (S_ISSOCK(place->st.st_mode) || S_ISFIFO(place->st.st_mode));
+}
+
+void files_lose_path(const place_t *place)
+{
+    file_t *file = place->exists ? files_lookup(&place->st) : NULL;
+
+    if (file != NULL && (place->st.st_nlink <= 1 || S_ISDIR(place->st.st_mode))) {
+        files_forget(file);
+    }
+}
+
+void files_follow_rename(const place_t *from, const place_t *to, bool exchange)
+{
+    const char *aside = "\001"; /* no path of the program: it is relative to the root */
+
+    if (from->path[0] == '\0') {
+        files_lose_path(to);
+    } else if (to->path[0] == '\0') {
+        files_lose_path(from);
+    } else if (exchange) {
+        files_move(from->path, aside);
+        files_move(to->path, from->path);
+        files_move(aside, to->path);
+    } else if (!to->exists || to->st.st_ino != from->st.st_ino
+               || to->st.st_dev != from->st.st_dev) {
+        files_lose_path(to);
+        files_move(from->path, to->path);
+    }
+}

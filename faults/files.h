@@ -45,6 +45,9 @@ dev_t files_device(void);
 lock and touches no table. `follow`: a symbolic link as last component is followed. */
 bool files_find_place(int dirfd, const char *path, bool follow, place_t *place);
 
+/** A socket or a FIFO: no image has it, and no record is about it. */
+bool files_have_no_data(const place_t *place);
+
 /** Looks at the place again: another thread may have made the file since it was found. */
 void files_look_again(place_t *place);
 
@@ -94,5 +97,12 @@ void files_rename(file_t *file, const char *path);
 
 /** A path was renamed: the files at it and below it move with it. */
 void files_move(const char *from, const char *to);
+
+/** One path to the inode that was there is gone. */
+void files_lose_path(const place_t *place);
+
+/** A rename has succeeded, from and to what was there before it. An empty path is one outside of
+the root. */
+void files_follow_rename(const place_t *from, const place_t *to, bool exchange);
 
 #endif

@@ -11,7 +11,7 @@ Top of the preload. Every exported function here stands before the C library's o
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "faults/hash.h"
+#include "faults/data.h"
 #include "faults/inject.h"
 #include "faults/io.h"
 #include "faults/layer.h"
@@ -92,37 +92,6 @@ static ssize_t data_read(const io_call_t *call)
     return layer_leave(op.result);
 }
 
-static uint64_t data_hash(const record_op_t *op, const io_call_t *call)
-{
-    bool recorded = layer_log()->header != NULL && op->result > 0;
-
-    return recorded ? hash_buffers(call->parts, call->count, (uint64_t)op->result) : 0;
-}
-
-static void data_record(record_op_t *op, const io_call_t *call)
-{
-    if (layer_log()->keep_data) {
-        op->flags |= TP_WRITE_PAYLOAD;
-        record_append(layer_log(), op, call->parts, op->result < 0 ? 0 : (uint64_t)op->result);
-    } else {
-        layer_record(op);
-    }
-}
-
-/* A write whose record has its place in op; the position of the file is held. */
-static const plan_rule_t *data_write_placed(const io_call_t *call, record_op_t *op)
-{
-    const plan_rule_t *rule = inject_begin(op);
-
-    layer_call_begins(op);
-    if (rule == NULL) {
-        op->result = layer_result(io_write_real(call));
-    } else {
-        op->result = inject_write(op, rule, call);
-    }
-    return rule;
-}
-
 static int64_t data_write_tracked(const io_call_t *call, const file_t *file, record_op_t *op)
 {
     bool appends = data_appends(call, file);
@@ -138,9 +107,7 @@ static int64_t data_write_tracked(const io_call_t *call, const file_t *file, rec
     if (placeless) {
         layer_release_position(file);
     }
-    op->hash = data_hash(op, call);
-    inject_end(op, rule);
-    data_record(op, call);
+    data_record_write(op, rule, call);
     layer_check_moved(call->fd, file);
     layer_call_ended();
     return op->result;
@@ -308,20 +275,5 @@ LAYER_EXPORT ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, o
 
 LAYER_EXPORT void tp_trace_mark(const char *text, size_t len)
 {
-    const plan_rule_t *rule = NULL;
-    record_op_t op;
-
-    if (!layer_enter_mark()) {
-        return;
-    }
-    op = layer_op(TP_OP_MARK, NULL);
-    op.length = len;
-    /* A mark is no operation that could be prevented: it stands in the trace in any case. */
-    layer_record_mark(&op, text);
-    if ((layer_plan()->kinds & (1u << TP_OP_MARK)) != 0) {
-        op.matches = plan_match_mark(layer_plan(), text, len);
-        rule = inject_find(&op);
-    }
-    inject_after(&op, rule);
-    (void)layer_leave(0);
+    data_mark(text, len);
 }

@@ -34,16 +34,6 @@ static int path_finish(const record_op_t *op, const plan_rule_t *rule, const cha
     return (int)layer_leave(op->result);
 }
 
-/* Under the lock: one path to this inode is gone. */
-static void path_lost(const place_t *place)
-{
-    file_t *file = place->exists ? files_lookup(&place->st) : NULL;
-
-    if (file != NULL && (place->st.st_nlink <= 1 || S_ISDIR(place->st.st_mode))) {
-        files_forget(file);
-    }
-}
-
 static int rename_real(const rename_call_t *call)
 {
     const real_calls_t *real = real_get();
@@ -58,30 +48,9 @@ static int rename_real(const rename_call_t *call)
     }
 }
 
-/* A socket or a FIFO: no image has it, and no record is about it. */
-static bool path_has_no_data(const place_t *place)
+static bool rename_exchanges(const rename_call_t *call)
 {
-    return place->exists && (S_ISSOCK(place->st.st_mode) || S_ISFIFO(place->st.st_mode));
-}
-
-/* Under the lock, after success. An empty path is one outside of the root. */
-static void rename_follow(const rename_call_t *call, const place_t *from, const place_t *to)
-{
-    const char *aside = "\001"; /* no path of the program: it is relative to the root */
-
-    if (from->path[0] == '\0') {
-        path_lost(to);
-    } else if (to->path[0] == '\0') {
-        path_lost(from);
-    } else if (call->via == VIA_FLAGS && (call->flags & RENAME_EXCHANGE) != 0) {
-        files_move(from->path, aside);
-        files_move(to->path, from->path);
-        files_move(aside, to->path);
-    } else if (!to->exists || to->st.st_ino != from->st.st_ino
-               || to->st.st_dev != from->st.st_dev) {
-        path_lost(to);
-        files_move(from->path, to->path);
-    }
+    return call->via == VIA_FLAGS && (call->flags & RENAME_EXCHANGE) != 0;
 }
 
 static int rename_call(const rename_call_t *call)
@@ -107,7 +76,7 @@ static int rename_call(const rename_call_t *call)
     if (!ours || !layer_enter_path()) {
         return rename_real(call);
     }
-    if (path_has_no_data(&from) && !to.exists) {
+    if (files_have_no_data(&from) && !to.exists) {
         return (int)layer_leave(layer_result(rename_real(call)));
     }
     record_op_t op = layer_op_at(TP_OP_RENAME, &from);
@@ -117,7 +86,7 @@ static int rename_call(const rename_call_t *call)
     if (!inject_before(&op, &rule)) {
         op.result = layer_result(rename_real(call));
         if (op.result == 0) {
-            rename_follow(call, &from, &to);
+            files_follow_rename(&from, &to, rename_exchanges(call));
         }
     }
     const struct iovec parts[] = {{from.path, strlen(from.path) + 1}, {to.path, strlen(to.path)}};
@@ -246,7 +215,7 @@ static int unlink_call(int dirfd, const char *path, int flags, path_via_t via)
     if (!path_is_ours(dirfd, path, false, &place)) {
         return unlink_real(dirfd, path, flags, via);
     }
-    if (path_has_no_data(&place)) {
+    if (files_have_no_data(&place)) {
         return (int)layer_leave(layer_result(unlink_real(dirfd, path, flags, via)));
     }
     record_op_t op = layer_op_at(TP_OP_UNLINK, &place);
@@ -257,7 +226,7 @@ static int unlink_call(int dirfd, const char *path, int flags, path_via_t via)
     if (!inject_before(&op, &rule)) {
         op.result = layer_result(unlink_real(dirfd, path, flags, via));
         if (op.result == 0) {
-            path_lost(&place);
+            files_lose_path(&place);
         }
     }
     return path_finish(&op, rule, place.path);

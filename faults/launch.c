@@ -22,7 +22,6 @@ of this process is the program's: the same exit code, or the same signal.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,21 +101,6 @@ static int supervise(pid_t program, const sigset_t *awaited)
     }
 }
 
-/** As the program ended. */
-static int end_like(int status)
-{
-    if (WIFSIGNALED(status)) {
-        const struct rlimit none = {0, 0};
-        (void)setrlimit(RLIMIT_CORE, &none);
-        (void)signal(WTERMSIG(status), SIG_DFL);
-        sigset_t all;
-        (void)sigfillset(&all);
-        (void)raise(WTERMSIG(status));
-        (void)sigprocmask(SIG_UNBLOCK, &all, NULL);
-    }
-    return WEXITSTATUS(status);
-}
-
 int main(int argc, char **argv)
 {
     if (argc < 4 || number(argv[1]) < 0 || number(argv[2]) < 0) {
@@ -142,5 +126,5 @@ int main(int argc, char **argv)
     }
     int status = supervise(program, &awaited);
     children_kill(0);
-    return end_like(status);
+    return children_end_like(status);
 }

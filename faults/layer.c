@@ -61,8 +61,21 @@ bool layer_is_on(void)
     return atomic_load_explicit(&layer.on, memory_order_acquire) && !layer_self.busy;
 }
 
+void layer_set_host(const layer_host_t *host)
+{
+    layer.host = host;
+}
+
+void layer_set_thread(uint32_t number)
+{
+    layer_self.number = number;
+}
+
 void layer_die(void)
 {
+    if (layer.host != NULL) {
+        layer.host->die();
+    }
     (void)kill(getpid(), SIGKILL);
     for (;;) {
         (void)pause();
@@ -81,6 +94,9 @@ static void layer_take_lock(void)
         stacks_recover();
     }
     layer_self.locked = true;
+    if (layer.share->ended) { /* of a host, which goes on without what it has killed */
+        layer_die();
+    }
 }
 
 void layer_lock(void)
@@ -117,11 +133,11 @@ static void layer_mark_refusal(const char *text)
 
 void layer_refuse(const char *format, ...)
 {
-    static const char BEGIN[] = "tornpage_preload: ";
     static const char MARK[] = "refused ";
+    const char *name = layer.host != NULL ? layer.host->name : "tornpage_preload";
     char text[1024];
     va_list args;
-    int used = snprintf(text, sizeof(text), "%s", BEGIN);
+    int used = snprintf(text, sizeof(text), "%s: ", name);
     va_start(args, format);
     (void)vsnprintf(text + used, sizeof(text) - (size_t)used - 1, format, args);
     va_end(args);
@@ -131,8 +147,9 @@ void layer_refuse(const char *format, ...)
         /* then the trace alone says it */
     }
     text[len] = '\0';
-    memcpy(text + sizeof(BEGIN) - sizeof(MARK), MARK, sizeof(MARK) - 1);
-    layer_mark_refusal(text + sizeof(BEGIN) - sizeof(MARK));
+    char *mark = text + used + 1 - sizeof(MARK); /* a name is longer than that */
+    memcpy(mark, MARK, sizeof(MARK) - 1);
+    layer_mark_refusal(mark);
     _exit(LAYER_EXIT_REFUSED);
 }
 
@@ -142,7 +159,8 @@ static void layer_start_control(void)
     if (layer.control[0] == '\0' || atomic_exchange(&layer.control_started, true)) {
         return;
     }
-    int failure = control_start(layer.control, &layer.share->control);
+    int failure = control_start(layer.control, &layer.share->control,
+                                layer.host != NULL ? layer.host->peer : NULL);
     if (failure != 0) {
         layer_refuse("TORNPAGE_CONTROL=%s: %s", layer.control, strerror(failure));
     }
@@ -276,12 +294,17 @@ file_t *layer_begin(int fd, uint16_t kind, record_op_t *op)
     if (file == NULL) {
         return NULL;
     }
+    layer_begin_file(file, kind, op);
+    return file;
+}
+
+void layer_begin_file(const file_t *file, uint16_t kind, record_op_t *op)
+{
     layer_go_in_from_program();
     *op = (record_op_t){.kind = kind,
                         .file = file->id,
                         .matches = file->matches,
                         .began = record_ticket(&layer.log)};
-    return file;
 }
 
 void layer_begin_path(record_op_t *op, uint16_t kind)

@@ -13,6 +13,20 @@
 #define LAYER_EXPORT __attribute__((visibility("default")))
 #define LAYER_EXIT_REFUSED 97
 
+/** Who records, where that is not the preload in its own process. All of it stays. */
+typedef struct layer_host {
+    const char *name;                            /**< what its messages begin with */
+    __attribute__((noreturn)) void (*die)(void); /**< layer_die(): under the lock */
+    void (*peer)(pid_t); /**< this process sends the mark that comes next, by the control socket */
+} layer_host_t;
+
+/** Before layer_start(). */
+void layer_set_host(const layer_host_t *host);
+
+/** Whose operations this thread begins from now on, where it makes them for others: their number
+from 1, 0 for one that has none yet. layer_thread() + 1 is the number that it gets. */
+void layer_set_thread(uint32_t number);
+
 /** Does what the environment asks; it must be done before main, once. */
 void layer_start(void);
 
@@ -31,6 +45,9 @@ bool layer_is_guest(void);
 /** Begins an operation on a tracked descriptor, and fills in op with its ticket; the lock is free
 while it lasts. NULL: not ours, nothing was begun. */
 file_t *layer_begin(int fd, uint16_t kind, record_op_t *op);
+
+/** The same on a file that is known. layer_is_on() */
+void layer_begin_file(const file_t *file, uint16_t kind, record_op_t *op);
 
 /** The same for what changes descriptors or paths: with the lock, so that no other such operation
 is under way. */

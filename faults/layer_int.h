@@ -19,6 +19,7 @@ typedef struct identity {
 
 typedef struct layer {
     share_t *share;
+    const layer_host_t *host; /* NULL: the preload */
     atomic_bool on;
     atomic_bool started;         /* what comes with the first event of this process is done */
     atomic_bool control_started; /* its thread runs, or will */

@@ -19,7 +19,7 @@ own=(-o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Install-Reco
      -o Dir::State="$apt/state" -o Dir::State::status="$apt/state/status" -o Dir::Cache="$apt/cache")
 {
     apt-get "${own[@]}" update -qq
-    apt-get "${own[@]}" install -qq -y --download-only libc6-dev libfiu-dev libisal-dev libjansson-dev liblz4-dev \
+    apt-get "${own[@]}" install -qq -y --download-only libc6-dev libfiu-dev libfuse3-dev libisal-dev libjansson-dev liblz4-dev \
         libsqlite3-dev libxxhash-dev libzstd-dev
 } >"$apt/log" 2>&1 || { tail -20 "$apt/log" >&2; exit 1; }
 for package in "$apt"/cache/archives/*.deb; do

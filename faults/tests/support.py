@@ -180,27 +180,60 @@ class PreloadCase(unittest.TestCase):
 
 
 def replay(trace: Trace) -> dict[str, bytes]:
-    """The files that a stream with contents gives, by path; no folder is renamed in it."""
+    """The files that a stream with contents gives, by path."""
     files: dict[int, bytearray] = {}
     names: dict[str, int] = {}
     for record in trace.records:
         if record.result < 0:
             continue
-        content = files.setdefault(record.file, bytearray())
+        number = record.file or (names.get(record.text, 0) if record.kind == TRUNCATE else 0)
+        content = files.setdefault(number, bytearray())
         if record.kind == OPEN and not record.flags & 2:
-            if record.flags & 1 or record.text not in names:
+            if record.offset & os.O_TMPFILE != os.O_TMPFILE and (
+                record.flags & 1 or record.text not in names
+            ):
                 names[record.text] = record.file
             if record.flags & 1 or record.offset & os.O_TRUNC:
                 content.clear()
         elif record.kind == WRITE:
-            content.extend(bytes(max(0, record.offset - len(content))))
-            content[record.offset : record.offset + record.result] = record.payload[: record.result]
+            put(content, record.offset, record.payload[: record.result])
         elif record.kind == TRUNCATE:
             del content[record.offset :]
             content.extend(bytes(record.offset - len(content)))
-        elif record.kind in (RENAME, LINK):
-            old, new = (name.decode() for name in record.payload.rstrip(b"\0").split(b"\0"))
-            names[new] = names[old] if record.kind == LINK else names.pop(old)
+        elif record.kind == FALLOCATE:
+            if not record.flags & 1:
+                content.extend(bytes(max(0, record.offset + record.length - len(content))))
+            if record.flags & 18:  # a hole, or zeros
+                end = min(record.offset + record.length, len(content))
+                put(content, record.offset, bytes(max(0, end - record.offset)))
+        elif record.kind == LINK:
+            names[paths(record)[1]] = record.file or names[paths(record)[0]]
+        elif record.kind == RENAME:
+            names = renamed(names, *paths(record), exchange=bool(record.flags & 2))
         elif record.kind == UNLINK:
             names.pop(record.text, None)
     return {name: bytes(files[number]) for name, number in names.items()}
+
+
+def put(content: bytearray, offset: int, data: bytes) -> None:
+    """Writes, beyond the end too."""
+    content.extend(bytes(max(0, offset - len(content))))
+    content[offset : offset + len(data)] = data
+
+
+def paths(record: Record) -> tuple[str, str]:
+    """Of a rename or link."""
+    old, new = (name.decode() for name in record.payload.rstrip(b"\0").split(b"\0"))
+    return old, new
+
+
+def renamed(names: dict[str, int], old: str, new: str, *, exchange: bool) -> dict[str, int]:
+    """Also of a folder."""
+
+    def moved(name: str) -> str | None:
+        for one, other in ((old, new), (new, old if exchange else None)):
+            if name == one or name.startswith(f"{one}/"):
+                return None if other is None else other + name[len(one) :]
+        return name
+
+    return {to: number for name, number in names.items() if (to := moved(name)) is not None}

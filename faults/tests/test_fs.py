@@ -1,0 +1,585 @@
+"""The recorder that is a file system: every way to change a file is in its stream, also those of a program that
+was linked statically; and what it is asked to disturb."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import (
+    CLOSE,
+    FALLOCATE,
+    FAULT,
+    FDATASYNC,
+    FIRED,
+    FSYNC,
+    KILL,
+    LINK,
+    MARK,
+    MKDIR,
+    OPEN,
+    READ,
+    REFUSED,
+    RENAME,
+    SIGKILL,
+    SYNC_DIR,
+    TRUNCATE,
+    UNLINK,
+    UNSEEN,
+    WRITE,
+    PreloadCase,
+    Run,
+    damage,
+    read_trace,
+    replay,
+)
+
+FS = os.environ.get("TORNPAGE_TEST_FS", "")
+WAYS = os.environ.get("TORNPAGE_TEST_WAYS", "")
+NOT_HERE = 77
+"""Of a way that the kernel does not have; also what tells ctest that nothing was tested."""
+PAGE = 4096
+APPEND, DURABLE = 2, 4
+PATTERN = bytes(ord("a") + i % 23 for i in range(4 * PAGE))
+
+
+def why_not() -> str:
+    """Why there can be no mount here; "" if there can."""
+    if not Path(FS).is_file():
+        return "tornpage-fs is not built: it needs libfuse3-dev"
+    with tempfile.TemporaryDirectory() as folder:
+        root, trace = Path(folder, "root"), Path(folder, "trace")
+        root.mkdir()
+        env = {"TORNPAGE_ROOT": str(root), "TORNPAGE_TRACE": str(trace)}
+        done = subprocess.run(
+            [FS, "/bin/true"], env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+    return "" if done.returncode == 0 else done.stderr.strip() or f"exit code {done.returncode}"
+
+
+class FsCase(PreloadCase):
+    """A program on a file system of ours, with contents recorded."""
+
+    def environment(self, plan: str | None = None, **extra: str) -> dict[str, str]:
+        extra = {"LD_PRELOAD": "", "TORNPAGE_PAYLOAD": "full", **extra}
+        return super().environment(plan, **extra)
+
+    def run_under(self, *command: str, plan: str | None = None, **extra: str) -> Run:
+        """Runs a command to its end; the folder is below no mount then."""
+        done = self.start([FS, *command], self.environment(plan, **extra))
+        trace = read_trace(self.trace_path)
+        return Run(done.returncode, [], done.stdout + done.stderr, trace)
+
+    def found(self) -> dict[str, bytes]:
+        """The files as they are behind the mount."""
+        return {
+            str(path.relative_to(self.root)): path.read_bytes()
+            for path in self.root.rglob("*")
+            if path.is_file()
+        }
+
+    def way(self, name: str) -> Run:
+        """A way of the static program: done, and its stream gives its files, without a mark."""
+        run = self.run_under(WAYS, name)
+        if run.status == NOT_HERE:
+            self.skipTest(f"this kernel does not have it: {run.errors.strip()}")
+        self.assertEqual((run.status, run.errors), (0, ""))
+        self.assertEqual((run.trace.flags, run.trace.of(MARK)), (0, []))
+        self.assertEqual(replay(run.trace), self.found())
+        self.assertNotEqual(self.found(), {})
+        return run
+
+    def python(self, body: str, plan: str | None = None, **extra: str) -> Run:
+        """A program in Python, isolated: nothing in its folder is looked at by itself."""
+        return self.run_under(
+            sys.executable, "-I", "-S", "-c", "import os\n" + body, plan=plan, **extra
+        )
+
+
+def places(run: Run, *kinds: int) -> list[tuple[int, int, int]]:
+    """Of the records: kind, offset, length."""
+    return [(r.kind, r.offset, r.length) for r in run.trace.of(*kinds)]
+
+
+class Ways(FsCase):
+    """What each way of writing has in the stream. The program is static: no preload sees any of it."""
+
+    def test_the_preload_sees_none_of_it(self) -> None:
+        """The program is as static as the other tests say."""
+        done = self.start([WAYS, "bare"], super().environment(LD_PRELOAD=os.environ["TORNPAGE_TEST_PRELOAD"]))
+        self.assertEqual((done.returncode, self.trace_path.exists()), (0, False))
+
+    def test_bare_system_calls(self) -> None:
+        """Open, pwrite, fsync by their numbers."""
+        run = self.way("bare")
+        self.assertEqual([r.kind for r in run.trace.records], [OPEN, WRITE, FSYNC, CLOSE])
+        self.assertEqual(places(run, WRITE), [(WRITE, 5, 100)])
+
+    def test_a_ring(self) -> None:
+        """io_uring: a write and an fdatasync behind it."""
+        run = self.way("ring")
+        changes = [(WRITE, 7, 100), (FDATASYNC, 0, 0)]
+        self.assertEqual(places(run, WRITE, FDATASYNC), changes)
+
+    def test_libaio(self) -> None:
+        """io_submit of a write around the page cache."""
+        self.assertEqual(places(self.way("aio"), WRITE), [(WRITE, PAGE, PAGE)])
+
+    def test_copies_of_the_kernel(self) -> None:
+        """sendfile, copy_file_range and splice are writes of what they copy."""
+        for name, offset, length in (
+            ("sendfile", 0, 5000),
+            ("copy_range", 3, 5000),
+            ("splice", 9, 500),
+        ):
+            run = self.way(name)
+            copied = run.trace.of(WRITE)[-1]
+            self.assertEqual((copied.offset, copied.length), (offset, length), name)
+            begin = 0 if name == "splice" else 10
+            self.assertEqual(copied.payload[:length], PATTERN[begin : begin + length], name)
+            for path in self.root.iterdir():
+                path.unlink()
+
+    def test_a_mapping(self) -> None:
+        """msync hands over what was stored, and is an fdatasync behind it; munmap hands over the rest, of which
+        nothing is durable."""
+        run = self.way("map")
+        changes = [(WRITE, 0, 4 * PAGE), (WRITE, 0, 2 * PAGE), (FDATASYNC, 0, 0)]
+        changes += [(WRITE, 2 * PAGE, PAGE)]
+        self.assertEqual(places(run, WRITE, FDATASYNC, FSYNC), changes)
+        write, sync = run.trace.of(WRITE)[1], run.trace.of(FDATASYNC)[0]
+        self.assertGreaterEqual(sync.began, write.seq)
+        self.assertFalse(any(w.flags & DURABLE for w in run.trace.of(WRITE)))
+
+    def test_a_mapping_that_is_left(self) -> None:
+        """The end of the process hands it over, before the recording ends."""
+        self.assertEqual(places(self.way("map_left"), WRITE)[-1], (WRITE, 3 * PAGE, PAGE))
+
+    def test_a_mapping_beside_writes(self) -> None:
+        """A write sees what was stored before it, and a mapping what was written."""
+        run = self.way("map_and_write")
+        self.assertEqual(self.found()["f"][:4], b"amwn")
+        changes = [(WRITE, 0, 4 * PAGE), (WRITE, 0, PAGE), (WRITE, 2, 1), (WRITE, 0, PAGE), (FSYNC, 0, 0)]
+        self.assertEqual(places(run, WRITE, FSYNC), changes)
+
+    def test_durable_writes(self) -> None:
+        """By the descriptor or by the call; each is durable by itself, and no sync is recorded that the program did
+        not make: one would cover other writes too."""
+        run = self.way("durable")
+        writes = [(w.offset, w.flags & (APPEND | DURABLE)) for w in run.trace.of(WRITE)]
+        durable = [(0, DURABLE), (600, DURABLE), (1200, DURABLE), (1800, DURABLE)]
+        self.assertEqual(writes, [*durable, (2400, 0), (3000, 0), (3600, APPEND)])
+        self.assertEqual(run.trace.of(FSYNC, FDATASYNC), [])
+
+    def test_a_large_write(self) -> None:
+        """Comes in parts of at most a MiB, which are all there, in order."""
+        parts = self.way("large").trace.of(WRITE)
+        self.assertGreater(len(parts), 1)
+        self.assertEqual(sum(part.result for part in parts), 5 << 19)
+        ends = [13, *(part.offset + part.result for part in parts)]
+        self.assertEqual([part.offset for part in parts], ends[:-1])
+
+    def test_reserved_space(self) -> None:
+        """Modes of fallocate: those that tmpfs has, and a failure of each other one."""
+        run = self.way("allocate")
+        done = [(r.flags, r.offset, r.length) for r in run.trace.of(FALLOCATE) if r.result == 0]
+        reserved = [(0, 0, 5 * PAGE), (1, 5 * PAGE, PAGE), (3, PAGE + 5, 100)]
+        self.assertEqual(done[:3], reserved)
+
+    def test_a_file_without_a_name(self) -> None:
+        """O_TMPFILE, and the name that linkat gives it: one file."""
+        run = self.way("temporary")
+        opened, link = run.trace.of(OPEN)[0], run.trace.of(LINK)[0]
+        self.assertEqual(opened.offset & os.O_TMPFILE, os.O_TMPFILE)
+        self.assertEqual((opened.text, opened.flags), ("./#tmpfile", 1))
+        self.assertEqual((link.file, link.payload.rstrip(b"\0")), (opened.file, b"./#tmpfile\0f"))
+        self.assertEqual({w.file for w in run.trace.of(WRITE, FSYNC)}, {opened.file})
+        self.assertEqual(self.found().keys(), {"f"})
+
+    def test_renames(self) -> None:
+        """Of renameat2: one that replaces nothing, and one that would fail; a whiteout is refused."""
+        run = self.way("rename")
+        renames = [(r.flags, r.payload.rstrip(b"\0")) for r in run.trace.of(RENAME) if not r.result]
+        self.assertEqual(renames, [(1, b"f\0h"), (0, b"h\0g")])
+        self.assertEqual(self.found(), {"g": b"f"})
+
+    def test_an_exchange(self) -> None:
+        """Two names change places, with the ids of their files."""
+        run = self.way("exchange")
+        (exchange,) = run.trace.of(RENAME)
+        self.assertEqual((exchange.flags, exchange.payload.rstrip(b"\0")), (2, b"f\0g"))
+        self.assertEqual(self.found(), {"f": b"ggG", "g": b"f" + bytes(9)})
+
+    def test_names(self) -> None:
+        """Folders, links, a file that is written when its name is gone, one that is made by mknod; a FIFO is
+        nothing that a stream has."""
+        run = self.way("names")
+        self.assertEqual(run.trace.of(SYNC_DIR)[0].text, "j")
+        folders = [(r.kind, r.text) for r in run.trace.of(MKDIR)]
+        self.assertEqual(folders, [(MKDIR, "k"), (MKDIR, "gone")])
+        unlinks = [(r.text, r.flags) for r in run.trace.of(UNLINK)]
+        self.assertEqual(unlinks, [("k/f", 0), ("j/g", 0), ("gone", 1)])
+        self.assertEqual(run.trace.of(TRUNCATE)[0].text, "j/g")
+        self.assertEqual(self.found(), {"l": b"22", "j/g": bytes(3), "j/n": b""})
+
+    def test_a_child_without_environment(self) -> None:
+        """In a session of its own."""
+        self.assertEqual(places(self.way("child"), WRITE), [(WRITE, 5, 100)])
+
+    def test_what_is_left_behind(self) -> None:
+        """A daemon is ended with the program, and what it wrote is recorded."""
+        self.assertEqual(places(self.way("left"), WRITE), [(WRITE, 0, 6)])
+
+
+class Stream(FsCase):
+    """The same stream as the preload's."""
+
+    def test_equal_to_the_preloads(self) -> None:
+        """Of one program, record by record; only the flags of opens tell what the kernel adds."""
+        body = """
+fd = os.open("f", os.O_RDWR | os.O_CREAT)
+os.write(fd, b"x" * 1000)
+os.pwritev(fd, [b"abc", b"def"], 10)
+os.lseek(fd, 0, 0)
+os.read(fd, 50)
+os.fdatasync(fd)
+os.ftruncate(fd, 500)
+os.close(fd)
+os.mkdir("k")
+os.rename("f", "k/f")
+os.link("k/f", "g")
+fd = os.open("k", os.O_RDONLY)
+os.fsync(fd)
+os.close(fd)
+os.truncate("g", 7)
+os.unlink("k/f")
+os.rmdir("k")
+fd = os.open("g", os.O_WRONLY | os.O_APPEND | os.O_TRUNC)
+os.write(fd, b"end")
+os.close(fd)
+"""
+        ours = self.python(body)
+        self.assertEqual((ours.status, ours.errors), (0, ""))
+        for path in self.root.iterdir():
+            path.unlink()
+        theirs = self.start(
+            [sys.executable, "-I", "-S", "-c", "import os\n" + body],
+            PreloadCase.environment(self, TORNPAGE_PAYLOAD="full"),
+        )
+        self.assertEqual((theirs.returncode, theirs.stderr), (0, ""))
+        preload = read_trace(self.trace_path)
+
+        def facts(run_records: list) -> list:
+            return [
+                (r.kind, r.flags, r.seq, r.file, r.thread, r.kind != OPEN and r.offset, r.length)
+                + (r.result, r.hash, r.began, r.payload)
+                for r in run_records
+            ]
+
+        self.assertEqual(facts(ours.trace.records), facts(preload.records))
+
+    def test_twice_the_same(self) -> None:
+        """Two runs give equal bytes behind the header."""
+        bodies = []
+        for _ in range(2):
+            bodies.append(self.way("names").trace.body)
+            for path in (*self.root.rglob("*"), self.trace_path):
+                path.unlink() if not path.is_dir() else None
+            (self.root / "j").rmdir()
+        self.assertEqual(bodies[0], bodies[1])
+
+    def test_threads_have_numbers_of_their_own(self) -> None:
+        """In order of their first call; each of a child process too."""
+        run = self.python(
+            """
+import threading
+fd = os.open("f", os.O_RDWR | os.O_CREAT)
+for i in (1, 2):
+    one = threading.Thread(target=os.pwrite, args=(fd, b"t", i))
+    one.start()
+    one.join()
+if os.fork() == 0:
+    os.pwrite(fd, b"c", 3)
+    os._exit(0)
+os.wait()
+os.pwrite(fd, b"m", 4)
+"""
+        )
+        self.assertEqual([w.thread for w in run.trace.of(WRITE)], [1, 2, 3, 0])
+
+    def test_marks_by_the_socket(self) -> None:
+        """In order with the calls, and with the number of the process that sends them, from the first one
+        on."""
+        name = f"test-fs-{os.getpid()}"
+        run = self.python(
+            f"""
+import socket
+def mark(text):
+    with socket.socket(socket.AF_UNIX) as one:
+        one.connect("\\0{name}")
+        one.sendall(text + b"\\n")
+        assert one.recv(3) == b"ok\\n"
+mark(b"ready")
+fd = os.open("f", os.O_RDWR | os.O_CREAT)
+mark(b"issue n=1")
+os.write(fd, b"x")
+mark(b"ack n=1")
+""",
+            TORNPAGE_CONTROL=name,
+        )
+        self.assertEqual((run.status, run.errors), (0, ""))
+        kinds = [r.kind for r in run.trace.records]
+        self.assertEqual(kinds, [MARK, OPEN, MARK, WRITE, MARK, CLOSE])
+        self.assertEqual({r.thread for r in run.trace.records}, {0})
+
+    def test_a_symbolic_link_is_marked(self) -> None:
+        """No image has one."""
+        run = self.python('os.symlink("f", "s"); assert os.readlink("s") == "f"')
+        self.assertEqual((run.status, run.trace.flags), (0, UNSEEN))
+        self.assertEqual([m.text for m in run.trace.of(MARK)], ["unseen symlink path=s"])
+
+    def test_what_was_there_before(self) -> None:
+        """Is read, and changed under the ids of its files."""
+        self.put("f", b"before")
+        (self.root / "k").mkdir()
+        self.put("k/g", b"deep")
+        run = self.python(
+            """
+assert sorted(os.listdir(".")) == ["f", "k"] and os.listdir("k") == ["g"]
+fd = os.open("k/g", os.O_RDWR)
+assert os.read(fd, 10) == b"deep" and os.fstat(fd).st_size == 4
+os.pwrite(fd, b"D", 0)
+assert open("f").read() == "before"
+"""
+        )
+        self.assertEqual((run.status, run.errors), (0, ""))
+        self.assertEqual(self.found(), {"f": b"before", "k/g": b"Deep"})
+
+    def test_many_files_and_entries(self) -> None:
+        """A folder longer than one answer, whose entries go while it is read."""
+        run = self.python(
+            """
+for i in range(2000):
+    os.close(os.open(f"a-rather-long-name-{i:05}", os.O_WRONLY | os.O_CREAT))
+assert len(os.listdir(".")) == 2000
+for entry in os.scandir("."):
+    os.unlink(entry.path)
+assert os.listdir(".") == []
+"""
+        )
+        self.assertEqual((run.status, run.errors), (0, ""))
+        self.assertEqual(len(run.trace.of(UNLINK)), 2000)
+
+    def test_modes_and_owners(self) -> None:
+        """As on any file system; the program has its own umask, and none of it is recorded."""
+        run = self.python(
+            """
+os.umask(0o027)
+os.close(os.open("f", os.O_WRONLY | os.O_CREAT, 0o666))
+os.mkdir("k")
+assert os.stat("f").st_mode & 0o777 == 0o640 and os.stat("k").st_mode & 0o777 == 0o750
+os.chmod("f", 0o600)
+os.utime("f", (1, 2))
+assert (os.stat("f").st_mode & 0o777, os.stat("f").st_mtime) == (0o600, 2)
+"""
+        )
+        self.assertEqual((run.status, run.errors), (0, ""))
+        self.assertEqual([r.kind for r in run.trace.records], [OPEN, CLOSE, MKDIR])
+
+    def test_locks(self) -> None:
+        """Of files, between processes."""
+        run = self.python(
+            """
+import fcntl
+fd = os.open("f", os.O_RDWR | os.O_CREAT)
+fcntl.lockf(fd, fcntl.LOCK_EX)
+if os.fork() == 0:
+    try:
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os._exit(7)
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.wait()[1]) == 7
+"""
+        )
+        self.assertEqual((run.status, run.errors), (0, ""))
+
+    def test_the_end_of_the_program_is_told(self) -> None:
+        """Its exit code, or its signal; a program that is not there."""
+        self.assertEqual(self.python("os._exit(5)").status, 5)
+        self.assertEqual(self.python("os.kill(os.getpid(), 15)").status, -15)
+        self.assertEqual(self.run_under("/no/such/program").status, 126)
+
+
+class Faults(FsCase):
+    """What a plan does to it."""
+
+    WRITES = """
+fd = os.open("f", os.O_RDWR | os.O_CREAT)
+for i in range(5):
+    assert os.pwrite(fd, bytes([65 + i]) * 4096, 0) > 0
+os.fsync(fd)
+os.rename("f", "g")
+"""
+
+    def test_a_kill_inside_of_a_write(self) -> None:
+        """After some of its sectors: the caller never returns, and nothing comes behind it."""
+        plan = "fault kind=write file=f nth=3 action=kill sectors=01000001\n"
+        run = self.python(self.WRITES, plan)
+        self.assertEqual((run.status, run.trace.flags), (SIGKILL, FIRED))
+        self.assertEqual([r.kind for r in run.trace.records], [OPEN, WRITE, WRITE, KILL])
+        kept = b"".join((b"C" if i in (1, 7) else b"B") * 512 for i in range(8))
+        self.assertEqual(self.found(), {"f": kept})
+        done = damage(run.trace.records[-1])
+        self.assertEqual((done.old, done.new), (b"B" * 4096, b"C" * 4096))
+
+    def test_a_kill_at_a_byte(self) -> None:
+        """Of the n-th write."""
+        plan = "fault kind=write file=f nth=2 action=kill bytes=700\n"
+        self.assertEqual(self.python(self.WRITES, plan).status, SIGKILL)
+        self.assertEqual(self.found(), {"f": b"B" * 700 + b"A" * 3396})
+
+    def test_a_kill_after_a_sync_or_rename(self) -> None:
+        """Its record stands before."""
+        for kind, number in (("fsync", FSYNC), ("rename", RENAME)):
+            plan = f"fault kind={kind} file=f nth=1 action=kill when=after\n"
+            run = self.python(self.WRITES, plan)
+            self.assertEqual(run.status, SIGKILL)
+            self.assertEqual([r.kind for r in run.trace.records][-2:], [number, KILL])
+
+    def test_a_kill_at_a_mark(self) -> None:
+        """That came by the socket."""
+        name = f"test-fs-{os.getpid()}"
+        run = self.python(
+            f"""
+import socket
+one = socket.socket(socket.AF_UNIX)
+one.connect("\\0{name}")
+one.sendall(b"point name=here\\n")
+one.recv(3)
+os.mkdir("not")
+""",
+            "fault kind=mark text=point%20name=here nth=1 action=kill\n",
+            TORNPAGE_CONTROL=name,
+        )
+        self.assertEqual(run.status, SIGKILL)
+        self.assertEqual([r.kind for r in run.trace.records], [MARK, KILL])
+        self.assertEqual([*self.root.iterdir()], [])
+
+    def test_errors(self) -> None:
+        """A write without room, a failed fsync, a short write: the program sees them, and goes on."""
+        run = self.python(
+            """
+fd = os.open("f", os.O_RDWR | os.O_CREAT)
+try:
+    os.write(fd, b"x" * 100)
+except OSError as error:
+    assert error.errno == 28
+else:
+    raise AssertionError
+assert os.write(fd, b"y" * 100) == 30
+try:
+    os.fsync(fd)
+except OSError as error:
+    assert error.errno == 5
+else:
+    raise AssertionError
+""",
+            "fault kind=write file=f nth=1 action=error errno=ENOSPC\n"
+            "fault kind=write file=f nth=2 action=short bytes=30\n"
+            "fault kind=fsync file=f nth=1 action=error\n",
+        )
+        self.assertEqual((run.status, run.errors), (0, ""))
+        results = [r.result for r in run.trace.of(WRITE, FSYNC)]
+        self.assertEqual((results, len(run.trace.of(FAULT))), ([-28, 30, -5], 3))
+        self.assertEqual(self.found(), {"f": b"y" * 30})
+
+    def test_a_lie_and_a_tear(self) -> None:
+        """Success is told."""
+        plan = "fault kind=write file=f nth=4 action=tear sectors=prefix:2\n"
+        plan += "fault kind=write file=f nth=5 action=drop\n"
+        run = self.python(self.WRITES, plan)
+        self.assertEqual((run.status, run.errors), (0, ""))
+        self.assertEqual(self.found(), {"g": b"D" * 1024 + b"C" * 3072})
+
+    def test_a_kill_ends_them_all(self) -> None:
+        """Other threads and processes get nothing recorded behind it, and end."""
+        run = self.python(
+            """
+import threading
+fd = os.open("f", os.O_RDWR | os.O_CREAT)
+def work(at):
+    while True:
+        os.pwrite(fd, b"w", at)
+if os.fork() == 0:
+    work(0)
+for i in range(3):
+    threading.Thread(target=work, args=(i + 1,)).start()
+""",
+            "fault kind=write file=f nth=200 action=kill\n",
+        )
+        self.assertEqual(run.status, SIGKILL)
+        self.assertEqual(len(run.trace.of(WRITE)), 199)
+        self.assertEqual(run.trace.records[-1].kind, KILL)
+
+    def test_the_page_cache_outlives_a_kill(self) -> None:
+        """What was stored through a mapping is in the file."""
+        run = self.python(
+            """
+import mmap
+fd = os.open("f", os.O_RDWR | os.O_CREAT)
+os.write(fd, bytes(4096))
+room = mmap.mmap(fd, 4096)
+room[5:8] = b"map"
+os.write(os.open("g", os.O_WRONLY | os.O_CREAT), b"x")
+""",
+            "fault kind=write file=g nth=1 action=kill\n",
+        )
+        self.assertEqual(run.status, SIGKILL)
+        self.assertEqual(self.found(), {"f": bytes(5) + b"map" + bytes(4088), "g": b""})
+        self.assertEqual(run.trace.records[-1].kind, KILL)
+
+
+class Refusals(FsCase):
+    """What cannot be done is said in one line, with status 97."""
+
+    def refused(self, **extra: str) -> str:
+        done = self.start([FS, "/bin/true"], self.environment(**extra))
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (97, 1))
+        return done.stderr.strip()
+
+    def test_what_it_needs(self) -> None:
+        """A root and a trace."""
+        needs = "tornpage-fs: TORNPAGE_ROOT and TORNPAGE_TRACE must be set"
+        self.assertEqual(self.refused(TORNPAGE_ROOT=""), needs)
+        self.assertEqual(self.refused(TORNPAGE_TRACE=""), needs)
+
+    def test_a_folder_that_is_not_there(self) -> None:
+        """Nothing is mounted then."""
+        self.assertIn("No such file", self.refused(TORNPAGE_ROOT="/no/such/folder"))
+
+    def test_stacks(self) -> None:
+        """Nobody below a program sees them."""
+        said = self.refused(TORNPAGE_STACKS=str(self.base / "stacks"))
+        self.assertIn("sees no call stacks", said)
+
+    def test_a_plan_that_is_none(self) -> None:
+        """As under the preload; the recording says it too."""
+        (self.base / "plan").write_text("fault kind=nothing\n")
+        said = self.refused(TORNPAGE_PLAN=str(self.base / "plan"))
+        self.assertTrue(said.startswith("tornpage-fs: plan "))
+        trace = read_trace(self.trace_path)
+        self.assertEqual(trace.flags, REFUSED)
+        self.assertTrue(trace.of(MARK)[0].text.startswith("refused plan "))
+
+
+if __name__ == "__main__":
+    reason = why_not()
+    if reason:
+        print(f"skipped: {reason}")
+        sys.exit(NOT_HERE)
+    unittest.main()
