@@ -401,7 +401,7 @@ static void files_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t 
     }
     seekdir(dir, offset);
     for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
-        const struct stat st = {.st_ino = entry->d_ino, .st_mode = DTTOIF(entry->d_type)};
+        const struct stat st = {.st_ino = entry->d_ino, .st_mode = (mode_t)DTTOIF(entry->d_type)};
         size_t need =
             fuse_add_direntry(req, data + used, size - used, entry->d_name, &st, entry->d_off);
         if (need > size - used) {
