@@ -277,3 +277,16 @@ LAYER_EXPORT void tp_trace_mark(const char *text, size_t len)
 {
     data_mark(text, len);
 }
+
+LAYER_EXPORT bool tp_stack_note(const char *text, size_t len)
+{
+    if (!stacks_are_taken() || len == 0) {
+        return stacks_are_taken();
+    }
+    if (layer_enter_note()) {
+        stacks_note(record_ticket(layer_log()), text, len);
+        stacks_drop();
+        (void)layer_leave(0);
+    }
+    return true;
+}

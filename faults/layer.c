@@ -349,6 +349,16 @@ bool layer_enter_mark(void)
     return true;
 }
 
+bool layer_enter_note(void)
+{
+    if (!layer_is_on()) {
+        return false;
+    }
+    layer_go_in_from_program();
+    layer_take_lock(); /* no event, so this thread has no number by it */
+    return true;
+}
+
 /* Its place is this thread's: the lock is free, and a kill may come at any instruction. */
 static tp_trace_call_t *layer_own_call(void)
 {

@@ -63,6 +63,9 @@ bool layer_enter_path(void);
 /** The same for a mark, which has no call stack. */
 bool layer_enter_mark(void);
 
+/** The same for a note, which is no event and has a call stack. */
+bool layer_enter_note(void);
+
 /** Some process of the recording has met this inode below the root. No event, no thread of the
 stream. */
 bool layer_knows(const struct stat *st);

@@ -368,15 +368,11 @@ static uint64_t stacks_store_module(const module_t *module)
     return stacks_store(&op, parts, 2);
 }
 
-static void stacks_told(const tp_trace_record_t *record)
+static uint64_t stacks_store_frames(const taken_t *taken)
 {
-    const taken_t *taken = stacks_taken;
     uint64_t numbers[MODULES_MAX + 1] = {0};
     tp_stack_frame_t frames[TP_STACK_FRAMES_MAX];
 
-    if (taken == NULL || taken->n_frames == 0 || record->kind == TP_OP_MARK) {
-        return;
-    }
     for (uint32_t i = 0; i < taken->n_frames; i++) {
         uint64_t place = taken->frames[i].module;
         if (place > 0 && numbers[place] == 0) {
@@ -388,7 +384,17 @@ static void stacks_told(const tp_trace_record_t *record)
         .kind = TP_STACK_FRAMES, .offset = taken->text_bytes, .length = taken->n_frames};
     struct iovec parts[] = {{frames, taken->n_frames * sizeof(frames[0])},
                             {(void *)(uintptr_t)taken->text, taken->text_bytes}};
-    uint64_t number = stacks_store(&op, parts, 2);
+    return stacks_store(&op, parts, 2);
+}
+
+static void stacks_told(const tp_trace_record_t *record)
+{
+    const taken_t *taken = stacks_taken;
+
+    if (taken == NULL || taken->n_frames == 0 || record->kind == TP_OP_MARK) {
+        return;
+    }
+    uint64_t number = stacks_store_frames(taken);
     record_op_t of = {.kind = TP_STACK_OF,
                       .thread = record->thread,
                       .offset = record->seq,
@@ -396,6 +402,23 @@ static void stacks_told(const tp_trace_record_t *record)
                       .result = (int64_t)taken->began_ns,
                       .hash = now_ns()};
     record_append(&stacks.log, &of, NULL, 0);
+}
+
+bool stacks_are_taken(void)
+{
+    return stacks.log.header != NULL;
+}
+
+void stacks_note(uint64_t event, const char *text, size_t bytes)
+{
+    const taken_t *taken = stacks_taken;
+
+    if (taken == NULL || taken->n_frames == 0) {
+        return;
+    }
+    record_op_t op = {.kind = TP_STACK_NOTE, .offset = event, .length = stacks_store_frames(taken)};
+    struct iovec part = {(void *)(uintptr_t)text, bytes};
+    record_append(&stacks.log, &op, &part, bytes);
 }
 
 void stacks_recover(void)

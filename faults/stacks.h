@@ -19,6 +19,13 @@ void stacks_take(void);
 /** What this thread records next is no operation that it has begun. Without the lock. */
 void stacks_drop(void);
 
+/** Is there a log of them? Without the lock. */
+bool stacks_are_taken(void);
+
+/** Appends a note with the stack that this thread has taken. event: number of the last event that
+has ended. */
+void stacks_note(uint64_t event, const char *text, size_t bytes);
+
 /** The process before this one died while it held the lock. */
 void stacks_recover(void);
 

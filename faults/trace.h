@@ -48,10 +48,12 @@ and these kinds. Records have numbers of their own, from 1, by which they name e
     1 MODULE    0                 bytes of build id    build id, path
     2 FRAMES    bytes of text     number of frames     frames from the innermost on, text
     3 OF        number of event   number of FRAMES     -
+    4 NOTE      number of event   number of FRAMES     text of tp_stack_note
 
 Each operation of the trace, but for marks, has an OF with its thread, behind the records that it
 needs. Its result is the monotonic time in nanoseconds at which the call began, its hash that at
-which it had ended: for people, no verdict comes from them. A frame is 16 bytes: number of its
+which it had ended: for people, no verdict comes from them. A NOTE is what the program itself says
+about a step that is no operation, after the event. A frame is 16 bytes: number of its
 MODULE, 0 = none; address of the instruction that called, as the file of the module has it. The
 text is what an interpreter says of its own stack.
 
@@ -63,6 +65,7 @@ stacks, but for the times. */
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -121,7 +124,7 @@ enum {
 #define TP_FAULT_RULES_MAX 63u
 
 /** Kinds of records in the log of call stacks. */
-enum { TP_STACK_MODULE = 1, TP_STACK_FRAMES, TP_STACK_OF };
+enum { TP_STACK_MODULE = 1, TP_STACK_FRAMES, TP_STACK_OF, TP_STACK_NOTE };
 
 /** Action code in the first u32 of a FAULT's payload; the second u32 is the errno given, or 0. */
 enum {
@@ -200,5 +203,10 @@ static_assert(TP_FAULT_RULE_FIU << TP_FAULT_RULE_SHIFT <= UINT16_MAX, "rule fits
 dlsym(RTLD_DEFAULT, "tp_trace_mark"), so that it needs no link to the library. May not return: a
 plan can kill the process at a mark. */
 void tp_trace_mark(const char *text, size_t len);
+
+/** Appends a NOTE with this text, without a NUL, and the stack of the caller to the log of call
+stacks; the trace is the same without. A program finds it as tp_trace_mark(). len: 0: nothing is
+noted. @return is there such a log? Else a program need not make texts */
+bool tp_stack_note(const char *text, size_t len);
 
 #endif

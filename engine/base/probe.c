@@ -11,6 +11,15 @@
 
 #define MARK_LEN_MAX 255
 
+/** @return its length */
+__attribute__((format(printf, 2, 0))) static size_t probe_format(char text[MARK_LEN_MAX + 1],
+                                                                 const char *format, va_list args)
+{
+    int len = vsnprintf(text, MARK_LEN_MAX + 1, format, args);
+    CHECK(len > 0 && len <= MARK_LEN_MAX);
+    return (size_t)len;
+}
+
 void probe_mark(probe_t *probe, const char *format, ...)
 {
     if (probe->mark == NULL) {
@@ -19,10 +28,19 @@ void probe_mark(probe_t *probe, const char *format, ...)
     va_list args;
     va_start(args, format);
     char text[MARK_LEN_MAX + 1];
-    int len = vsnprintf(text, sizeof(text), format, args);
+    size_t len = probe_format(text, format, args);
     va_end(args);
-    CHECK(len > 0 && len <= MARK_LEN_MAX);
-    probe->mark(probe->ctx, text, (size_t)len);
+    probe->mark(probe->ctx, text, len);
+}
+
+void probe_note(probe_t *probe, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char text[MARK_LEN_MAX + 1];
+    size_t len = probe_format(text, format, args);
+    va_end(args);
+    probe->note(probe->ctx, text, len);
 }
 
 void probe_point(probe_t *probe, const char *name)

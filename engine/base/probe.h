@@ -18,11 +18,16 @@ typedef struct probe {
     atomic_bool armed;
     void (*point)(void *ctx, const char *name);            /**< name as "dblwr.area_synced" */
     void (*mark)(void *ctx, const char *text, size_t len); /**< text is not 0-terminated */
-    void *ctx;                                             /**< handed back; owned by the caller */
+    /** the same, of a step whose caller is wanted; it leaves no event; NULL: nobody asks */
+    void (*note)(void *ctx, const char *text, size_t len);
+    void *ctx; /**< handed back; owned by the caller */
 } probe_t;
 
 /** Formats one marker; call through PROBE_MARK. Text beyond 255 bytes is a programmer's mistake. */
 __attribute__((format(printf, 2, 3))) void probe_mark(probe_t *probe, const char *format, ...);
+
+/** Formats one note; call through PROBE_NOTE. As probe_mark(). */
+__attribute__((format(printf, 2, 3))) void probe_note(probe_t *probe, const char *format, ...);
 
 #define PROBE_ARMED(probe) (atomic_load_explicit(&(probe)->armed, memory_order_relaxed))
 
@@ -38,6 +43,14 @@ __attribute__((format(printf, 2, 3))) void probe_mark(probe_t *probe, const char
     do {                                                                                           \
         if (PROBE_ARMED(probe)) {                                                                  \
             probe_mark((probe), __VA_ARGS__);                                                      \
+        }                                                                                          \
+    } while (0)
+
+/** Says who makes a step that is no operation, where call stacks are recorded. */
+#define PROBE_NOTE(probe, ...)                                                                     \
+    do {                                                                                           \
+        if (PROBE_ARMED(probe) && (probe)->note != NULL) {                                         \
+            probe_note((probe), __VA_ARGS__);                                                      \
         }                                                                                          \
     } while (0)
 

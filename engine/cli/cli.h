@@ -89,6 +89,7 @@ json_t *cli_backups_json(const cli_args_t *args, os_t *os, cli_probe_t *probe, u
 struct cli_probe {
     probe_t base;
     void (*trace_mark)(const char *text, size_t len); /**< of the preload library, or NULL */
+    bool (*stack_note)(const char *text, size_t len); /**< likewise */
 };
 
 /** Arms the probe if somebody listens: the preload library, or libfiu's environment. It must stay

@@ -30,6 +30,12 @@ static void probe_to_trace(void *ctx, const char *text, size_t len)
     probe->trace_mark(text, len);
 }
 
+static void probe_to_stacks(void *ctx, const char *text, size_t len)
+{
+    const cli_probe_t *probe = ctx;
+    (void)probe->stack_note(text, len);
+}
+
 static void probe_to_fiu(void *ctx, const char *name)
 {
     (void)ctx;
@@ -77,19 +83,29 @@ static void setup_fiu(bool traced, const char *commands, const char *fifo)
     }
 }
 
+/** function: gets the address of the function, NULL if it is not here. */
+static void symbol_of(void *function, const char *name)
+{
+    void *symbol = dlsym(RTLD_DEFAULT, name);
+    memcpy(function, &symbol, sizeof(symbol)); /* a data and a code pointer do not convert */
+}
+
 void cli_probe_init(cli_probe_t *probe)
 {
     const char *commands = getenv("FIU_ENABLE");
     const char *fifo = getenv("FIU_CTRL_FIFO");
-    void *symbol = dlsym(RTLD_DEFAULT, "tp_trace_mark");
-    memcpy(&probe->trace_mark, &symbol, sizeof(symbol));
+    symbol_of(&probe->trace_mark, "tp_trace_mark");
+    symbol_of(&probe->stack_note, "tp_stack_note");
     probe->base = (probe_t){.ctx = probe};
     if (commands != NULL || fifo != NULL) {
-        setup_fiu(symbol != NULL, commands, fifo);
+        setup_fiu(probe->trace_mark != NULL, commands, fifo);
         probe->base.point = probe_to_fiu;
     }
-    if (symbol != NULL) {
+    if (probe->trace_mark != NULL) {
         probe->base.mark = probe_to_trace;
     }
-    atomic_store(&probe->base.armed, probe->base.point != NULL || symbol != NULL);
+    if (probe->stack_note != NULL && probe->stack_note("", 0)) {
+        probe->base.note = probe_to_stacks;
+    }
+    atomic_store(&probe->base.armed, probe->base.point != NULL || probe->base.mark != NULL);
 }

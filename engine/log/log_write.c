@@ -200,6 +200,7 @@ void log_append(log_t *log, const byte *group, size_t len, lsn_t *start_lsn, lsn
         buffer_put(log, group, len);
     }
     log->lsn = end;
+    PROBE_NOTE(log->env->probe, "log_group start=%" PRIu64 " end=%" PRIu64, start, end);
     if (log->write_through && !log->env->io_failed) {
         /* A failure poisons the handle, and the call at hand is told when it ends. */
         (void)!log_write_up_to(log, end, false);

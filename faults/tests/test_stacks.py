@@ -15,7 +15,7 @@ from support import MARK, OPEN, PROGRAM, SIGKILL, WRITE, PreloadCase, read_trace
 TABLES = os.environ["TORNPAGE_TEST_STACKS"]
 POINTERS = os.environ["TORNPAGE_TEST_STACK_POINTERS"]
 LIBRARY = os.environ["TORNPAGE_TEST_STACK_LIBRARY"]
-MODULE, FRAMES, OF = 1, 2, 3
+MODULE, FRAMES, OF, NOTE = 1, 2, 3, 4
 
 WAYS = [
     ["stack_inner", "stack_outer", "main"],
@@ -36,12 +36,19 @@ class Stack:
 
 def read_stacks(path: Path) -> tuple[dict[int, Stack], bytes]:
     """By event number; and the records without their times. Every rule of the format is asserted."""
+    found, _, records = read_log(path)
+    return found, records
+
+
+def read_log(path: Path) -> tuple[dict[int, Stack], list[tuple[int, str, Stack]], bytes]:
+    """Also the notes: event before it, text, stack."""
     data = bytearray(path.read_bytes())
     magic, committed, flags, _pid, events = struct.unpack_from("<8sQIIQ", data)
     assert (magic, flags) == (b"TPSTACK1", 0)
     modules = {0: ""}
     stacks: dict[int, Stack] = {}
     found: dict[int, Stack] = {}
+    notes = []
     at, number, last = 64, 0, 0
     while at < committed:
         total, kind, _, seq, _, _, offset, length, began, ended, _ = struct.unpack_from(
@@ -57,6 +64,8 @@ def read_stacks(path: Path) -> tuple[dict[int, Stack], bytes]:
             frames = list(struct.iter_unpack("<QQ", payload[: 16 * length]))
             text = payload[16 * length : 16 * length + offset].decode()
             stacks[seq] = Stack([(modules[module], place) for module, place in frames], text)
+        elif kind == NOTE:
+            notes.append((offset, payload.rstrip(b"\0").decode(), stacks[length]))
         else:
             assert kind == OF and offset not in found
             found[offset] = stacks[length]
@@ -65,7 +74,7 @@ def read_stacks(path: Path) -> tuple[dict[int, Stack], bytes]:
             struct.pack_into("<qQ", data, at + 40, 0, 0)
         at += total
     assert events == number and at == committed
-    return found, bytes(data[64:committed])
+    return found, notes, bytes(data[64:committed])
 
 
 def functions(module: str) -> list[tuple[int, str]]:
@@ -137,6 +146,15 @@ class Stacks(PreloadCase):
         self.of_writes(PROGRAM, "open 0 f wc", *(["pwrite 0 0 9 a"] * 1000))
         many = read_stacks(self.stacks_path)[1]
         self.assertEqual(len(many) - len(few), 998 * 64)
+
+    def test_a_note_has_the_stack_of_who_made_it(self) -> None:
+        """And its place among the events; the operation behind it has its own."""
+        stacks = self.of_writes(TABLES)
+        ((event, text, stack),) = read_log(self.stacks_path)[1]
+        writes = read_trace(self.trace_path).of(WRITE)
+        self.assertEqual((event, text), (writes[2].seq, "step n=1"))
+        self.assertEqual(self.names(stack, TABLES)[:2], ["stack_note", "main"])
+        self.assertEqual(self.names(stacks[3], TABLES)[:3], WAYS[3])
 
     def test_an_executed_program_has_its_own_modules(self) -> None:
         """What comes behind exec goes on in the same log."""

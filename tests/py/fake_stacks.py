@@ -8,7 +8,7 @@ from pathlib import Path
 from tornpage.faults.stacks import Call, StackLog, stacks_path
 
 RECORD = struct.Struct("<IHHQIIQQqQQ")
-MODULE, FRAMES, OF = 1, 2, 3
+MODULE, FRAMES, OF, NOTE = 1, 2, 3, 4
 
 
 class FakeStacks:
@@ -55,6 +55,12 @@ class FakeStacks:
         """The event `seq` took so long, and has a stack of this call alone."""
         frame = struct.pack("<QQ", self._module(call), call.offset)
         self._record(OF, seq, self._record(FRAMES, 0, 1, frame), b"", began, ended)
+        return self
+
+    def note(self, event: int, text: str, call: Call) -> FakeStacks:
+        """Of a step that this call alone made, behind the event."""
+        frame = struct.pack("<QQ", self._module(call), call.offset)
+        self._record(NOTE, event, self._record(FRAMES, 0, 1, frame), text.encode())
         return self
 
     def again(self, seq: int, like: int) -> FakeStacks:

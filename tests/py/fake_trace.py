@@ -76,11 +76,15 @@ class FakeTrace:
             self.mark(text)
         return self
 
-    def write(self, path: str, offset: int, data: bytes | int, result: int = 0) -> FakeTrace:
-        """A write of these bytes, or of that many."""
+    def write(
+        self, path: str, offset: int, data: bytes | int, result: int = 0, *, full: bool = False
+    ) -> FakeTrace:
+        """A write of these bytes, or of that many. full: recorded with its contents."""
         content = bytes(data) if isinstance(data, int) else data
         return self.record(
             Op.WRITE,
+            flags=int(full),
+            payload=content if full else b"",
             file=self._id(path),
             offset=offset,
             length=len(content),

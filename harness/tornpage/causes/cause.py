@@ -12,11 +12,19 @@ from tornpage.vocabulary.evidence import Frame, Step
 __all__ = ["Meeting", "meetings", "operation_of", "sentence", "with_frames", "words_of"]
 
 
-def with_frames(cause: Cause, frames: Mapping[int, tuple[Frame, ...]]) -> Cause:
-    """frames: by number of the operation."""
+NONE: Mapping[int, tuple[Frame, ...]] = {}
+
+
+def with_frames(
+    cause: Cause,
+    frames: Mapping[int, tuple[Frame, ...]],
+    made: Mapping[int, tuple[Frame, ...]] = NONE,
+) -> Cause:
+    """frames: by number of the operation; made: of who made the step of it that matters, by number of the
+    stack."""
 
     def framed(one: Operation) -> Operation:
-        return replace(one, frames=frames.get(one.seq, ()))
+        return replace(one, frames=made[one.stack] if one.stack else frames.get(one.seq, ()))
 
     return replace(
         cause,
@@ -110,7 +118,8 @@ def _nothing_lost(cause: Cause) -> str:
 
 
 def _several(operations: Sequence[Operation | None]) -> str:
-    return " and ".join(one.what for one in operations if one is not None)
+    told = (one for one in operations if one is not None)
+    return " and ".join(f"{one.what}, {one.part}" if one.part else one.what for one in told)
 
 
 def _outcome(one: Counterfactual) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tornpage.faults.trace import Trace
 from tornpage.live.recording import Recording
 from tornpage.oracle.fingerprint import kind_of
 from tornpage.powerloss.explorer import lay_out_state
-from tornpage.targets.target import Target
+from tornpage.targets.target import Part, Parts, Target
 from tornpage.vocabulary.errors import ChildError, ConfigError
 from tornpage.vocabulary.model import TrialSpec, Violation
 
@@ -25,11 +26,13 @@ IN_PART = "?"
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What a crash right after event `seq` keeps of that which was not durable: all but `of`, or only these.
-    of: by number of the operation, of a write a "0" or "1" per sector, else one."""
+    of: by number of the operation, of a write a "0" or "1" per sector, else one; cut: a write that brings
+    several steps to its file, and how many of them it is to bring."""
 
     seq: int
     of: Mapping[int, str]
     keeps: bool = False
+    cut: tuple[int, int] | None = None
 
     @property
     def line(self) -> str:
@@ -45,12 +48,19 @@ class Experiment:
     """probes: crashes that were recovered."""
 
     def __init__(
-        self, spec: TrialSpec, target: Target, recording: Recording, scratch: Path
+        self,
+        spec: TrialSpec,
+        target: Target,
+        recording: Recording,
+        scratch: Path,
+        parts: Parts | None = None,
     ) -> None:
+        """parts: what the recording's writes are made of."""
         self.probes = 0
+        self._parts = parts
         self._spec, self._target, self._recording = spec, target, recording
         self._scratch = scratch
-        self._known: dict[tuple[int, str], tuple[Violation, ...]] = {}
+        self._known: dict[tuple[int, str, tuple[int, int] | None], tuple[Violation, ...]] = {}
 
     def waiting(self, state: str) -> dict[int, str]:
         """What was not durable at the crash of a state, and what of it was kept. ConfigError: there is no
@@ -76,11 +86,15 @@ class Experiment:
 
     def violations(self, choice: Choice) -> tuple[Violation, ...]:
         """What the crash breaks. ChildError: there is no crash point after this event."""
-        key = (choice.seq, choice.line)
+        key = (choice.seq, choice.line, choice.cut)
         if key not in self._known:
             self.probes += 1
             self._known[key] = self._ask(choice)
         return self._known[key]
+
+    def parts(self, seq: int) -> tuple[Part, ...]:
+        """The steps that the write brings to its file, the oldest first; none: it is one, or nobody knows."""
+        return self._parts.of(seq) if self._parts else ()
 
     def shows(self, choice: Choice, wanted: Iterable[tuple[int, str]]) -> bool:
         """Whether the crash shows one of these findings."""
@@ -90,5 +104,15 @@ class Experiment:
         file = self._scratch / "chosen"
         file.write_text(f"{choice.line}\n", "ascii")
         state = f"{choice.seq}.chosen.0"
-        found = lay_out_state(self._spec, self._target, self._recording, state, None, chosen=file)
+        recording = self._recording if choice.cut is None else self._rewritten(*choice.cut)
+        found = lay_out_state(self._spec, self._target, recording, state, None, chosen=file)
         return found.broken.get(state, ())
+
+    def _rewritten(self, seq: int, count: int) -> Recording:
+        """The recording in which the write brings so many of its steps."""
+        if self._parts is None:
+            raise ValueError("what its writes are made of is not known")
+        file = self._scratch / "rewritten"
+        trace = Trace.load(self._recording.trace)
+        file.write_bytes(trace.rewritten(seq, self._parts.cut(seq, count)))
+        return replace(self._recording, trace=file)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tornpage.causes.cause import sentence, with_frames
 from tornpage.causes.experiment import Experiment
 from tornpage.causes.search import Crash, find_cause
-from tornpage.evidence.stacks import frames_of, timed
+from tornpage.evidence.stacks import stack_frames, timed
 from tornpage.evidence.timeline import recorded_steps
 from tornpage.faults.scratch import scratch_folder
 from tornpage.faults.stacks import StackLog
@@ -61,9 +61,11 @@ def explain_trial(
     target = make_target(spec.target, paths.build)
     with scratch_folder(target.on_shm) as scratch, recording_of(row, target, scratch) as found:
         how, recording = found
-        experiment = Experiment(spec, target, recording, scratch)
-        seq, waiting = crash_of(spec, result, experiment)
         trace = Trace.load(recording.trace)
+        log = StackLog.load(recording.trace)
+        parts = target.parts_of(trace, log.notes if log else ())
+        experiment = Experiment(spec, target, recording, scratch, parts)
+        seq, waiting = crash_of(spec, result, experiment)
         crash = Crash(
             seq=seq,
             waiting=waiting,
@@ -73,12 +75,20 @@ def explain_trial(
             began={event.seq: event.began for event in trace.events(kinds=SYNC_KINDS)},
         )
         cause = find_cause(experiment, crash, tell)
-        frames = frames_of(recording.trace, cause.numbers, folders, wrappers=target.wrappers)
-        cause = with_frames(cause, frames)
-        log = StackLog.load(recording.trace) if how == KEPT else None
+        cause = _framed(cause, log, folders, target)
         drawn = _drawn(crash, cause)
-        steps = timed(drawn, log) if log else drawn
+        steps = timed(drawn, log) if log and how == KEPT else drawn
     return Explained(sentence(cause), cause, how, experiment.probes, steps)
+
+
+def _framed(cause: Cause, log: StackLog | None, folders: Sequence[Path], target: Target) -> Cause:
+    """With the call stacks of its operations, and of the steps of these that matter."""
+    if log is None:
+        return cause
+    wrappers = target.wrappers
+    frames = stack_frames({seq: log.of(seq) for seq in cause.numbers}, folders, wrappers)
+    made = {one.stack: log.stack(one.stack) for one in cause.operations if one.stack}
+    return with_frames(cause, frames, stack_frames(made, folders, wrappers))
 
 
 def _drawn(crash: Crash, cause: Cause) -> tuple[Step, ...]:

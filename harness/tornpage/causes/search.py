@@ -4,14 +4,16 @@ which one on it shows, and what one operation more or less would change.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tornpage.causes.cause import operation_of
 from tornpage.causes.experiment import ALL, NOTHING, Choice, Experiment
 from tornpage.evidence.timeline import is_covered
 from tornpage.oracle.fingerprint import kind_of
 from tornpage.shrinking.ddmin import ddmin
+from tornpage.targets.target import Part
 from tornpage.vocabulary.cause import Cause, Counterfactual, Kind, Operation
 from tornpage.vocabulary.errors import ChildError, ConfigError
 from tornpage.vocabulary.evidence import CONTENT, SYNCS, Fate, Step
@@ -66,13 +68,14 @@ class _Search:
         relied = self._first_broken(parts)
         acknowledged = self._acknowledged(parts, relied)
         torn = self._must_be_whole(parts)
+        lost_parts = {} if torn else {seq: self._part_lost(parts, seq) for seq in needed}
         kind = Kind.TORN if torn else Kind.ACKNOWLEDGED if acknowledged else Kind.ORDER
         return Cause(
             kind=kind,
             finding=crash.finding,
-            lost=self._operations(needed),
+            lost=tuple(self._told(seq, lost_parts.get(seq)) for seq in needed),
             beside=self._operations(beside),
-            relied=self._operation(relied),
+            relied=None if relied is None else self._told(relied, self._part_since(relied, parts)),
             acknowledged=acknowledged,
             until=None,
             counterfactuals=tuple(self._counterfactuals(parts)),
@@ -195,6 +198,32 @@ class _Search:
             if step.op == "ack" and step.seq > seq and (following is None or step.seq < following)
         ]
 
+    # ---- which step of a write ----
+
+    def _part_since(self, seq: int, lost: Mapping[int, str]) -> Part | None:
+        """Of the steps that the write brings the first with which the loss shows."""
+        before = {one: kept for one, kept in lost.items() if one <= seq}
+        return self._first_part(seq, lambda n: self._shows(Choice(seq, before, cut=(seq, n))))
+
+    def _part_until(self, seq: int) -> Part | None:
+        """Of the steps that the write brings the first with which nothing shows any more."""
+        return self._first_part(seq, lambda n: not self._shows(Choice(seq, {}, cut=(seq, n))))
+
+    def _part_lost(self, lost: Mapping[int, str], seq: int) -> Part | None:
+        """Of the steps that the lost write brings the one that must be there: with it the rest of the write
+        is lost, and nothing shows."""
+        others = {one: kept for one, kept in lost.items() if one != seq}
+        crash = self._crash.seq
+        return self._first_part(seq, lambda n: not self._shows(Choice(crash, others, cut=(seq, n))))
+
+    def _first_part(self, seq: int, changed: Callable[[int], bool]) -> Part | None:
+        """changed: with so many of the steps there. None: the write is not made of steps, or it is none of
+        them."""
+        parts = self._experiment.parts(seq)
+        if not parts or changed(0) or not changed(len(parts)):
+            return None
+        return parts[bisect_left(range(1, len(parts)), 1, key=changed)]
+
     # ---- nothing is lost ----
 
     def _nothing_lost(self) -> Cause:
@@ -207,15 +236,16 @@ class _Search:
         points = [seq for seq in sorted(self._steps) if seq <= self._crash.seq]
         first = self._search(points, broken)
         at_once = first == 0 and (not points or self._answer(points, 0, 0, broken))
+        since = points[first] if points else 0
         until = self._first_right([seq for seq in sorted(self._steps) if seq > self._crash.seq])
         return Cause(
             kind=Kind.NOTHING_LOST,
             finding=self._crash.finding,
             lost=(),
             beside=(),
-            relied=None if at_once else self._operation(points[first]),
+            relied=None if at_once else self._told(since, self._part_since(since, {})),
             acknowledged=0,
-            until=self._operation(until),
+            until=None if until is None else self._told(until, self._part_until(until)),
             counterfactuals=(),
             notes=(),
         )
@@ -239,8 +269,14 @@ class _Search:
         """Not each that waits is one of the recording's steps: an open that cuts its file is none."""
         return self._steps.get(seq, Step(seq, "operation", "", Fate.KEPT))
 
-    def _operation(self, seq: int | None) -> Operation | None:
-        return operation_of(self._step(seq)) if seq is not None else None
+    def _told(self, seq: int, part: Part | None) -> Operation:
+        """part: which of its steps matters; its statement is that in which this was made."""
+        told = operation_of(self._step(seq))
+        if part is None:
+            return told
+        issued = (one for one in self._crash.steps if one.op == "issue" and one.seq <= part.event)
+        line = max(issued, key=lambda one: one.seq, default=self._step(seq)).line
+        return replace(told, part=part.what, stack=part.stack, line=line)
 
     def _operations(self, seqs: Sequence[int]) -> tuple[Operation, ...]:
         return tuple(operation_of(self._step(seq)) for seq in seqs)

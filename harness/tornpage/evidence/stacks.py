@@ -16,7 +16,7 @@ from tornpage.faults.stacks import Call, CallStack, StackLog
 from tornpage.faults.trace import Trace
 from tornpage.vocabulary.evidence import Evidence, Fate, Frame, Phase, Step, unwrapped
 
-__all__ = ["FULL", "frames_of", "named_anew", "timed", "with_calls", "with_stacks"]
+__all__ = ["FULL", "frames_of", "named_anew", "stack_frames", "timed", "with_calls", "with_stacks"]
 
 FRAMES_KEPT = 16
 """Of an operation, the innermost."""
@@ -48,13 +48,14 @@ def frames_of(
     on; an operation without a stack is left out. folders: with debug files, as of symbols_of(); wrappers:
     patterns of functions and files whose frames are left out before the first other one."""
     log = StackLog.load(trace)
-    stacks = {seq: stack for seq in seqs if log and (stack := log.of(seq)) is not None}
-    return _frames(stacks, folders, wrappers)
+    return stack_frames({seq: log.of(seq) for seq in seqs} if log else {}, folders, wrappers)
 
 
-def _frames(
-    stacks: Mapping[int, CallStack], folders: Sequence[Path], wrappers: Sequence[str]
+def stack_frames(
+    taken: Mapping[int, CallStack | None], folders: Sequence[Path], wrappers: Sequence[str]
 ) -> Mapping[int, tuple[Frame, ...]]:
+    """The frames of these stacks, by the same numbers; otherwise as frames_of()."""
+    stacks = {number: stack for number, stack in taken.items() if stack is not None}
     named = symbols_of((call for stack in stacks.values() for call in stack.calls), folders)
     own = {seq: _own(stack, named) for seq, stack in stacks.items()}
     return {seq: unwrapped(frames, wrappers) for seq, frames in own.items()}
@@ -101,11 +102,11 @@ def _begun_early(phase: Phase, trace: Path, log: StackLog) -> dict[int, str]:
 def with_calls(phase: Phase, program: Path, calls: Mapping[int, Sequence[int]]) -> Phase:
     """The same of a recovery inside of a program. calls: that made each operation, by its number, as
     addresses in the file of the program, the innermost first."""
-    stacks = {
+    stacks: dict[int, CallStack | None] = {
         seq: CallStack(tuple(Call(str(program), "", at) for at in made))
         for seq, made in calls.items()
     }
-    return _with_frames(phase, _frames(stacks, (), ()))
+    return _with_frames(phase, stack_frames(stacks, (), ()))
 
 
 def _with_frames(phase: Phase, frames: Mapping[int, tuple[Frame, ...]]) -> Phase:

@@ -12,10 +12,18 @@ from pathlib import Path
 from tornpage.faults.trace import FLAG_OVERFLOW, HEADER_SIZE, RECORD, RECORD_SIZE
 from tornpage.vocabulary.errors import TraceError
 
-__all__ = ["Call", "CallStack", "StackLog", "copy_stacks", "stacks_environment", "stacks_path"]
+__all__ = [
+    "Call",
+    "CallStack",
+    "Note",
+    "StackLog",
+    "copy_stacks",
+    "stacks_environment",
+    "stacks_path",
+]
 
 MAGIC = b"TPSTACK1"
-MODULE, FRAMES, OF = 1, 2, 3
+MODULE, FRAMES, OF, NOTE = 1, 2, 3, 4
 FRAME = struct.Struct("<QQ")
 
 
@@ -35,6 +43,16 @@ class CallStack:
 
     calls: tuple[Call, ...]
     text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What the program said of a step that is no operation. event: number of the last one that had ended;
+    stack: number of its call stack (StackLog.stack())."""
+
+    event: int
+    text: str
+    stack: int
 
 
 def stacks_path(trace: Path) -> Path:
@@ -58,7 +76,7 @@ class StackLog:
     """The stacks of one recording. data: the committed bytes; is_full: the stacks of later operations found
     no room."""
 
-    __slots__ = ("_numbers", "_places", "_times", "data", "is_full")
+    __slots__ = ("_numbers", "_places", "_times", "data", "is_full", "notes")
 
     def __init__(self, data: bytes) -> None:
         """Raises TraceError if it is no log of stacks, or is cut."""
@@ -72,6 +90,8 @@ class StackLog:
         self._numbers: dict[int, int] = {}
         """Of the FRAMES record of each event."""
         self._times: dict[int, tuple[int, int]] = {}
+        self.notes: list[Note] = []
+        """In the order in which they were made."""
         at = HEADER_SIZE
         while at < committed:
             if at + RECORD_SIZE > len(data):
@@ -82,6 +102,9 @@ class StackLog:
             if record[1] == OF:
                 self._numbers[record[6]] = record[7]
                 self._times[record[6]] = (record[8], record[9])
+            elif record[1] == NOTE:
+                text = data[at + RECORD_SIZE : at + record[0]].rstrip(b"\0")
+                self.notes.append(Note(record[6], text.decode("ascii", "replace"), record[7]))
             self._places.append(at)
             at += record[0]
         self._check()
@@ -93,7 +116,8 @@ class StackLog:
         def is_a(number: int, kind: int) -> bool:
             return 0 < number < len(kinds) and kinds[number] == kind
 
-        right = all(is_a(number, FRAMES) for number in self._numbers.values())
+        named = (*self._numbers.values(), *(note.stack for note in self.notes))
+        right = all(is_a(number, FRAMES) for number in named)
         for at, kind in zip(self._places[1:], kinds[1:], strict=True):
             count, text = self._lengths(at)
             room = RECORD.unpack_from(self.data, at)[0] - RECORD_SIZE
@@ -129,8 +153,10 @@ class StackLog:
     def of(self, seq: int) -> CallStack | None:
         """The stack of the operation with this event number; None: it has none, as marks."""
         number = self._numbers.get(seq)
-        if number is None:
-            return None
+        return None if number is None else self.stack(number)
+
+    def stack(self, number: int) -> CallStack:
+        """The stack of this number, as a note has it."""
         at = self._places[number]
         count, text = self._lengths(at)
         frames = at + RECORD_SIZE

@@ -316,6 +316,17 @@ class Trace:
             after=bool(event.flags & FAULT_AFTER),
         )
 
+    def rewritten(self, seq: int, contents: bytes) -> bytes:
+        """The same in which this write had these contents, of the same length; its hash stays."""
+        event = next(event for event in self.events(kinds=(Op.WRITE,)) if event.seq == seq)
+        at = event.at + RECORD_SIZE
+        return bytes(self.data[:at]) + contents + bytes(self.data[at + len(contents) :])
+
+    def contents(self, seq: int) -> bytes:
+        """What this write wrote, where contents were recorded."""
+        event = next(event for event in self.events(kinds=(Op.WRITE,)) if event.seq == seq)
+        return self.payload(event)[: event.length]
+
     def without_contents(self) -> Trace:
         """The trace that the same run gives when contents are not asked for."""
         whole = memoryview(self.data)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 from tornpage.faults.forkserver import fork_server
 from tornpage.faults.process import ChildResult, require_loaded, run_child
+from tornpage.faults.stacks import Note
+from tornpage.faults.trace import Trace
 from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
@@ -30,6 +32,8 @@ __all__ = [
     "ByHand",
     "Capability",
     "Command",
+    "Part",
+    "Parts",
     "Planted",
     "RecoveryAnswer",
     "RunAnswer",
@@ -150,6 +154,28 @@ class Planted(Protocol):
         """Takes it out of this data directory, a copy of the image."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the steps whose changes a write brings to a file. what: in words; end: where the step ends, in
+    the target's own count; event: number of the last one that had ended when it was made; stack: number of
+    the call stack of who made it."""
+
+    what: str
+    end: int
+    event: int
+    stack: int
+
+
+class Parts(Protocol):
+    """The steps that writes of a recording bring to files together, one behind the other."""
+
+    def of(self, seq: int) -> tuple[Part, ...]:
+        """Those of this operation, the oldest first; none if it brings none."""
+
+    def cut(self, seq: int, count: int) -> bytes:
+        """The contents that the write would have had behind so many of them, of the same length."""
+
+
 class Target(Protocol):
     """The seam behind which SQLite, MariaDB and others will stand."""
 
@@ -222,6 +248,9 @@ class Target(Protocol):
         """Prints the redo log of a data directory from its checkpoint on: a line per group of records, as
         366938..366973, and below it a line per record, which says space=N page=N; None if this target decodes
         none."""
+
+    def parts_of(self, trace: Trace, notes: Sequence[Note]) -> Parts | None:
+        """What its writes are made of, by the notes in its log of call stacks; None: nobody knows."""
 
     def judge_setting(self, options: Mapping[str, str]) -> Setting:
         """What that program must know of a run with these options."""

@@ -34,7 +34,9 @@ class Kind(StrEnum):
 class Operation:
     """seq: its number in the recording; op, path: of Step; what: in words; line: statement that was in
     flight, 0 if none; frames: where the target's own code called it, the innermost first; none if the
-    recording has no stacks."""
+    recording has no stacks; part: of a write that brings several steps to its file, which of them matters, in
+    words; stack: number of the call stack of who made that step, whose frames these are then; 0: of the
+    operation's own."""
 
     seq: int
     op: str
@@ -43,6 +45,8 @@ class Operation:
     site: str
     line: int
     frames: tuple[Frame, ...] = ()
+    part: str = ""
+    stack: int = 0
 
 
 @_JSON
@@ -78,10 +82,15 @@ class Cause:
     syncs: tuple[Operation, ...] = ()
 
     @property
+    def operations(self) -> list[Operation]:
+        """All of them."""
+        ends = [one for one in (self.relied, self.until) if one is not None]
+        return [*self.lost, *self.beside, *ends, *self.syncs]
+
+    @property
     def numbers(self) -> list[int]:
         """Of its operations, in the recording."""
-        ends = [one for one in (self.relied, self.until) if one is not None]
-        return [one.seq for one in (*self.lost, *self.beside, *ends, *self.syncs)]
+        return [one.seq for one in self.operations]
 
 
 @_JSON

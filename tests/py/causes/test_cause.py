@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tornpage.causes.cause import meetings, sentence
+from dataclasses import replace
+
+from tornpage.causes.cause import meetings, sentence, with_frames
 from tornpage.vocabulary.cause import Cause, Kind, Operation
 from tornpage.vocabulary.evidence import Frame
 
@@ -28,6 +30,15 @@ def test_the_innermost_common_call_is_named() -> None:
     assert "Operations 2 and 4 are both called by save, at save.c:10 and save.c:12." in sentence(
         order(lost, relied)
     )
+
+
+def test_a_step_of_a_write_has_the_stack_of_who_made_it() -> None:
+    """Not that of who wrote it."""
+    wrote, made, lost = called("flush", 3), called("put", 5), operation(2)
+    told = order(lost, replace(operation(4), part="step b", stack=9))
+    framed = with_frames(told, {2: (OUTER,), 4: (wrote,)}, {9: (made,)})
+    assert framed.relied is not None and framed.relied.frames == (made,)
+    assert framed.lost[0].frames == (OUTER,)
 
 
 def test_inlined_functions_meet_by_line() -> None:

@@ -12,6 +12,7 @@ import pytest
 from tornpage.causes.cause import sentence
 from tornpage.causes.experiment import Choice, Experiment
 from tornpage.causes.search import Crash, find_cause
+from tornpage.targets.target import Part
 from tornpage.vocabulary.cause import Cause, Kind
 from tornpage.vocabulary.errors import ChildError, ConfigError
 from tornpage.vocabulary.evidence import Fate, Step
@@ -38,8 +39,28 @@ class Store:
     def __init__(self, waiting: list[int], rule: Rule) -> None:
         self.waiting, self.rule = waiting, rule
         self.otherwise: Callable[[dict[int, str]], bool] = lambda _: False
+        self.steps: dict[int, list[str]] = {}
+        """Of a write that brings several, the steps."""
+        self.breaks: set[str] = set()
+        """Steps that break the state until one that mends it is there."""
+        self.mends: set[str] = set()
+
+    def parts(self, seq: int) -> tuple[Part, ...]:
+        names = self.steps.get(seq, [])
+        return tuple(Part(f"step {name}", n, seq - 3, ord(name)) for n, name in enumerate(names))
+
+    def _steps_there(self, choice: Choice) -> set[str]:
+        cut, count = choice.cut or (0, 0)
+        there: set[str] = set()
+        for seq, names in self.steps.items():
+            if seq <= choice.seq and not lost(choice.of.get(seq, "1")):
+                there |= set(names[:count] if seq == cut else names)
+        return there
 
     def violations(self, choice: Choice) -> tuple[Violation, ...]:
+        if self.steps:
+            there = self._steps_there(choice)
+            return (BROKEN,) if there & self.breaks and not there & self.mends else ()
         if choice.seq % 2:
             raise ChildError("there is no such state")
         there = {
@@ -177,6 +198,40 @@ def test_nothing_is_lost(steps: list[Step], since: int, until: int) -> None:
     assert cause.kind is Kind.NOTHING_LOST and cause.lost == ()
     assert (cause.relied.seq if cause.relied else 0) == since
     assert (cause.until.seq if cause.until else 99) == until
+
+
+def test_the_step_of_a_write_that_breaks_it_and_the_one_that_mends_it(steps: list[Step]) -> None:
+    """Writes that bring several steps each are taken to pieces."""
+    store = Store([], lambda _seq, _there: False)
+    store.steps = {6: ["a", "b", "c"], 12: ["d"], 14: ["e", "f"]}
+    store.breaks, store.mends = {"b"}, {"f"}
+    told = [*steps[:1], mark(3, "issue", 7), *steps[1:4], mark(9, "issue", 8), *steps[4:]]
+    cause = search(store, crash({}, told, 8))
+    assert cause.relied is not None and cause.until is not None
+    assert (cause.relied.line, cause.until.line) == (7, 8), "in which they were made"
+    assert (cause.relied.seq, cause.relied.part, cause.relied.stack) == (6, "step b", ord("b"))
+    assert (cause.until.seq, cause.until.part, cause.until.stack) == (14, "step f", ord("f"))
+    said = sentence(cause)
+    assert "f (operation 6), step b on a crash breaks it, until" in said
+    assert "(operation 14), step f: these must be one step" in said
+
+
+def test_the_step_of_a_lost_write_that_must_be_there(steps: list[Step]) -> None:
+    """With it there, and the rest of the write lost, all is right."""
+    store = Store([], lambda _seq, _there: False)
+    store.steps = {6: ["a", "b", "c"], 12: ["d", "e"]}
+    store.breaks, store.mends = {"e"}, {"b"}
+    cause = search(store, crash({6: "0000", 12: "1"}, steps, 14))
+    assert [(one.seq, one.part) for one in cause.lost] == [(6, "step b")]
+    assert cause.relied is not None and (cause.relied.seq, cause.relied.part) == (12, "step e")
+
+
+def test_a_write_of_which_no_step_matters_is_told_whole(steps: list[Step]) -> None:
+    """It breaks the state with none of them, so who made these says nothing."""
+    store = Store([], lambda seq, _: seq >= 8)
+    store.parts = lambda _: (Part("step a", 1, 1, 1),)  # type: ignore[method-assign]
+    cause = search(store, crash({}, steps, 8))
+    assert cause.relied is not None and (cause.relied.seq, cause.relied.part) == (8, "")
 
 
 def test_a_sync_that_began_too_early(steps: list[Step]) -> None:

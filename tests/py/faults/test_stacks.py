@@ -23,6 +23,15 @@ def test_a_stack_is_that_of_its_event() -> None:
     assert log.of(5) is None
 
 
+def test_a_note_has_the_stack_of_who_made_it() -> None:
+    """Beside the operations, in the order in which they were made."""
+    log = FakeStacks().stack(4, MAIN).note(4, "step n=1", LIBRARY).note(9, "step n=2", MAIN).log()
+    assert [(note.event, note.text) for note in log.notes] == [(4, "step n=1"), (9, "step n=2")]
+    stacks = [log.stack(note.stack) for note in log.notes]
+    assert stacks == [CallStack((LIBRARY,)), CallStack((MAIN,))]
+    assert log.of(4) == CallStack((MAIN,)) and log.of(9) is None
+
+
 def test_times_are_those_of_the_call() -> None:
     """Nanoseconds; nothing where there are none."""
     log = FakeStacks().at(4, 1000, 2500, MAIN).stack(5, MAIN).log()
@@ -63,7 +72,8 @@ def test_a_log_that_is_cut_is_refused() -> None:
 @pytest.mark.parametrize("damage", [b"\0", b"\x07", b"\xff", b"\xff" * 8])
 def test_a_damaged_log_is_refused_or_read(damage: bytes, tmp_path: Path) -> None:
     """Whatever a byte or a number of it is: no other error, no more memory than the file has bytes."""
-    whole = FakeStacks().stack(4, LIBRARY, MAIN).stack(7, MAIN, text="told").again(9, 4).log().data
+    stacks = FakeStacks().stack(4, LIBRARY, MAIN).stack(7, MAIN, text="told").again(9, 4)
+    whole = stacks.note(9, "step", MAIN).log().data
     path = stacks_path(tmp_path / "trace")
     refused = 0
     for at in range(8, len(whole)):
@@ -76,6 +86,8 @@ def test_a_damaged_log_is_refused_or_read(damage: bytes, tmp_path: Path) -> None
         assert log is not None
         for seq in (4, 7, 9):
             log.of(seq)
+        for note in log.notes:
+            log.stack(note.stack)
     assert refused > 0
 
 

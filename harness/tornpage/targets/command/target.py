@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,8 @@ from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import files_below, fill_image, odd_files
 from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult, run_child, why_not_run
+from tornpage.faults.stacks import Note
+from tornpage.faults.trace import Trace
 from tornpage.oracle.observed import observed_state
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
@@ -431,6 +433,9 @@ class CommandTarget:
     def log_command(self, data: Path) -> Command | None:
         """Of a known format only."""
         return self._program_of_format("show", "log", str(data)) if self.file.format else None
+
+    def parts_of(self, trace: Trace, notes: Sequence[Note]) -> None:
+        """None: it notes none."""
 
     def judge_setting(self, options: Mapping[str, str]) -> Setting:
         """The options `page_size`, where it says how many bytes a page has, and `doublewrite`."""

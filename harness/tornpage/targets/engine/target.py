@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path, PurePath
 from typing import Any
@@ -13,11 +13,14 @@ from typing import Any
 from tornpage.faults.aim import SECTOR
 from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult, run_child
+from tornpage.faults.stacks import Note
+from tornpage.faults.trace import Trace
 from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import read_tables
 from tornpage.targets.engine.damage import damage_tables
+from tornpage.targets.engine.log_groups import LogGroups
 from tornpage.targets.engine.stale_log import LOG_FILE, PlantedBlock, plant_stale_block
 from tornpage.targets.filesystems import fs_arguments, fs_option, without_fs
 from tornpage.targets.option import FS, TargetOption
@@ -89,11 +92,11 @@ def _refusal(program: Path, name: str, value: str) -> str:
 WRAPPERS = (
     *("*/engine/os/*", "*/disk/*", "fil_page_write"),
     *("blocks_write", "buffer_write", "log_write_up_to", "buf_log_wait"),
-    *("log_append", "mtr_log_append", "mtr_commit", "mtr_end", "fil_op_log"),
-    *("trx_commit_low", "trx_commit_and_end"),
+    *("probe_note", "log_append", "log_append_rec", "mtr_log_append", "mtr_commit", "mtr_end"),
+    *("fil_op_log", "undo_commit", "trx_commit_low", "trx_commit_and_end"),
 )
-"""Every write of a page, of the log, every mtr, every commit goes through these: they do not tell one from
-another."""
+"""Every write of a page or of the log, every group of the log, every commit goes through these: they do not
+tell one from another."""
 
 
 class EngineTarget:
@@ -241,6 +244,10 @@ class EngineTarget:
     def log_command(self, data: Path) -> Command:
         """engine log DIR"""
         return Command((str(self.program), "log", str(data)))
+
+    def parts_of(self, trace: Trace, notes: Sequence[Note]) -> LogGroups:
+        """Record groups of writes of the log."""
+        return LogGroups(trace, notes)
 
     def judge_setting(self, options: Mapping[str, str]) -> Setting:
         """Where a page is written without doublewrite there is nothing to be held against its rules."""
