@@ -157,6 +157,7 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
         .fs = fs_name(args),
         .sites = site_map(args),
     };
+    memcpy(summary.possible, plan.of_model, sizeof(summary.possible));
     explorer_t explorer;
     explorer_init(&explorer, &args->campaign, trace, image, &inputs->allowed, shared);
     int code = EXIT_CLEAN;

@@ -56,13 +56,16 @@ static bool is_in_range(const plan_range_t *range, uint64_t seq)
 typedef struct counting {
     const model_config_t *models;
     uint64_t *of_point;
+    uint64_t *of_model;
 } counting_t;
 
 static void count_point(void *ctx, uint32_t point, persist_t *persist)
 {
     const counting_t *counting = ctx;
     for (uint32_t model = 0; model < MODEL_KINDS; model++) {
-        counting->of_point[point] += model_count(counting->models, (model_t)model, persist);
+        uint32_t n = model_count(counting->models, (model_t)model, persist);
+        counting->of_point[point] += n;
+        counting->of_model[model] += n;
     }
 }
 
@@ -72,7 +75,8 @@ void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *
     *plan = (state_plan_t){.n_points = trace->list.n + 1};
     plan->numbers = mem_alloc((plan->n_points + 1U) * sizeof(*plan->numbers));
     counting_t counting = {.models = &campaign->models,
-                           .of_point = mem_alloc(plan->n_points * sizeof(*counting.of_point))};
+                           .of_point = mem_alloc(plan->n_points * sizeof(*counting.of_point)),
+                           .of_model = plan->of_model};
     for (uint32_t point = 0; point < plan->n_points;
          point++) { /* as if each in the range had one */
         bool in_range = is_in_range(range, point_seq(&trace->list, point));

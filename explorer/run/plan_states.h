@@ -7,10 +7,11 @@ They are the same whichever of the states are run: order.h says which, and when.
 #include "explorer/run/state.h"
 
 typedef struct state_plan {
-    uint64_t *numbers;       /**< states before each crash point of the trace; one more: of all */
-    uint32_t n_points;       /**< crash points */
-    uint64_t total;          /**< states in the range */
-    uint32_t n_crash_points; /**< with at least one state in the range */
+    uint64_t *numbers; /**< states before each crash point of the trace; one more: of all */
+    uint32_t n_points; /**< crash points */
+    uint64_t total;    /**< states in the range */
+    uint64_t of_model[MODEL_KINDS]; /**< of them, by model */
+    uint32_t n_crash_points;        /**< with at least one state in the range */
 } state_plan_t;
 
 /** Which crash points are in the range, by the event before each. */

@@ -207,7 +207,8 @@ static json_t *by_invariant(const record_t *records, uint64_t n)
     return object;
 }
 
-static json_t *by_model(const counts_t *counts, const record_t *records, uint64_t n)
+static json_t *by_model(const counts_t *counts, const summary_t *summary, const record_t *records,
+                        uint64_t n)
 {
     json_t *object = json_object();
     for (uint32_t m = 0; m < MODEL_KINDS; m++) {
@@ -217,6 +218,7 @@ static json_t *by_model(const counts_t *counts, const record_t *records, uint64_
         }
         json_t *entry = json_object();
         set(entry, "states", number(load(&counts->model_states[m])));
+        set(entry, "possible", number(summary->possible[m]));
         set(entry, "violations", number(violations));
         set(object, model_name((model_t)m), entry);
     }
@@ -276,7 +278,7 @@ static void print_summary(const counts_t *counts, const summary_t *summary, cons
     set(object, "depth", number(summary->depth));
     set(object, "violations", number(n));
     set(object, "by_invariant", by_invariant(records, n));
-    set(object, "by_model", by_model(counts, records, n));
+    set(object, "by_model", by_model(counts, summary, records, n));
     set(object, "paths", paths_object(counts, summary->target));
     set(object, "torn_pages", torn_pages_object(counts, summary));
     set(object, "crash_points", number(summary->crash_points));

@@ -10,7 +10,8 @@ typedef struct summary {
     uint32_t depth;
     uint32_t jobs;
     uint32_t crash_points;
-    bool complete; /**< all states that were selected were run */
+    uint64_t possible[MODEL_KINDS]; /**< by model all states of the range, run or not */
+    bool complete;                  /**< all states that were selected were run */
     uint64_t events;
     const target_kind_t *target;
     const char *fs;          /**< whose promises the crashes went by */

@@ -5,7 +5,8 @@ Place: beside report.c, below main.c.
 A file has JSON lines: first what is said of the slice, then its canaries and findings, then per
 image what it added to the counters.
 
-  {"slice":2,"of":3,"depth":1,"crash_points":4,"events":5,"complete":true,"lost":0,"seconds":0.5}
+  {"slice":2,"of":3,"depth":1,"crash_points":4,"possible":[4,4,0,...],"events":5,"complete":true,
+   "lost":0,"seconds":0.5} on one line
   {"canaries":[{"name":"torn_page","invariant":5,"condemned":true,"by":"scan, I5"}]}
   {"key":7,"state":"17.subset.3","invariant":5,"source":1,"what":"...","low":0,"high":1,"site":2}
   {"image":7,"add":[0,1,12,3]}
@@ -90,6 +91,15 @@ static void write_tallies(FILE *file, tally_t *tallies, uint64_t n)
     }
 }
 
+static json_t *numbers(const uint64_t *values, uint32_t n)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < n; i++) {
+        add_number(list, values[i]);
+    }
+    return list;
+}
+
 bool slice_write(const char *path, shared_t *shared, const summary_t *summary, uint32_t slice,
                  uint32_t n_slices)
 {
@@ -100,11 +110,12 @@ bool slice_write(const char *path, shared_t *shared, const summary_t *summary, u
         return false;
     }
     n = report_reduce(shared->records, n);
-    print_line(file, json_pack("{s:i, s:i, s:i, s:I, s:I, s:b, s:I, s:f}", "slice", (int)slice,
+    print_line(file, json_pack("{s:i, s:i, s:i, s:I, s:o, s:I, s:b, s:I, s:f}", "slice", (int)slice,
                                "of", (int)n_slices, "depth", (int)summary->depth, "crash_points",
-                               integer(summary->crash_points), "events", integer(summary->events),
-                               "complete", (int)summary->complete, "lost", integer(lost), "seconds",
-                               summary->seconds));
+                               integer(summary->crash_points), "possible",
+                               numbers(summary->possible, MODEL_KINDS), "events",
+                               integer(summary->events), "complete", (int)summary->complete, "lost",
+                               integer(lost), "seconds", summary->seconds));
     print_line(file, json_pack("{s:o}", "canaries", canaries_object(&summary->canaries)));
     for (uint64_t i = 0; i < n; i++) {
         write_record(file, &shared->records[i]);
@@ -137,7 +148,8 @@ static bool same_exploration(const merge_t *merge, uint32_t n_slices, const summ
 {
     const summary_t *summary = merge->summary;
     return n_slices == merge->n_slices && said->depth == summary->depth
-           && said->crash_points == summary->crash_points && said->events == summary->events;
+           && said->crash_points == summary->crash_points && said->events == summary->events
+           && memcmp(said->possible, summary->possible, sizeof(said->possible)) == 0;
 }
 
 static bool read_slice(merge_t *merge, json_t *line)
@@ -150,15 +162,20 @@ static bool read_slice(merge_t *merge, json_t *line)
     json_int_t events;
     json_int_t lost;
     double seconds;
-    if (json_unpack(line, "{s:i, s:i, s:i, s:I, s:I, s:b, s:I, s:F}", "slice", &slice, "of", &of,
-                    "depth", &depth, "crash_points", &points, "events", &events, "complete",
-                    &complete, "lost", &lost, "seconds", &seconds)
+    json_t *possible;
+    if (json_unpack(line, "{s:i, s:i, s:i, s:I, s:o, s:I, s:b, s:I, s:F}", "slice", &slice, "of",
+                    &of, "depth", &depth, "crash_points", &points, "possible", &possible, "events",
+                    &events, "complete", &complete, "lost", &lost, "seconds", &seconds)
             != 0
-        || slice < 1 || slice > of || (uint32_t)of > SLICES_MAX) {
+        || slice < 1 || slice > of || (uint32_t)of > SLICES_MAX
+        || json_array_size(possible) != MODEL_KINDS) {
         return false;
     }
     summary_t said = {
         .depth = (uint32_t)depth, .crash_points = (uint32_t)points, .events = (uint64_t)events};
+    for (uint32_t m = 0; m < MODEL_KINDS; m++) {
+        said.possible[m] = unsigned_of(json_array_get(possible, m));
+    }
     summary_t *summary = merge->summary;
     if (merge->slices == NULL) {
         merge->n_slices = (uint32_t)of;
@@ -167,6 +184,7 @@ static bool read_slice(merge_t *merge, json_t *line)
         summary->depth = said.depth;
         summary->jobs = 1;
         summary->crash_points = said.crash_points;
+        memcpy(summary->possible, said.possible, sizeof(said.possible));
         summary->complete = true;
         summary->events = said.events;
         summary->seconds = 0;

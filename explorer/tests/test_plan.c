@@ -131,6 +131,20 @@ static void test_range(void **state)
     plan_free(&plan);
 }
 
+/** Of each model as many as are numbered: whoever has run so many has run them all. */
+static void test_states_by_model(void **state)
+{
+    fixture_t *f = *state;
+    uint64_t counted[MODEL_KINDS] = {0};
+    known_t *known = know_all(f);
+    for (uint64_t number = 0; number < f->plan.total; number++) {
+        counted[known[number].model]++;
+    }
+    free(known);
+    assert_memory_equal(f->plan.of_model, counted, sizeof(counted));
+    assert_true(counted[MODEL_ALL_PERSISTED] > 0 && counted[MODEL_ONE_TORN] > 0);
+}
+
 /** Every state has one position in the order, at its own crash point; and the first N are those of
 any longer order. */
 static void test_beginnings(void **state)
@@ -426,6 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_chosen_points, setup, teardown),
         cmocka_unit_test_setup_teardown(test_range, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_states_by_model, setup, teardown),
         cmocka_unit_test_setup_teardown(test_beginnings, setup, teardown),
         cmocka_unit_test_setup_teardown(test_order_of_the_trace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slices, setup, teardown),

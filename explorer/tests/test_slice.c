@@ -37,8 +37,12 @@ static void say(const merge_fixture_t *f, uint32_t number, uint32_t of, bool com
                 uint32_t hung, uint64_t image)
 {
     shared_t *shared = shared_create(64, true);
-    summary_t summary = {
-        .depth = 1, .jobs = 1, .crash_points = 4, .events = 9, .complete = complete};
+    summary_t summary = {.depth = 1,
+                         .jobs = 1,
+                         .crash_points = 4,
+                         .events = 9,
+                         .complete = complete,
+                         .possible = {[MODEL_ALL_PERSISTED] = 4, [MODEL_ONE_TORN] = 70}};
     assert_non_null(shared);
     shared_count(shared, TALLY_STATE, COUNT_OF(hung), hung);
     if (image != 0) {
@@ -79,6 +83,8 @@ static void test_counts(void **state)
     assert_int_equal(atomic_load(&f->merged.counts.distinct), 2);
     assert_true(f->summary.complete);
     assert_int_equal(f->summary.crash_points, 4);
+    assert_int_equal(f->summary.possible[MODEL_ALL_PERSISTED], 4);
+    assert_int_equal(f->summary.possible[MODEL_ONE_TORN], 70);
     assert_string_equal(f->summary.fs, "xfs");
     merged_free(&f->merged);
 }

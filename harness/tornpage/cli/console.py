@@ -119,9 +119,11 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     for seen in summary.bugs[:BUGS_SHOWN]:
         console.print(bug_lines(seen, unit), highlight=False, soft_wrap=True)
     _print_more(console, summary.bugs, BUGS_SHOWN)
-    untried = looked_at(summary).no_canary
-    if untried:
-        plain_printer(console)(f"no canary for: {', '.join(untried)}")
+    about = looked_at(summary)
+    if about.no_canary:
+        plain_printer(console)(f"no canary for: {', '.join(about.no_canary)}")
+    if about.bound is not None:
+        plain_printer(console)(about.bound.text)
     plain_printer(console)(f"report: {report}")
 
 

@@ -61,6 +61,9 @@ SHUTDOWN = 0x8004587D
 """FS_IOC_SHUTDOWN, of ext4 and xfs."""
 HOW = (2, 1)
 """What goes with it: nothing at all; the journal's end is written first, but no data."""
+HEAD = 1 << 20
+"""Bytes of btrfs in which there is nothing but a superblock."""
+COPIES = 20
 DEADLINE_S = 60.0
 CHANGES = (Op.WRITE, Op.FSYNC, Op.RENAME, Op.UNLINK, Op.SYNC_DIR)
 PROGRAM = """
@@ -189,6 +192,22 @@ def _mounted(real: RealOne, scratch: Path, device: Path | None = None) -> Iterat
         _call("umount", folder)
 
 
+def _copy(device: Path, crashed: Path) -> None:
+    """The mounted device as it is at one moment: no transaction was committed meanwhile, which anybody's sync
+    does. What is behind a superblock stays as it is until the next one."""
+    for _ in range(COPIES):
+        before = _head(device)
+        _call("cp", "--sparse=always", device, crashed)
+        if _head(device) == before:
+            return
+    raise ChildError(f"{device}: {COPIES} copies, and a transaction was committed during each")
+
+
+def _head(device: Path) -> bytes:
+    with device.open("rb") as file:
+        return file.read(HEAD)
+
+
 def _crashed(
     real: RealOne, scratch: Path, work: Callable[[Path], None], how: int
 ) -> dict[str, bytes]:
@@ -201,7 +220,7 @@ def _crashed(
         os.sync()
         work(data)
         if real.by_copy:
-            _call("cp", "--sparse=always", device, crashed)
+            _copy(device, crashed)
         else:
             handle = os.open(folder, os.O_RDONLY)
             try:

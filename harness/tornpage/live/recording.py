@@ -12,6 +12,7 @@ from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
 from tornpage.live.fault_free import FaultFreeRun, run_fault_free
 from tornpage.live.golden_run import TOLD, golden_run_key
+from tornpage.live.journal import read_journal
 from tornpage.live.writes import list_writes
 from tornpage.oracle.prefixes import prefixes_of
 from tornpage.targets.target import Capability, Target
@@ -73,7 +74,7 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
             kinds=folder / "kinds",
             write_sites=folder / "sites" if sites else None,
             found=folder / "found",
-            ready=_ready(run.trace, target),
+            ready=_ready(run, target),
             trace_hash=run.hash,
             events=run.trace.events_declared,
             violations=run.violations,
@@ -110,9 +111,11 @@ def _kinds_of(script: Script) -> str:
     return "".join(f"{kinds.get(line, '')}\n" for line in range(1, max(kinds, default=0) + 1))
 
 
-def _ready(trace: Trace, target: Target) -> int:
-    """The event of the mark `ready` of a target that tells its states itself; 0: there is none, and all is
-    crashed."""
-    if Capability.OBSERVED not in target.capabilities:
+def _ready(run: FaultFreeRun, target: Target) -> int:
+    """The event behind which crashes begin: the mark `ready` of a target that tells its states itself, or
+    that by which the first statement behind those that prepare was issued; 0: all is crashed."""
+    if Capability.OBSERVED in target.capabilities:
+        return next((event.seq for event, _mark in run.trace.marks("ready")), 0)
+    if not run.script.prepared:
         return 0
-    return next((event.seq for event, _mark in trace.marks("ready")), 0)
+    return next(seq for seq, line in read_journal(run.trace).issued if line > run.script.prepared)

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,7 +28,7 @@ from tornpage.vocabulary.codec import first_error, read_toml
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import FaultPlan, Site, TrialSpec
 from tornpage.vocabulary.seeds import make_rng
-from tornpage.workloads.workload import fit_params
+from tornpage.workloads.workload import enumerated, fit_params
 
 __all__ = [
     "Campaign",
@@ -139,7 +139,7 @@ class Campaign(BaseModel):
     """Derives everything that is drawn: scripts, writes, masks."""
     scripts: int = Field(default=1, ge=1, le=BOUNDS["scripts"].high)
     """Scripts of each configuration that are crashed; for power_loss so many at each depth, each an
-    exploration of its own."""
+    exploration of its own. Of a workload that is enumerated at most all."""
     stacks: bool = False
     """Operations carry their call stacks, for `show` and the report; costs a few microseconds each."""
     fault_free: int = Field(default=0, ge=0, le=BOUNDS["fault_free"].high)
@@ -188,6 +188,10 @@ class Campaign(BaseModel):
             raise ValueError("[explore] belongs to crash_model power_loss, and to no other")
         if math.prod(len(values) for values in self.cross.values()) > CONFIGS_MAX:
             raise ValueError(f"cross gives more than {CONFIGS_MAX} configurations")
+        if self.explore and len(self.explore.depths) > 1 and self.enumerated():
+            raise ValueError(
+                f"depths: each script of workload {self.workload} is crashed once: depth"
+            )
         if not all(self.cross.values()):
             raise ValueError("cross has an option without a value")
         masks = [mask for hit in self.hit for mask in hit.masks]
@@ -211,11 +215,11 @@ class Campaign(BaseModel):
     def parts(self) -> list[int]:
         """Of power loss the depth of every exploration of a configuration."""
         assert self.explore is not None, "no power loss"
-        return (self.explore.depths or [self.explore.depth]) * self.scripts
+        return (self.explore.depths or [self.explore.depth]) * self._per_config
 
     def scripted(self) -> list[Config]:
         """Every script that is crashed, with its configuration: in power loss one per exploration."""
-        count = len(self.parts()) if self.explore else self.scripts
+        count = len(self.parts()) if self.explore else self._per_config
         alone = count == 1 and not self.vary
         return self.configs() if alone else self._scripts(0, count * len(self.configs()))
 
@@ -223,18 +227,32 @@ class Campaign(BaseModel):
         """The scripts that are run and judged without a crash."""
         return self._scripts(len(self.scripted()), self.fault_free)
 
-    def _scripts(self, first: int, count: int) -> list[Config]:
-        configs = self.configs()
-        return [self._script(configs[n % len(configs)], n) for n in range(first, first + count)]
+    def enumerated(self) -> list[int]:
+        """Of a workload that is enumerated the numbers of all its scripts, in the order of this campaign; of
+        others none."""
+        return enumerated(self.workload, self.params, self.seed)
 
-    def _script(self, config: Config, number: int) -> Config:
+    @property
+    def _per_config(self) -> int:
+        return min(self.scripts, len(self.enumerated()) or self.scripts)
+
+    def _scripts(self, first: int, count: int) -> list[Config]:
+        configs, order = self.configs(), self.enumerated()
+        if not order:
+            numbers = range(first, first + count)
+            return [self._script(configs[n % len(configs)], n, {}) for n in numbers]
+        numbered = list(itertools.product(order, configs))[first : first + count]
+        return [self._script(config, n, {"sequence": n}) for n, config in numbered]
+
+    def _script(self, config: Config, number: int, params: Mapping[str, int]) -> Config:
         seed = self.seed + number * SEED_STEP
         drawn: dict[str, str] = {}
         for names, values in self.vary.items():
             value = make_rng(seed, "vary", names).choice(values)
             drawn |= zip(names.split(","), value.split(","), strict=True)
-        parts = ",".join(f"{name}={value}" for name, value in {"seed": str(seed), **drawn}.items())
-        return Config(f"{config.label} {parts}", {**config.options, **drawn}, seed)
+        told = {"seed": str(seed), **drawn, **params}
+        parts = ",".join(f"{name}={value}" for name, value in told.items())
+        return Config(f"{config.label} {parts}", {**config.options, **drawn}, seed, params)
 
     def with_options(self, given: Mapping[str, str]) -> Campaign:
         """Applies --option NAME=VALUE: `params.NAME` is the workload's, anything else a target option,
@@ -272,11 +290,13 @@ class Campaign(BaseModel):
 @dataclass(frozen=True, slots=True)
 class Config:
     """One combination of target options, and the seed of a script. label: what is crossed, as
-    "log_optimize_ddl=on"; for one of several scripts a space, its seed, and what was drawn for it."""
+    "log_optimize_ddl=on"; for one of several scripts a space, its seed, and what was drawn for it. params:
+    of the workload, for this script alone."""
 
     label: str
     options: dict[str, str]
     seed: int
+    params: Mapping[str, int] = field(default_factory=dict)
 
 
 def load_campaign(name: str, folder: Path, target: str = DEFAULT_TARGET) -> Campaign:
@@ -312,7 +332,7 @@ def fault_free_spec(campaign: Campaign, target: str, config: Config) -> TrialSpe
         config=config.label,
         options=config.options,
         workload=campaign.workload,
-        params=fit_params(campaign.workload, campaign.params, config.options),
+        params=fit_params(campaign.workload, {**campaign.params, **config.params}, config.options),
         workload_seed=config.seed,
         seed=config.seed,
         number=0,

@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from tornpage.reports.bound import bound_of
 from tornpage.reports.dossier import Dossier, badge_of, bug_view
 from tornpage.reports.matrices import gaps, site_rows, torn_rows
 from tornpage.reports.page import render_page, render_part
@@ -55,6 +56,7 @@ def render_report(
         "report.html.j2",
         summary=summary,
         verdict=verdict_of(summary),
+        bound=bound_of(summary),
         unit=unit,
         options=list(_options(summary.run.settings)),
         not_exercised=summary.outcomes[Outcome.NOT_EXERCISED],

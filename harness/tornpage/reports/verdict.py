@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from tornpage.reports.bound import Bound, bound_of
 from tornpage.reports.night import NightSummary, is_idle
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.memory import CLAIMS_MISSED, Answer
@@ -75,7 +76,7 @@ class LookedAt:
     file-system profile of power losses, "" for live crashes; models: of crash states that were judged;
     crashes: trials or states judged; fault_free: runs without a crash; not_exercised: in words;
     no_canary: of power losses, in no configuration was there an occasion to try the judge by these; examined:
-    what came before the run of a target file."""
+    what came before the run of a target file; bound: what a run of enumerated scripts is complete for."""
 
     target: str
     build: str
@@ -88,6 +89,7 @@ class LookedAt:
     not_exercised: tuple[str, ...]
     no_canary: tuple[str, ...] = ()
     examined: Examined | None = None
+    bound: Bound | None = None
 
     @property
     def text(self) -> str:
@@ -107,7 +109,8 @@ class LookedAt:
         if self.models:
             parts.append(_several(len(self.models), "model"))
         unit = "state" if self.crash_model == "power_loss" else "trial"
-        return ", ".join([*parts, _several(self.crashes, unit)])
+        parts.append(_several(self.crashes, unit))
+        return ", ".join([*parts, self.bound.text] if self.bound else parts)
 
     @property
     def crash(self) -> str:
@@ -128,6 +131,8 @@ class LookedAt:
             "not_exercised": list(self.not_exercised),
             "no_canary": list(self.no_canary),
         }
+        if self.bound is not None:
+            data["bound"] = self.bound.to_json()
         if self.examined is not None:
             data |= {
                 "control": self.examined.control,
@@ -190,6 +195,7 @@ def looked_at(summary: Summary) -> LookedAt:
         not_exercised=tuple(_not_exercised(summary, crash_model, depth)),
         no_canary=tuple(_no_canary(part.get(_CANARIES, ()) for part in parts)),
         examined=summary.run.origin.examined,
+        bound=bound_of(summary),
     )
 
 

@@ -173,16 +173,18 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A whole script: text and statements say the same."""
+    """A whole script: text and statements say the same. prepared: the last line before those that power
+    losses are about, 0: they are about all."""
 
     text: str
     statements: tuple[Statement, ...]
+    prepared: int = 0
 
     @classmethod
-    def of(cls, statements: Iterable[Statement]) -> Script:
+    def of(cls, statements: Iterable[Statement], prepared: int = 0) -> Script:
         """Numbers the statements from line 1, one per line."""
         numbered = tuple(replace(item, line=i) for i, item in enumerate(statements, start=1))
-        return cls("".join(item.text() + "\n" for item in numbered), numbered)
+        return cls("".join(item.text() + "\n" for item in numbered), numbered, prepared)
 
 
 def row_size(columns: Collection[Column]) -> int:

@@ -25,6 +25,7 @@ from tornpage.vocabulary.errors import ConfigError, WorkloadError
 from tornpage.vocabulary.named import read_named
 from tornpage.vocabulary.seeds import make_rng
 from tornpage.workloads.backups import BackupParams, generate_backup
+from tornpage.workloads.bounded import BoundedParams, generate_bounded, sequences_of
 from tornpage.workloads.churn import ChurnParams, generate_churn
 from tornpage.workloads.linkbench import LinkbenchParams, generate_linkbench
 from tornpage.workloads.mix import MixParams, StormParams, generate_mix, generate_storm
@@ -42,6 +43,7 @@ __all__ = [
     "FileParams",
     "InlineParams",
     "bytes_of",
+    "enumerated",
     "fit_params",
     "generate",
     "page_size_of",
@@ -149,6 +151,7 @@ _WORKLOADS: dict[str, tuple[type[BaseModel], Callable[..., Script]]] = {
     "mix": (MixParams, generate_mix),
     "storm": (StormParams, generate_storm),
     "backup": (BackupParams, generate_backup),
+    "bounded": (BoundedParams, generate_bounded),
     "linkbench": (LinkbenchParams, generate_linkbench),
     "tpcc": (TpccParams, generate_tpcc),
     "sqlite_smoke": (SqliteSmokeParams, generate_sqlite_smoke),
@@ -171,6 +174,19 @@ def workload_names() -> list[str]:
 def params_of(name: str) -> type[BaseModel]:
     """The model of a workload's parameters; its docstring says what the workload is."""
     return _WORKLOADS[name][0]
+
+
+def enumerated(name: str, params: Mapping[str, int | str], seed: int) -> list[int]:
+    """The numbers of all scripts of a workload that is enumerated, in the order in which a campaign of this
+    seed has them: of each length all before the next one, drawn. Empty: it is not, or `params` names one."""
+    if name != "bounded" or "sequence" in params:
+        return []
+    length = BoundedParams.model_validate(validate_params(name, params)).length
+    found: list[int] = []
+    for each in range(1, length + 1):
+        rest = range(len(found), len(sequences_of(each)))
+        found += make_rng(seed, "enumerated", each).sample(rest, len(rest))
+    return found
 
 
 def fit_params(

@@ -1,0 +1,392 @@
+"""The workload "bounded": all sequences of up to so many statements on a small prepared database, by number.
+
+A sequence is crashed from its last statement on. What a crash in its earlier ones may leave is what the
+sequence that ends there is crashed for, so all sequences up to a length have each crash point of such scripts
+once. Left out are sequences that would be the same script again: where nothing is loaded, log_optimize_ddl is
+not switched off.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tornpage.vocabulary.errors import WorkloadError
+from tornpage.workloads.book import Book
+from tornpage.workloads.script import Column, IndexDef, Script, Verb
+from tornpage.workloads.shapes import Shape
+from tornpage.workloads.table import Table
+
+__all__ = ["KINDS", "BoundedParams", "Kind", "Sequence", "generate_bounded", "sequences_of"]
+
+SHAPE = Shape(
+    (Column("k"), Column("v", 60), Column("w"), Column("x", 90, varying=True, nullable=True)),
+    "k",
+    (
+        IndexDef("iv", (("v", 0),)),
+        IndexDef("iw", (("w", 0), ("v", 6))),
+        IndexDef("ix", (("x", 12),)),
+        IndexDef("iu", (("w", 0), ("k", 0)), unique=True),
+        IndexDef("ip", (("v", 4), ("k", 0))),
+    ),
+)
+"""Of both tables. The first index is there from the beginning."""
+EMPTY, PAGE, LEVELS = 0, 10, 100
+"""Rows of the table: none, what one page has room for, a tree of two levels and one of the index."""
+BULK = 30
+"""Rows of a change that splits pages, or empties them."""
+ALL_ROWS = 1000
+"""Of a step of a build."""
+
+
+@dataclass(slots=True)
+class _Ground:
+    """What a statement finds. table: None if it was dropped; other: one that only a transaction that stays
+    open changes; logged: log_optimize_ddl is off."""
+
+    book: Book
+    table: Table | None
+    other: Table
+    logged: bool = False
+    names: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    @property
+    def it(self) -> Table:
+        """The table, which is there: Kind.after() says so."""
+        assert self.table is not None, "a statement about a table that is not there"
+        return self.table
+
+
+_Play = Callable[[_Ground], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A statement, or the few lines that are one thing. indexes: how many more the table has behind it;
+    named: how many it names; loads: whether log_optimize_ddl matters to it; about: whether it needs the
+    table."""
+
+    name: str
+    play: _Play
+    indexes: int = 0
+    named: int = 0
+    loads: bool = False
+    about: bool = True
+
+    def after(self, facts: tuple[bool, int]) -> tuple[bool, int] | None:
+        """facts: whether the table is there, and how many indexes it has. None: there it cannot be issued."""
+        there, indexes = facts[0], facts[1] + self.indexes
+        if (self.about and not there) or facts[1] < self.named or indexes > len(SHAPE.indexes):
+            return None
+        if self.play is _create:
+            return True, indexes
+        return (False, 0) if self.play is _drop else (there, indexes)
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """rows: of the table before it; logged: index loads are; checkpoint: whether a full one comes before the
+    last statement."""
+
+    kinds: tuple[Kind, ...]
+    rows: int
+    logged: bool
+    checkpoint: bool
+
+
+class BoundedParams(BaseModel):
+    """Every sequence of statements up to a length, on a small database: each once, or one alone."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    length: int = Field(default=2, ge=1, le=3)
+    """Most statements of a sequence."""
+    sequence: int = Field(default=0, ge=0)
+    """Given: only this one, by number; shorter sequences come first."""
+    page_size: int = Field(default=4096, ge=4096, le=65536)
+    """The target's, in bytes."""
+
+
+# -- what is issued ------------------------------------------------------------------------------
+
+
+def _row(change: Callable[[Book, Table, str], None], commit: bool) -> _Play:
+    def play(ground: _Ground) -> None:
+        trx = ground.book.begin()
+        change(ground.book, ground.it, trx)
+        ground.book.end(trx, commit)
+
+    return play
+
+
+def _insert(book: Book, table: Table, trx: str) -> None:
+    book.insert(table, trx)
+
+
+def _update(book: Book, table: Table, trx: str) -> None:
+    book.update(table, trx)
+
+
+def _delete(book: Book, table: Table, trx: str) -> None:
+    book.delete(table, trx, book.free_key(table, live=True))
+
+
+def _insert_many(book: Book, table: Table, trx: str) -> None:
+    for _ in range(BULK):
+        book.insert(table, trx)
+
+
+def _delete_many(book: Book, table: Table, trx: str) -> None:
+    for key in sorted(table.live)[: 2 * BULK]:
+        book.delete(table, trx, key)
+
+
+def _stay_open(ground: _Ground) -> None:
+    """A transaction that has no end."""
+    trx = ground.book.begin()
+    ground.book.insert(ground.other, trx)
+    ground.book.update(ground.other, trx)
+
+
+def _create(ground: _Ground) -> None:
+    """The table, if it is gone, or another one."""
+    name = ground.other.name
+    while name in ground.book.tables:
+        name = f"n{next(ground.names)}"
+    made = ground.book.create("t" if ground.table is None else name, SHAPE)
+    ground.table = ground.table or made
+
+
+def _drop(ground: _Ground) -> None:
+    ground.book.drop(ground.it)
+    ground.table = None
+
+
+def _rename(ground: _Ground) -> None:
+    ground.book.rename(ground.it, f"r{next(ground.names)}")
+
+
+def _of_table(statement: Callable[[Book, Table], None]) -> _Play:
+    return lambda ground: statement(ground.book, ground.it)
+
+
+def _copied(statement: Callable[[Book, Table], None]) -> _Play:
+    def play(ground: _Ground) -> None:
+        ground.book.copy_share = 1
+        statement(ground.book, ground.it)
+        ground.book.copy_share = 0
+
+    return play
+
+
+def _add_index(book: Book, table: Table) -> None:
+    book.add_indexes(table, book.missing_indexes(table)[:1])
+
+
+def _add_index_online(book: Book, table: Table) -> None:
+    book.start_build(table, book.missing_indexes(table)[:1], online=True)
+    book.step_build(table, 1, ALL_ROWS)
+    book.insert(table)
+    book.end_build(table, finish=True)
+
+
+def _drop_index(book: Book, table: Table) -> None:
+    book.drop_index(table, table.indexes[0])
+
+
+def _rename_index(book: Book, table: Table) -> None:
+    book.rename_index(table, table.indexes[0])
+
+
+def _rename_column(book: Book, table: Table) -> None:
+    book.rename_column(table, table.shape.columns[2].name)
+
+
+def _lengthen(book: Book, table: Table) -> None:
+    column = table.shape.columns[3]
+    book.resize_column(table, column.name, column.length + 10)
+
+
+def _rebuild(book: Book, table: Table) -> None:
+    book.rebuild(table, in_steps=False)
+
+
+def _rebuild_online(book: Book, table: Table) -> None:
+    book.rebuild(table, in_steps=True, online=True)
+    book.step_build(table, 1, ALL_ROWS)
+    book.insert(table)
+    book.end_build(table, finish=True)
+
+
+def _abort_index(steps: int) -> _Play:
+    def play(ground: _Ground) -> None:
+        book, table = ground.book, ground.it
+        book.start_build(table, book.missing_indexes(table)[:1])
+        book.step_build(table, steps, ALL_ROWS)
+        book.end_build(table, finish=False)
+
+    return play
+
+
+def _abort_rebuild(steps: int) -> _Play:
+    def play(ground: _Ground) -> None:
+        ground.book.rebuild(ground.it, in_steps=True)
+        ground.book.step_build(ground.it, steps, ALL_ROWS)
+        ground.book.end_build(ground.it, finish=False)
+
+    return play
+
+
+def _defragment(book: Book, table: Table) -> None:
+    book.defragment(table, "", in_steps=False)
+
+
+def _export(book: Book, table: Table) -> None:
+    book.export(table)
+    book.unlock(table)
+
+
+def _import(ground: _Ground) -> None:
+    """The table's rows take the place of another's of the same definition."""
+    book, table = ground.book, ground.it
+    other = book.create(f"n{next(ground.names)}", table.shape)
+    indexes = [index for index in table.shape.indexes if index.name in table.indexes]
+    for index in indexes:
+        book.add_indexes(other, [index])
+    book.export(table)
+    book.import_rows(other, table)
+    book.unlock(table)
+
+
+def _backup(ground: _Ground) -> None:
+    name = f"b{next(ground.names)}"
+    ground.book.add(Verb.START_BACKUP, name=name)
+    ground.book.add(Verb.FINISH_BACKUP, name=name)
+
+
+def _switch(ground: _Ground) -> None:
+    ground.book.set_optimize(ground.logged)
+    ground.logged = not ground.logged
+
+
+def _flush_table(book: Book, table: Table) -> None:
+    book.add(Verb.FLUSH_TABLE, table=table.name)
+
+
+def _plain(verb: Verb, **fields: object) -> _Play:
+    return lambda ground: ground.book.add(verb, **fields)
+
+
+def _restart(clean: bool) -> _Play:
+    return lambda ground: ground.book.restart(clean, {})
+
+
+KINDS = (
+    Kind("insert", _row(_insert, True)),
+    Kind("insert, rolled back", _row(_insert, False)),
+    Kind("update", _row(_update, True)),
+    Kind("update, rolled back", _row(_update, False)),
+    Kind("delete", _row(_delete, True)),
+    Kind("delete, rolled back", _row(_delete, False)),
+    Kind("insert many", _row(_insert_many, True)),
+    Kind("insert many, rolled back", _row(_insert_many, False)),
+    Kind("delete many", _row(_delete_many, True)),
+    Kind("delete many, rolled back", _row(_delete_many, False)),
+    Kind("transaction that stays open", _stay_open, about=False),
+    Kind("create table", _create, about=False),
+    Kind("drop table", _drop),
+    Kind("truncate table", _of_table(Book.truncate)),
+    Kind("rename table", _rename),
+    Kind("add index", _of_table(_add_index), indexes=1, loads=True),
+    Kind("add index, lock=none", _of_table(_add_index_online), indexes=1, loads=True),
+    Kind("add index, algorithm=copy", _copied(_add_index), indexes=1),
+    Kind("drop index", _of_table(_drop_index), indexes=-1, named=1),
+    Kind("rename index", _of_table(_rename_index), named=1),
+    Kind("rename column", _of_table(_rename_column)),
+    Kind("modify column", _of_table(_lengthen)),
+    Kind("modify column, algorithm=copy", _copied(_lengthen)),
+    Kind("rebuild", _of_table(_rebuild), loads=True),
+    Kind("rebuild, lock=none", _of_table(_rebuild_online), loads=True),
+    Kind("rebuild, algorithm=copy", _copied(_rebuild)),
+    *(Kind(f"add index, aborted after step {n}", _abort_index(n), loads=True) for n in (1, 2, 3)),
+    *(Kind(f"rebuild, aborted after step {n}", _abort_rebuild(n), loads=True) for n in (1, 3, 5)),
+    Kind("defragment", _of_table(_defragment)),
+    Kind("export", _of_table(_export)),
+    Kind("import", _import, loads=True),
+    Kind("backup", _backup, about=False),
+    Kind("set log_optimize_ddl", _switch, about=False, loads=True),
+    Kind("flush table", _of_table(_flush_table)),
+    Kind("clean", _plain(Verb.CLEAN, number=4), about=False),
+    Kind("checkpoint", _plain(Verb.CHECKPOINT), about=False),
+    Kind("purge", _plain(Verb.PURGE, number=-1), about=False),
+    Kind("restart", _restart(True), about=False),
+    Kind("restart behind a crash", _restart(False), about=False),
+)
+
+
+# -- sequences -----------------------------------------------------------------------------------
+
+
+@cache
+def sequences_of(length: int) -> tuple[Sequence, ...]:
+    """All up to this length, shorter ones first. Of one statement with every size of the table, of more
+    with the largest."""
+    found: list[Sequence] = []
+    for size in range(1, length + 1):
+        for kinds in itertools.product(KINDS, repeat=size):
+            if not _can_be(kinds):
+                continue
+            found += [
+                Sequence(kinds, rows, logged, checkpoint)
+                for rows in ((EMPTY, PAGE, LEVELS) if size == 1 else (LEVELS,))
+                for logged in ((False, True) if any(kind.loads for kind in kinds) else (False,))
+                for checkpoint in ((False, True) if size > 1 else (True,))
+            ]
+    return tuple(found)
+
+
+def _can_be(kinds: tuple[Kind, ...]) -> bool:
+    facts: tuple[bool, int] | None = (True, 1)
+    for kind in kinds:
+        if facts is None:
+            return False
+        facts = kind.after(facts)
+    return facts is not None
+
+
+def generate_bounded(params: BoundedParams, rng: random.Random) -> Script:
+    """The script of this sequence. Raises WorkloadError if there is none of this number."""
+    every = sequences_of(params.length)
+    if params.sequence >= len(every):
+        raise WorkloadError(f"sequence {params.sequence}: there are {len(every)}, from 0")
+    sequence = every[params.sequence]
+    book = Book(rng, page_size=params.page_size)
+    ground = _prepare(book, sequence)
+    for kind in sequence.kinds[:-1]:
+        kind.play(ground)
+    if sequence.checkpoint:
+        book.add(Verb.CHECKPOINT, full=True)
+    ready = len(book.out)
+    sequence.kinds[-1].play(ground)
+    return Script.of(book.out, ready)
+
+
+def _prepare(book: Book, sequence: Sequence) -> _Ground:
+    table, other = book.create("t", SHAPE), book.create("o", SHAPE)
+    for one, rows in ((table, sequence.rows), (other, PAGE)):
+        book.add_indexes(one, SHAPE.indexes[:1])
+        trx = book.begin()
+        for key in range(rows):
+            book.insert(one, trx, 3 * key)
+        book.end(trx, commit=True)
+    ground = _Ground(book, table, other)
+    if sequence.logged:
+        _switch(ground)
+    book.add(Verb.PURGE, number=-1)
+    book.add(Verb.CHECKPOINT, full=True)
+    return ground

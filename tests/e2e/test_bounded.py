@@ -1,0 +1,37 @@
+"""Every sequence of statements: what is crashed, and what a run of some of them says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from e2e_support import call
+
+from tornpage.faults.trace import Trace
+from tornpage.live.journal import read_journal
+from tornpage.live.recording import recorded_run
+from tornpage.plans.campaign import fault_free_spec, load_campaign
+from tornpage.targets.engine.target import EngineTarget
+from tornpage.vocabulary.paths import data_folder
+from tornpage.workloads.workload import generate
+
+
+def test_crashes_begin_with_the_last_statement(target: EngineTarget, tmp_path: Path) -> None:
+    """From where it is issued: before it nothing is crashed, in it everything."""
+    campaign = load_campaign("bounded", data_folder("workloads"))
+    config = campaign.scripted()[-1]
+    spec = fault_free_spec(campaign, "engine", config)
+    script = generate(spec.workload, spec.params, spec.workload_seed)
+    with recorded_run(spec, target, tmp_path) as recording:
+        journal = read_journal(Trace.load(recording.trace))
+        assert (recording.ready, script.prepared + 1) in journal.issued
+
+
+def test_a_run_says_what_it_is_complete_for(tmp_path: Path) -> None:
+    """Of a few sequences: of none, on the last line, in --json and in the report."""
+    words = ["run", "bounded", "--scripts", "3", "--states", "60", "--fault-free", "1"]
+    ran = call(tmp_path, *words, "--option", "params.length=1", "--out", "o")
+    assert "3 of 165 sequences, complete to no length" in ran.stdout
+    shown = call(tmp_path, "report", "--out", "o", "--json")
+    assert json.loads(shown.stdout)["looked_at"]["bound"]["sequences"] == 3
+    assert "3 of 165 sequences" in (tmp_path / "o" / "report-1.html").read_text("utf-8")

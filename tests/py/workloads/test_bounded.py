@@ -1,0 +1,86 @@
+"""The workload bounded: all sequences, each once, every statement of each as it should be."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tornpage.oracle.oracle import Oracle
+from tornpage.plans.campaign import load_campaign
+from tornpage.vocabulary.errors import WorkloadError
+from tornpage.vocabulary.paths import data_folder
+from tornpage.workloads.bounded import KINDS, Sequence, sequences_of
+from tornpage.workloads.parse import parse_script
+from tornpage.workloads.workload import enumerated, generate
+
+EVERY = sequences_of(2)
+
+
+def of_names(*names: str) -> list[Sequence]:
+    """The sequences of statements of these names."""
+    return [one for one in EVERY if tuple(kind.name for kind in one.kinds) == names]
+
+
+def test_the_campaign_has_each_sequence_once() -> None:
+    """All of one statement before those of two, in an order of the seed; with every configuration."""
+    campaign = load_campaign("bounded", data_folder("workloads"))
+    scripts = campaign.scripted()
+    numbers = [script.params["sequence"] for script in scripts]
+    assert sorted(numbers) == list(range(len(EVERY)))
+    singles = len(sequences_of(1))
+    assert max(numbers[:singles]) < singles and numbers[:singles] != sorted(numbers[:singles])
+    assert len({script.label for script in scripts}) == len({s.seed for s in scripts}) == len(EVERY)
+    crossed = campaign.changed({"cross": {"scrub": ["on", "off"]}, "scripts": 3}).scripted()
+    assert [(c.options["scrub"], c.params["sequence"]) for c in crossed] == [
+        (scrub, number) for number in numbers[:3] for scrub in ("on", "off")
+    ]
+    named = campaign.with_options({"params.sequence": "7"}).changed({"scripts": 1})
+    assert [script.params for script in named.scripted()] == [{}]
+
+
+def test_no_pair_is_left_out_that_can_be_issued() -> None:
+    """Every kind behind every other, but for what needs a table or an index that is gone."""
+    pairs = {(a.name, b.name) for one in EVERY if len(one.kinds) == 2 for a, b in [one.kinds]}
+    missing = set(itertools.product([k.name for k in KINDS], repeat=2)) - pairs
+    about = {kind.name for kind in KINDS if kind.about}
+    assert missing == {("drop table", name) for name in about} | {
+        ("drop index", name) for name in ("drop index", "rename index")
+    }
+
+
+@pytest.mark.parametrize("number", range(0, len(EVERY), 61))
+def test_every_statement_succeeds(number: int) -> None:
+    """And is read as it is written; the last one of the sequence is what power losses are about."""
+    script = generate("bounded", {"sequence": number}, number)
+    assert {step.error for step in Oracle(script).steps} == {""}
+    assert parse_script(script.text).statements == script.statements
+    assert 0 < script.prepared < len(script.statements)
+    shorter = EVERY[number].kinds[:-1]
+    last = generate("bounded", {"sequence": number}, number).statements[script.prepared :]
+    assert last and (not shorter or len(last) < len(script.statements))
+
+
+def test_what_a_sequence_varies() -> None:
+    """Index loads, logged or not, where there are any; a checkpoint before the last one, or none."""
+    pairs = of_names("update", "add index")
+    assert {(one.logged, one.checkpoint) for one in pairs} == set(
+        itertools.product((False, True), repeat=2)
+    )
+    assert {one.logged for one in of_names("update", "delete")} == {False}
+    assert {one.rows for one in of_names("add index")} == {0, 10, 100}
+    for one in pairs:
+        text = generate("bounded", {"sequence": EVERY.index(one)}, 1).text
+        assert ("set log_optimize_ddl off" in text) is one.logged
+        assert text.count("checkpoint full") == 1 + one.checkpoint
+        assert text.splitlines()[-1].startswith("add index t ")
+
+
+def test_longer_ones_come_behind() -> None:
+    """And a number beyond them is refused."""
+    order = enumerated("bounded", {"length": 2}, 5)
+    assert order[: len(sequences_of(1))] == enumerated("bounded", {"length": 1}, 5)
+    assert order != enumerated("bounded", {"length": 2}, 6)
+    assert enumerated("mix", {}, 5) == []
+    with pytest.raises(WorkloadError, match=rf"there are {len(EVERY)}, from 0"):
+        generate("bounded", {"sequence": len(EVERY)}, 1)
