@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from html import unescape
 from pathlib import Path
 from unittest.mock import patch
@@ -95,6 +97,21 @@ def test_a_torn_page(campaign: str, tornpage: Tornpage) -> None:
     assert cause["kind"] == "torn" and len(cause["lost"]) == 1 and cause["beside"] == []
     assert all(one["right"] for one in cause["counterfactuals"])
     assert found.data["recording"] == "made anew"
+    assert any(frame["file"].endswith(".c") for frame in cause["lost"][0]["frames"])
+
+
+def test_a_crash_of_a_recovery(tornpage: Tornpage, tmp_path: Path) -> None:
+    """The operation of the recovery that must not be torn, with the stack of who made it there."""
+    limit = ("--states", "200", "--depth", "2", *SMALL, "--option", "doublewrite=off")
+    assert tornpage("run", "powerloss", *limit).code == 1
+    with closing(sqlite3.connect(tmp_path / "out" / "tornpage.db")) as store:
+        nested = "SELECT trial FROM trials WHERE mask LIKE '%/%.one-%' ORDER BY number"
+        trial, *_ = store.execute(nested).fetchone()
+    found = tornpage("explain", trial)
+    assert found.code == 0, found.text
+    cause = found.data["cause"]
+    assert "after a crash of the recovery of state" in found.data["sentence"]
+    assert cause["kind"] == "torn" and len(cause["lost"]) == 1
     assert any(frame["file"].endswith(".c") for frame in cause["lost"][0]["frames"])
 
 

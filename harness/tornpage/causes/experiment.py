@@ -54,27 +54,21 @@ class Experiment:
         recording: Recording,
         scratch: Path,
         parts: Parts | None = None,
+        inside: str = "",
     ) -> None:
-        """parts: what the recording's writes are made of."""
+        """parts: what the recording's writes are made of; inside: the state whose recovery is crashed, "" if
+        the run is."""
         self.probes = 0
         self._parts = parts
+        self._inside = f"{inside}/" if inside else ""
         self._spec, self._target, self._recording = spec, target, recording
         self._scratch = scratch
         self._known: dict[tuple[int, str, tuple[int, int] | None], tuple[Violation, ...]] = {}
 
     def waiting(self, state: str) -> dict[int, str]:
-        """What was not durable at the crash of a state, and what of it was kept. ConfigError: there is no
-        such state, or it tore what cannot be told."""
-        way = self._scratch / "way"
-        way.unlink(missing_ok=True)
-        try:
-            lay_out_state(self._spec, self._target, self._recording, state, None, way)
-        except ChildError as error:
-            raise ConfigError(
-                f"state {state}: the explorer cannot make it again: {error}"
-            ) from error
-        told = json.loads(way.read_text("utf-8").splitlines()[-1])
-        way.unlink()
+        """What was not durable at the crash of a state, the last one if it has several, and what of it was
+        kept. ConfigError: there is no such state, or it tore what cannot be told."""
+        told = json.loads(self.way(state)[-1])
         waits = {int(item["seq"]): str(item["kept"]) for item in told["waits"]}
         if IN_PART in waits.values():
             seq = next(seq for seq, kept in waits.items() if kept == IN_PART)
@@ -83,6 +77,26 @@ class Experiment:
                 "torn: make the script smaller, or its writes, and run it again"
             )
         return waits
+
+    def way(self, state: str) -> list[str]:
+        """What the explorer says of the way of a state, a line per crash. ConfigError: there is no such
+        state."""
+        way = self._scratch / "way"
+        way.unlink(missing_ok=True)
+        try:
+            lay_out_state(self._spec, self._target, self._recording, state, None, way)
+        except ChildError as error:
+            raise ConfigError(
+                f"state {state}: the explorer cannot make it again: {error}"
+            ) from error
+        lines = way.read_text("utf-8").splitlines()
+        way.unlink()
+        return lines
+
+    def whole_parts(self, seq: int, kept: str) -> int:
+        """How many of these are there as a whole, if of the write these sectors are, from its beginning."""
+        assert self._parts is not None, "the write has parts"
+        return self._parts.whole(seq, len(kept.rstrip(NOTHING)) / len(kept))
 
     def violations(self, choice: Choice) -> tuple[Violation, ...]:
         """What the crash breaks. ChildError: there is no crash point after this event."""
@@ -103,7 +117,7 @@ class Experiment:
     def _ask(self, choice: Choice) -> tuple[Violation, ...]:
         file = self._scratch / "chosen"
         file.write_text(f"{choice.line}\n", "ascii")
-        state = f"{choice.seq}.chosen.0"
+        state = f"{self._inside}{choice.seq}.chosen.0"
         recording = self._recording if choice.cut is None else self._rewritten(*choice.cut)
         found = lay_out_state(self._spec, self._target, recording, state, None, chosen=file)
         return found.broken.get(state, ())

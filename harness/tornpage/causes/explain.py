@@ -10,7 +10,7 @@ from pathlib import Path
 from tornpage.causes.cause import sentence, with_frames
 from tornpage.causes.experiment import Experiment
 from tornpage.causes.search import Crash, find_cause
-from tornpage.evidence.stacks import stack_frames, timed
+from tornpage.evidence.stacks import frames_of, stack_frames, timed
 from tornpage.evidence.timeline import recorded_steps
 from tornpage.faults.scratch import scratch_folder
 from tornpage.faults.stacks import StackLog
@@ -18,13 +18,14 @@ from tornpage.faults.trace import Op, Trace
 from tornpage.live.kept import RECORDINGS, kept_recording, load_recording
 from tornpage.live.recording import Recording, recorded_run
 from tornpage.oracle.fingerprint import kind_of, without_model
+from tornpage.powerloss.evidence import stacked_recovery
 from tornpage.store.rows import TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.cause import Cause, Explained
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.evidence import Fate, Step
-from tornpage.vocabulary.model import Source, TrialResult, TrialSpec
+from tornpage.vocabulary.evidence import Fate, Step, unwrapped
+from tornpage.vocabulary.model import Source, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths
 
 __all__ = ["crash_of", "explain_trial", "is_of", "recording_of"]
@@ -49,36 +50,85 @@ def explain_trial(
         )
     if result is None or not result.violations:
         raise ConfigError(f"trial {name} broke no invariant: nothing to explain")
-    broken = [one for one in result.violations if one.source is Source.STATE]
-    if not broken:
+    if not _broken(result):
         raise ConfigError(
             f"trial {name} breaks rules on bytes only, no state: `tornpage show` has the operation"
         )
-    if any(spec.plan.recover) or "/" in spec.plan.loss:
+    if any(spec.plan.recover):
         raise ConfigError(
-            f"trial {name} crashes a recovery: only what one crash of a run breaks is explained"
+            f"trial {name} kills a recovery: of a recovery only a power loss is explained"
         )
     target = make_target(spec.target, paths.build)
     with scratch_folder(target.on_shm) as scratch, recording_of(row, target, scratch) as found:
         how, recording = found
-        trace = Trace.load(recording.trace)
-        log = StackLog.load(recording.trace)
-        parts = target.parts_of(trace, log.notes if log else ())
-        experiment = Experiment(spec, target, recording, scratch, parts)
-        seq, waiting = crash_of(spec, result, experiment)
-        crash = Crash(
-            seq=seq,
-            waiting=waiting,
-            wanted={kind_of(one) for one in broken},
-            finding=without_model(broken[0].what),
-            steps=recorded_steps(trace),
-            began={event.seq: event.began for event in trace.events(kinds=SYNC_KINDS)},
-        )
-        cause = find_cause(experiment, crash, tell)
-        cause = _framed(cause, log, folders, target)
-        drawn = _drawn(crash, cause)
-        steps = timed(drawn, log) if log and how == KEPT else drawn
+        explain = _of_recovery if "/" in spec.plan.loss else _of_run
+        return explain(row, target, how, recording, scratch, folders, tell)
+
+
+def _of_run(
+    row: TrialRow,
+    target: Target,
+    how: str,
+    recording: Recording,
+    scratch: Path,
+    folders: Sequence[Path],
+    tell: Callable[[str], None],
+) -> Explained:
+    assert row.result is not None, "something is broken"
+    trace = Trace.load(recording.trace)
+    log = StackLog.load(recording.trace)
+    parts = target.parts_of(trace, log.notes if log else ())
+    experiment = Experiment(row.spec, target, recording, scratch, parts)
+    seq, waiting = crash_of(row.spec, row.result, experiment)
+    broken = _broken(row.result)
+    crash = Crash(
+        seq=seq,
+        waiting=waiting,
+        wanted={kind_of(one) for one in broken},
+        finding=without_model(broken[0].what),
+        steps=recorded_steps(trace),
+        began={event.seq: event.began for event in trace.events(kinds=SYNC_KINDS)},
+    )
+    cause = _framed(find_cause(experiment, crash, tell), log, folders, target)
+    drawn = _drawn(crash, cause)
+    steps = timed(drawn, log) if log and how == KEPT else drawn
     return Explained(sentence(cause), cause, how, experiment.probes, steps)
+
+
+def _of_recovery(
+    row: TrialRow,
+    target: Target,
+    how: str,
+    recording: Recording,
+    scratch: Path,
+    folders: Sequence[Path],
+    tell: Callable[[str], None],
+) -> Explained:
+    """Its operations are those that the explorer tells: the last ones, and what was lost."""
+    assert row.result is not None, "something is broken"
+    inside, _, last = row.spec.plan.loss.rpartition("/")
+    experiment = Experiment(row.spec, target, recording, scratch, inside=inside)
+    command = target.explore_command(recording.trace, recording.allowed, row.spec.options)
+    lines = experiment.way(row.spec.plan.loss)
+    phase = stacked_recovery(lines[-1], Path(command.argv[0]), folders)
+    broken = _broken(row.result)
+    crash = Crash(
+        seq=int(last.partition(".")[0]),
+        waiting=experiment.waiting(row.spec.plan.loss),
+        wanted={kind_of(one) for one in broken},
+        finding=f"after a crash of the recovery of state {inside}: {without_model(broken[0].what)}",
+        steps=phase.steps,
+        began={},
+    )
+    cause = find_cause(experiment, crash, tell)
+    own = {step.seq: unwrapped(step.stack, target.wrappers) for step in phase.steps if step.stack}
+    of_run = frames_of(recording.trace, cause.numbers, folders, wrappers=target.wrappers)
+    cause = with_frames(cause, {**of_run, **own})
+    return Explained(sentence(cause), cause, how, experiment.probes, _drawn(crash, cause))
+
+
+def _broken(result: TrialResult) -> list[Violation]:
+    return [one for one in result.violations if one.source is Source.STATE]
 
 
 def _framed(cause: Cause, log: StackLog | None, folders: Sequence[Path], target: Target) -> Cause:

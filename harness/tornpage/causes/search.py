@@ -20,6 +20,9 @@ from tornpage.vocabulary.evidence import CONTENT, SYNCS, Fate, Step
 
 __all__ = ["Crash", "find_cause"]
 
+NEAR = 12
+"""Operations behind the one that breaks the state, each of which is tried."""
+
 
 @dataclass(frozen=True, slots=True)
 class Crash:
@@ -68,6 +71,9 @@ class _Search:
         relied = self._first_broken(parts)
         acknowledged = self._acknowledged(parts, relied)
         torn = self._must_be_whole(parts)
+        ends = self._torn_between(parts) if torn else None
+        if ends is not None:
+            return self._between(*ends)
         lost_parts = {} if torn else {seq: self._part_lost(parts, seq) for seq in needed}
         kind = Kind.TORN if torn else Kind.ACKNOWLEDGED if acknowledged else Kind.ORDER
         return Cause(
@@ -136,16 +142,20 @@ class _Search:
 
     # ---- when ----
 
+    def _when(self, seq: int) -> int:
+        """0: before all steps. What waits in a recovery and has a number behind the crash is of the run."""
+        return seq if seq <= self._crash.seq else 0
+
     def _first_broken(self, parts: Mapping[int, str]) -> int | None:
         """The first operation after which the loss shows, in halves: behind the last one that is lost, else
         before it, where its not having happened is enough. None: it shows right after that."""
 
         def broken(seq: int) -> bool:
             return self._shows(
-                Choice(seq, {one: kept for one, kept in parts.items() if one <= seq})
+                Choice(seq, {one: kept for one, kept in parts.items() if self._when(one) <= seq})
             )
 
-        last = max(parts)
+        last = max(map(self._when, parts))
         after = [seq for seq in sorted(self._steps) if last <= seq <= self._crash.seq]
         first = self._search(after, broken)
         if first > 0:
@@ -181,7 +191,7 @@ class _Search:
     def _acknowledged(self, parts: Mapping[int, str], relied: int | None) -> int:
         """The statement that was acknowledged right after that operation, if that is what its loss breaks: it
         does so too if the operation itself is lost."""
-        place = relied if relied is not None else max(parts)
+        place = relied if relied is not None else max(parts, key=self._when)
         marks = self._marks_after(place)
         if not marks:
             return 0
@@ -202,12 +212,8 @@ class _Search:
 
     def _part_since(self, seq: int, lost: Mapping[int, str]) -> Part | None:
         """Of the steps that the write brings the first with which the loss shows."""
-        before = {one: kept for one, kept in lost.items() if one <= seq}
+        before = {one: kept for one, kept in lost.items() if self._when(one) <= seq}
         return self._first_part(seq, lambda n: self._shows(Choice(seq, before, cut=(seq, n))))
-
-    def _part_until(self, seq: int) -> Part | None:
-        """Of the steps that the write brings the first with which nothing shows any more."""
-        return self._first_part(seq, lambda n: not self._shows(Choice(seq, {}, cut=(seq, n))))
 
     def _part_lost(self, lost: Mapping[int, str], seq: int) -> Part | None:
         """Of the steps that the lost write brings the one that must be there: with it the rest of the write
@@ -224,6 +230,26 @@ class _Search:
             return None
         return parts[bisect_left(range(1, len(parts)), 1, key=changed)]
 
+    def _torn_between(self, torn: Mapping[int, str]) -> tuple[Operation, Operation] | None:
+        """Of one write that is there up to the middle, and brings several steps: the one with which it shows,
+        and the next one with which it does not. None: whole steps do not break it."""
+        (seq, kept), *others = torn.items()
+        parts = self._experiment.parts(seq)
+        if others or not parts or "01" in kept:
+            return None
+
+        def shows(n: int) -> bool:
+            return self._shows(Choice(seq, {}, cut=(seq, n)))
+
+        there = self._experiment.whole_parts(seq, kept)
+        if shows(0) or not shows(there):
+            return None
+        since = bisect_left(range(1, there), 1, key=shows)
+        until = next((n for n in range(there + 1, len(parts) + 1) if not shows(n)), None)
+        if until is None:
+            return None
+        return self._told(seq, parts[since]), self._told(seq, parts[until - 1])
+
     # ---- nothing is lost ----
 
     def _nothing_lost(self) -> Cause:
@@ -235,20 +261,50 @@ class _Search:
 
         points = [seq for seq in sorted(self._steps) if seq <= self._crash.seq]
         first = self._search(points, broken)
-        at_once = first == 0 and (not points or self._answer(points, 0, 0, broken))
         since = points[first] if points else 0
-        until = self._first_right([seq for seq in sorted(self._steps) if seq > self._crash.seq])
+        if first == 0 and (not points or self._answer(points, 0, 0, broken)):
+            until = self._first_right([seq for seq in sorted(self._steps) if seq > self._crash.seq])
+            return self._between(None, None if until is None else self._told(until, None))
+        part = self._part_since(since, {})
+        return self._between(self._told(since, part), self._until(since, part))
+
+    def _between(self, since: Operation | None, until: Operation | None) -> Cause:
         return Cause(
             kind=Kind.NOTHING_LOST,
             finding=self._crash.finding,
             lost=(),
             beside=(),
-            relied=None if at_once else self._told(since, self._part_since(since, {})),
+            relied=since,
             acknowledged=0,
-            until=None if until is None else self._told(until, self._part_until(until)),
+            until=until,
             counterfactuals=(),
             notes=(),
         )
+
+    def _until(self, since: int, part: Part | None) -> Operation | None:
+        """The next step behind which nothing shows: step by step at first, in the same write as well."""
+        later = [seq for seq in sorted(self._steps) if seq > since]
+        near = [since, *later[:NEAR]] if part else later[:NEAR]
+        begun = part is None
+        for seq in near:
+            for n, one in enumerate(self._experiment.parts(seq) or (None,), 1):
+                if begun and self._is_right(Choice(seq, {}, cut=(seq, n) if one else None)):
+                    return self._told(seq, one)
+                begun = begun or one == part
+        until = self._first_right([seq for seq in later[NEAR:] if seq > self._crash.seq])
+        if until is None:
+            return None
+        first = self._first_part(
+            until, lambda n: not self._shows(Choice(until, {}, cut=(until, n)))
+        )
+        return self._told(until, first)
+
+    def _is_right(self, choice: Choice) -> bool:
+        """False: there is no such crash."""
+        try:
+            return not self._shows(choice)
+        except ChildError:
+            return False
 
     def _first_right(self, points: Sequence[int]) -> int | None:
         """The first one whose crash is right: in growing steps, then in halves."""

@@ -95,7 +95,7 @@ def report_upstream(
     try:
         tell("the files of the crash")
         with scratch_folder(target.on_shm) as scratch:
-            if explained is not None and explained.cause.lost:
+            if explained is not None and explained.cause.lost and "/" not in row.spec.plan.loss:
                 cause, explorer = explained.cause, explorer_path(paths.build.resolve())
                 found = lay_out_cause(row, cause, target, explorer, folders, place, scratch)
             else:

@@ -99,14 +99,19 @@ def _begun_early(phase: Phase, trace: Path, log: StackLog) -> dict[int, str]:
     return found
 
 
-def with_calls(phase: Phase, program: Path, calls: Mapping[int, Sequence[int]]) -> Phase:
+def with_calls(
+    phase: Phase,
+    program: Path,
+    calls: Mapping[int, Sequence[int]],
+    folders: Sequence[Path] = (),
+) -> Phase:
     """The same of a recovery inside of a program. calls: that made each operation, by its number, as
-    addresses in the file of the program, the innermost first."""
+    addresses in the file of the program, the innermost first; folders: with debug files."""
     stacks: dict[int, CallStack | None] = {
         seq: CallStack(tuple(Call(str(program), "", at) for at in made))
         for seq, made in calls.items()
     }
-    return _with_frames(phase, stack_frames(stacks, (), ()))
+    return _with_frames(phase, stack_frames(stacks, folders, ()))
 
 
 def _with_frames(phase: Phase, frames: Mapping[int, tuple[Frame, ...]]) -> Phase:

@@ -110,11 +110,16 @@ def named_at(cause: Cause, changed: Sequence[str]) -> str:
     not."""
     relied = [cause.relied] if cause.relied else []
     for depth in range(FRAMES):
-        for letter, operations in (("A", cause.lost), ("B", relied)):
+        for letter, operations in (("A", _first_of(cause)), ("B", relied)):
             frames = (one.frames[depth] for one in operations if len(one.frames) > depth)
             if any(frame.function in changed for frame in frames):
                 return f"{letter}, frame {depth + 1}"
     return ""
+
+
+def _first_of(cause: Cause) -> Sequence[Operation]:
+    """A: what was lost; where nothing was, what came too late."""
+    return cause.lost or ((cause.until,) if cause.until else ())
 
 
 def draw_mutants(mutants: Sequence[Mutant], seed: int, count: int) -> list[Mutant]:
@@ -231,18 +236,18 @@ def explained_page(score: ExplainedScore, seed: int) -> str:
         f"Written by `tornpage mutants --explain --seed {seed} --count {len(score.rows)} --table FILE`;",
         "do not edit. The seed drew as many [planted bugs](BUGS.md). The default campaigns as shipped, with",
         "the same seed, looked for the first state that a crash of a run breaks, and `tornpage explain`",
-        "told its cause: A, what was lost, and B, what relied on it, or from which on a crash breaks it.",
+        "told its cause: A, what was lost, and B, what relied on it. Where nothing was lost, B is what",
+        "breaks the state, and A what came too late: with it the state is right again.",
         "",
         f"**{_title(score)}.**",
         "",
         "The last two columns: the first frame that is a function which the bug's patch changes; and the",
-        "functions in which the calls of A and B meet, or, where nothing was lost, of B and of what makes",
-        "the state right again. Frames begin behind the functions that every page write, log write, mtr or",
-        "commit goes through (`WRAPPERS` in `harness/tornpage/targets/engine/target.py`): a bug in one of",
-        "these is not named. That list was made in view of what seed 1 draws, so other seeds are a fairer",
-        "test ([what is known of them](TESTING.md#mutants-testing-the-campaigns)).",
-        "A write of the log has the stack of who wrote it, which need not be who made its records, and a bug",
-        "of recovery itself is in no stack of the run.",
+        "functions in which the calls of A and B meet. Frames begin behind the functions that every page",
+        "write, log write, record group or commit goes through (`WRAPPERS` in",
+        "`harness/tornpage/targets/engine/target.py`): a bug in one of these is not named. A write of the",
+        "log is told by the record group in it that matters, with the stack of who made that. A bug of",
+        "recovery is in no stack of the run; it is named only where a crash of a recovery shows it. Other",
+        "seeds count as much ([what is known of them](TESTING.md#mutants-testing-the-campaigns)).",
         "",
         f"| {' | '.join(_COLUMNS)} |",
         f"|{'---|' * len(_COLUMNS)}",
@@ -266,7 +271,8 @@ def _cells(row: ExplainedRow, quote: str = "") -> list[str]:
     cause = row.explained.cause if row.explained else None
     relied = (cause.relied,) if cause and cause.relied else ()
     met = dict.fromkeys(one.frames[0].function for one in meetings(cause)) if cause else ()
-    names = [[row.name], row.changed, _functions(cause.lost if cause else ()), _functions(relied)]
+    first = _first_of(cause) if cause else ()
+    names = [[row.name], row.changed, _functions(first), _functions(relied)]
     name, changed, lost, then, both = (
         ", ".join(f"{quote}{one}{quote}" for one in cell) for cell in [*names, met]
     )

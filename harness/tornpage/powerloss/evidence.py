@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from tornpage.evidence.evidence import evidence_of, page_views, write_evidence
@@ -18,9 +19,10 @@ from tornpage.live.recording import Recording
 from tornpage.powerloss.explorer import lay_out_state
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError
+from tornpage.vocabulary.evidence import Phase
 from tornpage.vocabulary.model import TrialResult, TrialSpec
 
-__all__ = ["keep_loss_evidence"]
+__all__ = ["keep_loss_evidence", "stacked_recovery"]
 
 
 def keep_loss_evidence(
@@ -48,8 +50,7 @@ def keep_loss_evidence(
         if spec.stacks:
             command = target.explore_command(recording.trace, recording.allowed, spec.options)
             program = Path(command.argv[0])
-            told = zip(recoveries, way[1:], strict=True)
-            recoveries = [with_calls(phase, program, _calls_of(line)) for phase, line in told]
+            recoveries = [stacked_recovery(line, program) for line in way[1:]]
         phases = [with_stacks(first, recording.trace), *recoveries]
         size = target.judge_setting(spec.options).page_size
         hurt = hurt_pages(states, size)
@@ -64,6 +65,13 @@ def keep_loss_evidence(
     remove_image(work)
     if recording.at is not None:
         recording.at.mkdir(exist_ok=True)
+
+
+def stacked_recovery(line: str, program: Path, folders: Sequence[Path] = ()) -> Phase:
+    """The last operations of a recovery that the explorer, this program, made itself, with their call stacks.
+    line: of its way; folders: with debug files."""
+    (phase,) = loss_phases([line], ())
+    return with_calls(phase, program, _calls_of(line), folders)
 
 
 def _calls_of(way: str) -> dict[int, list[int]]:

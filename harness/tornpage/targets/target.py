@@ -172,6 +172,9 @@ class Parts(Protocol):
     def of(self, seq: int) -> tuple[Part, ...]:
         """Those of this operation, the oldest first; none if it brings none."""
 
+    def whole(self, seq: int, share: float) -> int:
+        """How many of them are there if only this share of the write is, from its beginning."""
+
     def cut(self, seq: int, count: int) -> bytes:
         """The contents that the write would have had behind so many of them, of the same length."""
 

@@ -44,29 +44,38 @@ class Store:
         self.breaks: set[str] = set()
         """Steps that break the state until one that mends it is there."""
         self.mends: set[str] = set()
+        self.guards: set[str] = set()
+        """Steps with which nothing breaks it."""
 
     def parts(self, seq: int) -> tuple[Part, ...]:
         names = self.steps.get(seq, [])
         return tuple(Part(f"step {name}", n, seq - 3, ord(name)) for n, name in enumerate(names))
 
-    def _steps_there(self, choice: Choice) -> set[str]:
+    def whole_parts(self, seq: int, kept: str) -> int:
+        """A step per sector."""
+        return min(len(kept.rstrip("0")), len(self.steps[seq]))
+
+    def _steps_there(self, choice: Choice) -> list[str]:
+        """In their order."""
         cut, count = choice.cut or (0, 0)
-        there: set[str] = set()
+        there: list[str] = []
         for seq, names in self.steps.items():
-            if seq <= choice.seq and not lost(choice.of.get(seq, "1")):
-                there |= set(names[:count] if seq == cut else names)
+            if seq <= choice.seq:
+                kept = self.whole_parts(seq, choice.of.get(seq, "1" * len(names)))
+                there += names[: count if seq == cut else kept]
         return there
 
     def violations(self, choice: Choice) -> tuple[Violation, ...]:
         if self.steps:
-            there = self._steps_there(choice)
-            return (BROKEN,) if there & self.breaks and not there & self.mends else ()
+            steps = self._steps_there(choice)
+            there = [one in self.breaks for one in steps if one in self.breaks | self.mends]
+            return (BROKEN,) if there and there[-1] and not self.guards & set(steps) else ()
         if choice.seq % 2:
             raise ChildError("there is no such state")
         there = {
             seq: choice.of.get(seq, "0" if choice.keeps else "1111")
             for seq in self.waiting
-            if seq <= choice.seq
+            if seq <= choice.seq or seq > BEFORE
         }
         full = {
             seq: "1111" if kept == "1" else "0000" if kept == "0" else kept
@@ -77,6 +86,10 @@ class Store:
 
     def shows(self, choice: Choice, wanted: set[tuple[int, str]]) -> bool:
         return BROKEN in self.violations(choice) and WHAT in wanted
+
+
+BEFORE = 90
+"""Operations with a number behind this are of before the crashes."""
 
 
 def lost(kept: str | None) -> bool:
@@ -216,11 +229,44 @@ def test_the_step_of_a_write_that_breaks_it_and_the_one_that_mends_it(steps: lis
     assert "(operation 14), step f: these must be one step" in said
 
 
+def test_the_nearest_step_that_mends_it_is_told(steps: list[Step]) -> None:
+    """In the same write already, although the next one breaks it again."""
+    store = Store([], lambda _seq, _there: False)
+    store.steps = {6: ["a", "b", "c", "d", "e"], 8: ["f"], 10: ["g"], 12: ["h"]}
+    store.breaks, store.mends = {"b", "e", "g"}, {"d", "f", "h"}
+    cause = search(store, crash({}, steps, 6))
+    assert cause.relied is not None and cause.until is not None
+    assert (cause.relied.part, cause.until.part) == ("step b", "step d")
+
+
+def test_a_torn_write_whose_steps_are_whole(steps: list[Step]) -> None:
+    """The tear only ends the log there: two of its steps must be one, and not the write."""
+    store = Store([8], lambda _seq, _there: False)
+    store.steps = {8: ["a", "b", "c", "d", "e"]}
+    store.breaks, store.mends = {"b"}, {"e"}
+    cause = search(store, crash({8: "1110000", 4: "1"}, steps, 8))
+    assert cause.kind is Kind.NOTHING_LOST
+    assert cause.relied is not None and cause.until is not None
+    assert (cause.relied.part, cause.until.part) == ("step b", "step e")
+    store.steps = {}
+    store.rule = lambda _, there: there.get(8, "0000") not in ("0000", "1111")
+    assert search(store, crash({8: "1100"}, steps, 8)).kind is Kind.TORN
+
+
+def test_what_a_recovery_finds_lost_was_there_before_it(steps: list[Step]) -> None:
+    """A write of the run has a number behind the operations of the recovery, and waits all the same."""
+    told = [*steps[:4], write(98)]
+    store = Store([4, 98], lambda seq, there: seq >= 6 and lost(there.get(98)))
+    cause = search(store, crash({4: "1", 98: "0000"}, told, 8))
+    assert [one.seq for one in cause.lost] == [98]
+    assert cause.relied is not None and cause.relied.seq == 6
+
+
 def test_the_step_of_a_lost_write_that_must_be_there(steps: list[Step]) -> None:
     """With it there, and the rest of the write lost, all is right."""
     store = Store([], lambda _seq, _there: False)
     store.steps = {6: ["a", "b", "c"], 12: ["d", "e"]}
-    store.breaks, store.mends = {"e"}, {"b"}
+    store.breaks, store.guards = {"e"}, {"b"}
     cause = search(store, crash({6: "0000", 12: "1"}, steps, 14))
     assert [(one.seq, one.part) for one in cause.lost] == [(6, "step b")]
     assert cause.relied is not None and (cause.relied.seq, cause.relied.part) == (12, "step e")

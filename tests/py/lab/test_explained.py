@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tornpage.lab.changed import changed_functions
@@ -92,6 +94,13 @@ def test_a_function_is_named_by_the_first_frames(changed: str, named: str) -> No
     told = cause(operation(6, "then", "both", "third", "fourth"), *lost)
     assert named_at(told, [changed]) == named
     assert named_at(cause(None), [changed]) == ""
+
+
+def test_what_came_too_late_is_a_where_nothing_was_lost() -> None:
+    """The operation with which the state is right again."""
+    told = replace(cause(operation(6, "then")), until=operation(8, "late", "both"))
+    assert named_at(told, ["both"]) == "A, frame 2"
+    assert named_at(replace(told, lost=(operation(2, "one"),)), ["both"]) == ""
 
 
 def test_a_seed_draws_the_same_mutants() -> None:

@@ -46,6 +46,15 @@ class LogGroups:
             if first < end <= last
         )
 
+    def whole(self, seq: int, share: float) -> int:
+        """Whose blocks are all in the first blocks of the write."""
+        start, _ = self._writes[seq]
+        blocks = round(share * len(self._trace.contents(seq))) // BLOCK
+        end = (
+            start - start % BLOCK + blocks * BLOCK + HEADER
+        )  # where a group ends that fills the last one
+        return sum(part.end <= end for part in self.of(seq))
+
     def cut(self, seq: int, count: int) -> bytes:
         """What the write would have been behind so many of its groups."""
         start, _ = self._writes[seq]

@@ -93,7 +93,7 @@ WRAPPERS = (
     *("*/engine/os/*", "*/disk/*", "fil_page_write"),
     *("blocks_write", "buffer_write", "log_write_up_to", "buf_log_wait"),
     *("probe_note", "log_append", "log_append_rec", "mtr_log_append", "mtr_commit", "mtr_end"),
-    *("fil_op_log", "undo_commit", "trx_commit_low", "trx_commit_and_end"),
+    *("undo_commit", "trx_commit_low", "trx_commit_and_end"),
 )
 """Every write of a page or of the log, every group of the log, every commit goes through these: they do not
 tell one from another."""
