@@ -110,6 +110,7 @@ static const call_rule_t RULES[] = {
     ON_FD(fsync, CALL_SYNC, 0, NONE, NONE),
     ON_FD(fdatasync, CALL_SYNC, 0, NONE, NONE),
     ON_FD(syncfs, CALL_SYNC_ALL, 0, NONE, NONE),
+    ON_FD(sync, CALL_SYNC_ALL, NONE, NONE, NONE),
     ON_FD(ftruncate, CALL_TRUNCATE, 0, 1, NONE),
     ON_FD(fallocate, CALL_ALLOCATE, 0, 2, 3),
     ON_FD(open_by_handle_at, CALL_OPEN, NONE, NONE, NONE),
@@ -315,6 +316,9 @@ bool calls_begin(pid_t tid, audit_call_t *call)
         return begin_submit(tid, call);
     case CALL_MKNOD:
         return makes_file(call->words[rule->path + 1]) && begin_paths(tid, rule, call);
+    case CALL_SYNC_ALL:
+        entry->place.unknown = rule->fd == NONE;
+        break;
     case CALL_RING:
         entry->place = (look_place_t){.unknown = true};
         return true;

@@ -134,6 +134,9 @@ static dberr_t file_opened(reader_t *reader, const char *path)
     if ((reader->rec.flags & TP_OPEN_CREATED) != 0) {
         uint32_t inode = image_inode_create(reader->image);
         *file = (file_map_t){.inode = inode, .name = reader_name(reader, path), .known = true};
+        if ((reader->rec.offset & O_TMPFILE) == O_TMPFILE) {
+            return DB_SUCCESS; /* no name leads to it before a link */
+        }
         fs_event_t *event = reader_event(reader, FS_LINK);
         event->inode = inode;
         event->name = file->name;

@@ -29,6 +29,7 @@ const char ARGUMENTS_HELP[] =
     "with a\n"
     "                     JSON line; --long-lived: one process for many states, not one for each\n"
     "  --preload FILE     records what another target's recovery writes: for --depth above 1\n"
+    "  --recorder-fs FILE a program that records it instead: tornpage-fs\n"
     "  --fs NAME          of --list-fs, default posix: what the file system promises\n"
     "  --list-fs          the file systems, and what each promises\n"
     "  --base DIR         the files that the recorded run found\n"
@@ -195,6 +196,7 @@ enum {
     OPT_RECOVER,
     OPT_LONG_LIVED,
     OPT_PRELOAD,
+    OPT_RECORDER_FS,
     OPT_BASE,
     OPT_RECOVER_AT,
     OPT_IGNORED,
@@ -243,6 +245,7 @@ static const struct option LONG_OPTIONS[] = {
     {"recover", required_argument, NULL, OPT_RECOVER},
     {"long-lived", no_argument, NULL, OPT_LONG_LIVED},
     {"preload", required_argument, NULL, OPT_PRELOAD},
+    {"recorder-fs", required_argument, NULL, OPT_RECORDER_FS},
     {"base", required_argument, NULL, OPT_BASE},
     {"recover-at", required_argument, NULL, OPT_RECOVER_AT},
     {"ignore", required_argument, NULL, OPT_IGNORED},
@@ -299,6 +302,9 @@ static bool parse_command_option(arguments_t *args, int option, const char *valu
         return args->command.long_lived = true;
     case OPT_PRELOAD:
         args->command.preload = value;
+        return true;
+    case OPT_RECORDER_FS:
+        args->command.fs = value;
         return true;
     case OPT_BASE:
         args->base = value;

@@ -244,6 +244,27 @@ static void test_links(void **state)
     }
 }
 
+/** A file of O_TMPFILE is in no folder before a link names it: what was written to it is there
+then, and one that is never named is in no state. */
+static void test_file_without_a_name(void **state)
+{
+    static const fs_kind_t KINDS[] = {FS_WRITE, FS_SYNC, FS_WRITE, FS_LINK};
+    reading_t *r = *state;
+    put_record(&r->b, TP_OP_OPEN, 3, "./#tmpfile", 10)->offset = O_TMPFILE | O_RDWR;
+    (void)put_record(&r->b, TP_OP_WRITE, 3, "named", 5);
+    (void)put_record(&r->b, TP_OP_FSYNC, 3, NULL, 0);
+    put_record(&r->b, TP_OP_OPEN, 4, "./#tmpfile", 10)->offset = O_TMPFILE | O_RDWR;
+    (void)put_record(&r->b, TP_OP_WRITE, 4, "never", 5);
+    (void)put_record(&r->b, TP_OP_LINK, 3, "./#tmpfile\0d/final", 18);
+    const fs_event_t *events = read_events(r, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(events[i].kind, KINDS[i]);
+        assert_int_equal(events[i].inode, i == 2 ? 1 : 0);
+    }
+    assert_string_equal(image_name_text(r->image, events[3].name), "d/final");
+    assert_absent(r->image, "./#tmpfile");
+}
+
 /** A sync of everything is one of each file, then of each folder whose names changed; what
 overlapped it may be lost. */
 static void test_sync_of_everything(void **state)
@@ -530,6 +551,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_allocation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_renamed_folder, setup, teardown),
         cmocka_unit_test_setup_teardown(test_links, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_file_without_a_name, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sync_of_everything, setup, teardown),
         cmocka_unit_test_setup_teardown(test_truncation_by_open, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dirs, setup, teardown),

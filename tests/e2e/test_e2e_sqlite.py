@@ -11,11 +11,12 @@ import pytest
 from e2e_support import Tornpage
 from sqlite_reader import examine
 
-from tornpage.faults.process import run_child
+from tornpage.faults.preload import WHOLE
 from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.state import read_tables
 from tornpage.targets.registry import make_target
+from tornpage.targets.target import Recorded
 from tornpage.workloads.workload import generate
 
 OPTIONS = {"cache_size": "10", "wal_autocheckpoint": "40"}
@@ -28,8 +29,8 @@ def record(build: Path, folder: Path, options: dict[str, str], text: str) -> Tra
     (folder / "script").write_text(text, "ascii")
     target = make_target("sqlite", build)
     command = target.run_command(folder / "data", folder / "script", options)
-    env = target.preload_env(folder / "data", folder / "trace", None)
-    child = run_child(command.argv, {**env, "TORNPAGE_PAYLOAD": "full"}, 60.0)
+    command = target.recorded(command, Recorded(folder / "data", folder / "trace", options))
+    child = command.run(WHOLE)
     assert target.parse_run(child).ok, child.stderr
     return Trace.load(folder / "trace")
 

@@ -21,7 +21,7 @@ from tornpage.live.golden_run import take_golden_run
 from tornpage.plans.campaign import fault_free_spec, load_campaign
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import Command
+from tornpage.targets.target import Command, Recorded
 from tornpage.vocabulary.errors import GoldenRunError
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import data_folder
@@ -169,8 +169,8 @@ def test_contents_are_all_that_is_left_out(build: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     command = target.run_command(data, tmp_path / "bare" / "script", spec.options)
-    env = {**command.env, **target.preload_env(data, tmp_path / "trace", None)}
-    subprocess.run(command.argv, env=env, check=True, capture_output=True)
+    command = target.recorded(command, Recorded(data, tmp_path / "trace", spec.options))
+    subprocess.run(command.argv, env=command.env, check=True, capture_output=True)
     plain = Trace.load(tmp_path / "trace")
     assert len(bare.data) < len(whole.data) // 4
     assert bare.data[64:] == plain.data[64:]
@@ -194,10 +194,9 @@ class _Meddled(EngineTarget):
         inner = [f"LD_PRELOAD={self.preload}", *command.argv]
         return replace(command, argv=(*wrapper, *inner), env=env, fork=None)
 
-    def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
-        env = super().preload_env(data, trace, plan)
-        del env["LD_PRELOAD"]
-        return env
+    def recorded(self, command: Command, how: Recorded) -> Command:
+        recorded = super().recorded(command, how)
+        return replace(recorded, env={**recorded.env, "LD_PRELOAD": ""})
 
 
 def test_a_golden_run_that_somebody_else_wrote_to_is_refused(build: Path, tmp_path: Path) -> None:

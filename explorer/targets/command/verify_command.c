@@ -66,10 +66,20 @@ static bool open_pipes(verify_command_t *command, int *child_in, int *child_out)
 static bool set_recorder(const verify_command_t *command)
 {
     return command->trace == NULL
-           || (setenv("LD_PRELOAD", command->preload, 1) == 0
+           || ((command->fs != NULL || setenv("LD_PRELOAD", command->preload, 1) == 0)
                && setenv("TORNPAGE_ROOT", command->root, 1) == 0
                && setenv("TORNPAGE_TRACE", command->trace, 1) == 0
                && setenv("TORNPAGE_PAYLOAD", "full", 1) == 0);
+}
+
+/** The command, below the program that records it if there is one. */
+static void execute(const verify_command_t *command)
+{
+    const char *argv[COMMAND_ARGS_MAX + 2] = {command->fs};
+    bool below = command->trace != NULL && command->fs != NULL;
+    memcpy(argv + (below ? 1 : 0), command->argv, sizeof(command->argv));
+    (void)execvp(argv[0], (char *const *)(uintptr_t)argv);
+    (void)dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerrordesc_np(errno));
 }
 
 static _Noreturn void become(const verify_command_t *command, pid_t parent, int in, int out)
@@ -78,8 +88,7 @@ static _Noreturn void become(const verify_command_t *command, pid_t parent, int 
     (void)signal(SIGPIPE, SIG_DFL);
     if (getppid() == parent && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0
         && dup2(command->log_fd, STDERR_FILENO) >= 0 && set_recorder(command)) {
-        (void)execvp(command->argv[0], (char *const *)(uintptr_t)command->argv);
-        (void)dprintf(STDERR_FILENO, "%s: %s\n", command->argv[0], strerrordesc_np(errno));
+        execute(command);
     }
     _exit(127);
 }
@@ -409,6 +418,7 @@ static dberr_t verify_command_record(void *self, const char *dir, const char *tr
     verify_command_t recorded = {.n_args = command->n_args,
                                  .deadline_s = command->deadline_s,
                                  .preload = command->preload,
+                                 .fs = command->fs,
                                  .spared = command->pid,
                                  .root = dir,
                                  .trace = trace};

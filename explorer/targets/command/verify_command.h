@@ -26,6 +26,7 @@ typedef struct verify_command {
     uint32_t deadline_s; /**< of one state */
     bool long_lived;     /**< one process answers for many states; else one for each */
     const char *preload; /**< the library that records; NULL: no recovery can be recorded */
+    const char *fs;      /**< the program that records in its place; NULL: it does */
     const char *root;    /**< of this process: what is recorded, and where */
     const char *trace;
     pid_t pid;    /**< 0: none */

@@ -17,12 +17,13 @@ from tornpage.reports.summary import Summary
 from tornpage.store.origin import Examined
 from tornpage.store.rows import Run
 from tornpage.store.store import Store
+from tornpage.targets.option import RECORDER
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 from tornpage.workers.context import RunContext
 
-__all__ = ["campaigns_of", "check_target", "examine", "torture"]
+__all__ = ["campaigns_of", "check_target", "examine", "may_go_below", "torture"]
 
 
 def check_target(target: Target, options: Mapping[str, str] | None = None) -> Admission:
@@ -32,6 +33,13 @@ def check_target(target: Target, options: Mapping[str, str] | None = None) -> Ad
     target.check_needs(options)
     with scratch_folder(target.on_shm) as scratch:
         return admit(target, scratch, options)
+
+
+def may_go_below(target: Target, options: Mapping[str, str]) -> bool:
+    """A file system can record it, and nobody has chosen what does."""
+    if RECORDER in options or target.is_below(options):
+        return False
+    return not target.why_not_below()
 
 
 def campaigns_of(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tornpage.campaigns.attempt import campaigns_of, examine, torture
+from tornpage.campaigns.attempt import campaigns_of, examine, may_go_below, torture
+from tornpage.campaigns.fitting import Opened
 from tornpage.campaigns.publish import bug_stacks, write_report
 from tornpage.cli.console import bug_lines, print_verdict
 from tornpage.cli.needs import with_needs
@@ -32,7 +34,8 @@ from tornpage.cli.options import (
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.cli.target import audit_text, target_file
-from tornpage.cli.terminal import make_console, print_object, told
+from tornpage.cli.terminal import make_console, print_object, say, told
+from tornpage.faults.recorder import Recorder
 from tornpage.live.admission import Admission
 from tornpage.plans.limits import BOUNDS, UNLIMITED, Limits
 from tornpage.reports.summary import Summary
@@ -40,6 +43,8 @@ from tornpage.reports.verdict import looked_at, not_exercised, verdict_of_runs
 from tornpage.store.origin import Examined
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
+from tornpage.targets.option import RECORDER
+from tornpage.vocabulary.errors import UnseenError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 from tornpage.workers.context import RunContext
 
@@ -49,6 +54,7 @@ EPILOG = (
     "Exit codes: 0 nothing found, 1 the promise was broken, 2 the file or the machine, 3 the control found "
     "nothing. Example: [bold]tornpage try mydb/mydb.toml[/]"
 )
+INSTEAD = "recorded by a file system instead, as --option recorder=fs does"
 STATES = 1000
 """Power-loss states per depth, unless it is said how far to go."""
 
@@ -86,11 +92,23 @@ def try_target(
         states = STATES
     limits = replace(limits, states=states)
     name, chosen = target_file(file), options_of(options, fs)
-    campaigns = with_needs(fetch, lambda: campaigns_of(name, limits, chosen, paths, stacks=stacks))
+
+    def opened(options: dict[str, str]) -> list[Opened]:
+        return with_needs(fetch, lambda: campaigns_of(name, limits, options, paths, stacks=stacks))
+
+    campaigns = opened(chosen)
     progress = make_progress(json_output)
     context = RunContext(paths, jobs, out, progress, campaigns[0].origin())
     with progress:
-        admission, seen = examine(campaigns[0], context)
+        try:
+            admission, seen = examine(campaigns[0], context)
+        except UnseenError as error:
+            if not may_go_below(campaigns[0].target, chosen):
+                raise
+            say(f"tornpage: {error}; {INSTEAD}", sys.stderr)
+            campaigns = opened({**chosen, RECORDER: Recorder.FS})
+            context = replace(context, origin=campaigns[0].origin())
+            admission, seen = examine(campaigns[0], context)
         with Store(place, create=not resume) as store:
             summaries = torture(store, campaigns, seen, context, resume=resume)
             reports = [write_report(store, summary, paths, out) for summary in summaries]

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.attempt import check_target
+from tornpage.campaigns.attempt import check_target, may_go_below
 from tornpage.cli.needs import with_needs
 from tornpage.cli.options import FetchOption, JsonOption, options_of
 from tornpage.cli.terminal import print_object, say
@@ -18,7 +18,7 @@ from tornpage.live.admission import Admission
 from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.registry import TARGET_FILE, family_of, make_target, target_name
-from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.errors import ConfigError, GoldenRunError, UnseenError
 from tornpage.vocabulary.paths import find_paths
 
 __all__ = [
@@ -70,7 +70,14 @@ def check(
     build = find_paths().build
     target = with_needs(fetch_needs, lambda: make_target(target_file(file), build))
     chosen = options_of(options, None)
-    seen = with_needs(fetch_needs, lambda: check_target(target, chosen))
+    try:
+        seen = with_needs(fetch_needs, lambda: check_target(target, chosen))
+    except UnseenError as error:
+        if not may_go_below(target, chosen):
+            raise
+        raise GoldenRunError(
+            f"{error}; --option recorder=fs records it by a file system"
+        ) from error
     if json_output:
         return print_object({"ok": True, **asdict(seen)})
     text = (

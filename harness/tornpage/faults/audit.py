@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -32,6 +32,10 @@ SPOKEN = {"pwrite64": "pwrite"}
 OPEN_CHANGES = os.O_CREAT | os.O_TRUNC | os.O_TMPFILE & ~os.O_DIRECTORY
 """Flags of an open without which nothing is changed."""
 OF_CONTENT = ("write", "sync", "sync_all", "truncate", "allocate")
+WITHOUT_RECORD = ("map", "other", "mknod")
+"""Kinds of which a file system records what comes of them: writes, or nothing that an image has."""
+PART_BYTES = 1 << 19
+"""The kernel passes a write of more than that, at most twice of it, on in parts."""
 SYNCS = (Op.FSYNC, Op.FDATASYNC, Op.SYNC_DIR)
 
 
@@ -118,11 +122,15 @@ def audited_argv(argv: Sequence[str], data: Path, trace: Path, log: Path) -> tup
 
 
 def unrecorded_call(
-    trace: Trace | None, audit: Audit, ignored: Sequence[str]
+    trace: Trace | None, audit: Audit, ignored: Sequence[str], *, below: bool = False
 ) -> AuditedCall | None:
     """The first call that changed something and is not in the recording of the same run (None: there is
-    none). ignored: patterns of files of which nothing is wanted."""
+    none). ignored: patterns of files of which nothing is wanted; below: the recorder is a file system."""
     left = [call for call in audit.calls if not _of_ignored(call, ignored)]
+    if below:
+        left = [replace(call, loaded=True) for call in left if call.kind not in WITHOUT_RECORD]
+    else:  # a sync before the first recorded call has nothing to record, and makes nothing durable of it
+        left = [call for call in left if call.name != "sync"]
     if trace is None:
         return min(left, key=lambda call: call.began, default=None)
     records = list(_records(trace))
@@ -130,6 +138,8 @@ def unrecorded_call(
     for key in (_key, _key_anywhere):
         for near in (True, False):
             left, records = _match(left, records, key, near)
+    if below:
+        left = _match_parts(left, records)
     marks = [(event.seq, trace.text(event)) for event, _mark in trace.marks("unseen")]
     for call in sorted(left, key=lambda call: call.began):
         if not _is_told(call, marks) and not _is_cut_short(call, trace):
@@ -234,6 +244,35 @@ def _match(
             del queue[found]
     rest = sorted((record for queue in waiting.values() for record in queue), key=lambda r: r.seq)
     return left, rest
+
+
+def _match_parts(calls: Iterable[AuditedCall], records: Iterable[_Record]) -> list[AuditedCall]:
+    """Without the large writes whose parts, one behind the other, are all there."""
+    rest = [record for record in records if record.kind == "write"]
+    left = []
+    for call in calls:
+        at, end, parts = call.offset, call.offset + call.length, list[_Record]()
+        while call.kind == "write" and at < end and call.length > PART_BYTES:
+            part = next((one for one in rest if _is_part(one, call, at, end)), None)
+            if part is None:
+                break
+            parts.append(part)
+            at += part.place[1]
+            rest.remove(part)
+        if not parts or at < end:
+            left.append(call)
+    return left
+
+
+def _is_part(record: _Record, call: AuditedCall, at: int, end: int) -> bool:
+    """What may be the part of a write that begins there."""
+    offset, length = record.place
+    return (
+        record.names == _names(call)
+        and record.seq > call.began
+        and offset == at
+        and 0 < length <= end - at
+    )
 
 
 def _is_told(call: AuditedCall, marks: Sequence[tuple[int, str]]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tornpage.faults.recorder import fs_environment
 from tornpage.vocabulary.errors import TargetError
 
 __all__ = [
@@ -21,8 +22,6 @@ WHOLE = {"TORNPAGE_PAYLOAD": "full"}
 """Records contents too."""
 BARE = {"TORNPAGE_PAYLOAD": "hash"}
 """Records only the hashes of contents."""
-TRACE_MAX_BYTES = 1 << 31
-"""Of a recording with contents; the file is sparse and is cut at its end."""
 
 
 def preload_path(build: Path) -> Path:
@@ -49,8 +48,4 @@ def preload_environment(
         if not link.is_symlink():
             link.symlink_to(preload)
         preload = link
-    env = {"LD_PRELOAD": str(preload), "TORNPAGE_ROOT": str(data), "TORNPAGE_TRACE": str(trace)}
-    env["TORNPAGE_TRACE_MAX"] = str(TRACE_MAX_BYTES)
-    if plan is not None:
-        env["TORNPAGE_PLAN"] = str(plan)
-    return env
+    return {"LD_PRELOAD": str(preload), **fs_environment(data, trace, plan)}

@@ -9,7 +9,7 @@ from pathlib import Path
 from tornpage.faults.audit import Audit, audited_argv, unrecorded_call
 from tornpage.faults.trace import Trace
 from tornpage.targets.target import Command
-from tornpage.vocabulary.errors import GoldenRunError
+from tornpage.vocabulary.errors import UnseenError
 
 __all__ = ["check_audit", "under_audit"]
 
@@ -23,12 +23,14 @@ def under_audit(command: Command, work: Path) -> Command:
     return replace(command, argv=argv, deadline_s=SLOWER * command.deadline_s, fork=None)
 
 
-def check_audit(trace: Trace | None, work: Path, ignored: Sequence[str], what: str) -> str:
-    """Why there was no audit, "" if there was. GoldenRunError naming the first call that changed something
+def check_audit(
+    trace: Trace | None, work: Path, ignored: Sequence[str], what: str, *, below: bool
+) -> str:
+    """Why there was no audit, "" if there was. UnseenError naming the first call that changed something
     and is not in the recording (None: nothing was recorded). ignored: patterns of files of which nothing is
-    wanted."""
+    wanted; below: the recorder is a file system."""
     audit = Audit.load(work / "audit")
-    call = unrecorded_call(trace, audit, ignored)
+    call = unrecorded_call(trace, audit, ignored, below=below)
     if call is not None:
-        raise GoldenRunError(f"{what}: not in the recording: {call.describe()}")
+        raise UnseenError(f"{what}: not in the recording: {call.describe()}")
     return audit.missing

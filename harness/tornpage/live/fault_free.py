@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tornpage.faults.image import copy_image, keep_files, odd_files, remove_image
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
-from tornpage.faults.stacks import stacks_environment
 from tornpage.faults.stream import is_ignored, stream_difference, unseen_changes
 from tornpage.faults.trace import Trace, refusal
 from tornpage.live.audited import check_audit, under_audit
@@ -20,12 +19,13 @@ from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import Finding, Judged, Setting, ask_rules
 from tornpage.oracle.state import State
 from tornpage.store.rows import GoldenRunRow
-from tornpage.targets.target import Capability, RunAnswer, Target
+from tornpage.targets.target import Capability, Recorded, RunAnswer, Target
 from tornpage.vocabulary.errors import (
     FailedRunError,
     GoldenRunError,
     MachineError,
     TraceError,
+    UnseenError,
 )
 from tornpage.vocabulary.model import (
     Source,
@@ -119,11 +119,11 @@ def _run_once(
     (work / "script").write_text(script.text, "ascii")
     command = target.run_command(data, work / "script", spec.options)
     # With contents, for the stream to be compared with the files.
-    preload = target.preload_env(data, work / "trace", None)
-    preload |= stacks_environment(work / "trace") if spec.stacks else {}
     if audit:
         command = under_audit(command, work)
-    child = command.run({**preload, **WHOLE})
+    how = Recorded(data, work / "trace", spec.options, stacks=spec.stacks)
+    command = target.recorded(command, how)
+    child = command.run(WHOLE)
     answer = target.parse_run(child)
     observed = Capability.OBSERVED in target.capabilities
     what = f"{'audited' if audit else 'fault-free'} run of {spec.config or spec.workload}"
@@ -136,9 +136,9 @@ def _run_once(
         raise (GoldenRunError if ours else FailedRunError)(f"{what} failed: {answer.message}")
     trace = _load_recording(work, what)
     _check_stream(trace, target, what)
-    not_audited = check_audit(trace, work, target.unrecorded, what) if audit else ""
+    not_audited = _audit(trace, work, target, spec, what) if audit else ""
     _check_files(trace, target, data, found, what)
-    usual = trace if preload.items() >= WHOLE.items() else trace.without_contents()
+    usual = trace if command.env.items() >= WHOLE.items() else trace.without_contents()
     if not contents and usual is not trace:
         trace = usual
         (work / "trace").write_bytes(trace.data)
@@ -178,10 +178,15 @@ def script_of(spec: TrialSpec) -> Script:
     return generate(spec.workload, spec.params, spec.workload_seed)
 
 
+def _audit(trace: Trace, work: Path, target: Target, spec: TrialSpec, what: str) -> str:
+    below = target.is_below(spec.options)
+    return check_audit(trace, work, target.unrecorded, what, below=below)
+
+
 def _load_recording(work: Path, what: str) -> Trace:
     """GoldenRunError if nothing was recorded."""
     if not (work / "trace").exists():
-        raise GoldenRunError(
+        raise UnseenError(
             f"{what}: nothing was recorded: is the program linked statically, or set-user-id?"
         )
     return Trace.load(work / "trace")
@@ -237,7 +242,7 @@ def _check_stream(trace: Trace, target: Target, what: str) -> None:
         raise MachineError(f"{what}: an operation failed by {trace.starved()}")
     unseen = unseen_changes(trace, target.unrecorded)
     if unseen:
-        raise GoldenRunError(
+        raise UnseenError(
             f"{what}: the preload cannot follow {unseen}: do without that call (docs/TARGETS.md, "
             "Limits), or name the file in `ignore` if no crash needs it"
         )
@@ -258,7 +263,7 @@ def _check_files(trace: Trace, target: Target, data: Path, found: Path, what: st
     _check_kinds(data, target, what)
     difference = stream_difference(trace, data, target.unrecorded, found)
     if difference:
-        raise GoldenRunError(f"{what}: the recorded stream is not what happened: {difference}")
+        raise UnseenError(f"{what}: the recorded stream is not what happened: {difference}")
 
 
 def judge_run(target: Target, trace: Path, setting: Setting, found: Path, *, live: bool) -> Judged:

@@ -14,8 +14,8 @@ from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import Trace
 from tornpage.live.audited import check_audit, under_audit
 from tornpage.live.stopped import run_stopped
-from tornpage.targets.target import Target
-from tornpage.vocabulary.errors import GoldenRunError
+from tornpage.targets.target import Recorded, Target
+from tornpage.vocabulary.errors import UnseenError
 from tornpage.vocabulary.model import Action, Fault, FaultKind, TrialSpec
 
 __all__ = ["audit_recoveries"]
@@ -49,9 +49,10 @@ def _audit(spec: TrialSpec, target: Target, work: Path) -> str:
     keep_files(data)
     record.unlink()
     command = under_audit(target.recover_command(data, spec.options), work)
-    command.run({**target.preload_env(data, record, None), **WHOLE})
+    target.recorded(command, Recorded(data, record, spec.options)).run(WHOLE)
     trace = Trace.load(record) if record.exists() else None
     unseen = unseen_changes(trace, target.unrecorded) if trace is not None else ""
     if unseen:
-        raise GoldenRunError(f"{what}: the preload cannot follow {unseen}")
-    return check_audit(trace, work, target.unrecorded, what)
+        raise UnseenError(f"{what}: the preload cannot follow {unseen}")
+    below = target.is_below(spec.options)
+    return check_audit(trace, work, target.unrecorded, what, below=below)

@@ -12,12 +12,11 @@ from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.plan import compile_plan
 from tornpage.faults.preload import BARE, EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, ended_from_outside
-from tornpage.faults.stacks import stacks_environment
 from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import Trace, refusal
 from tornpage.live.golden_run import Baseline
 from tornpage.live.hit import has_fired
-from tornpage.targets.target import Capability, Command, Target
+from tornpage.targets.target import Capability, Command, Recorded, Target
 from tornpage.vocabulary.errors import ChildError, MachineError, PlanError, TraceError
 from tornpage.vocabulary.model import Action, Fault, TrialSpec
 from tornpage.vocabulary.paths import require_floor
@@ -106,10 +105,10 @@ class Stage:
         if faults:
             plan = self.work / f"{name}.plan"
             plan.write_text(compile_plan(faults), "ascii")
-        env = self.target.preload_env(self.data, self.trace_of(name), plan)
-        env |= stacks_environment(self.trace_of(name)) if self.spec.stacks else {}
+        options, stacks = self.spec.options, self.spec.stacks
+        how = Recorded(self.data, self.trace_of(name), options, plan, stacks=stacks)
         killed = any(fault.action is Action.KILL for fault in faults)
-        child = command.run(env | (BARE if bare else {}), may_be_killed=killed)
+        child = self.target.recorded(command, how).run(BARE if bare else {}, may_be_killed=killed)
         if child.exit_code == EXIT_PRELOAD_REFUSED:
             require_floor(self.work)  # it may be the trace that found no room
             raise PlanError(

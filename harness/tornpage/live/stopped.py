@@ -20,8 +20,8 @@ from tornpage.faults.plan import compile_plan
 from tornpage.faults.preload import WHOLE
 from tornpage.faults.stream import RecordedFiles
 from tornpage.faults.trace import GrowingTrace, Trace
-from tornpage.targets.target import Command, Target
-from tornpage.vocabulary.errors import GoldenRunError, TraceError
+from tornpage.targets.target import Command, Recorded, Target
+from tornpage.vocabulary.errors import TraceError, UnseenError
 from tornpage.vocabulary.model import Fault, TrialSpec
 from tornpage.workloads.workload import generate
 
@@ -51,14 +51,14 @@ def check_at_acknowledgements(spec: TrialSpec, target: Target, work: Path) -> Co
     """Compares the files of a run in the new folder `work` at its acknowledgements. Raises GoldenRunError
     naming acknowledgement, file and range."""
     command = _lay_out(spec, target, work)
-    env = target.preload_env(work / "data", work / "trace", None)
+    command = target.recorded(command, Recorded(work / "data", work / "trace", spec.options))
     name = f"tornpage-pause-{os.getpid()}-{xxhash.xxh3_64_hexdigest(str(work).encode())}"
     pauses = _Pauses(name, work, RecordedFiles(target.unrecorded, work / "found"))
     with pauses:
         command = replace(command, deadline_s=SLOWER * command.deadline_s, fork=None)
-        command.run({**env, **WHOLE, "TORNPAGE_PAUSE": name})
+        command.run({**WHOLE, "TORNPAGE_PAUSE": name})
     if pauses.problem:
-        raise GoldenRunError(
+        raise UnseenError(
             f"at acknowledgement {pauses.compared.of} of a run: the recorded stream is not what happened: "
             f"{pauses.problem}"
         )
@@ -70,8 +70,8 @@ def run_stopped(spec: TrialSpec, target: Target, work: Path, fault: Fault) -> Tr
     recording; the crashed files are in work/data, those that were there before the run in work/found."""
     command = _lay_out(spec, target, work)
     (work / "plan").write_text(compile_plan((fault,)), "ascii")
-    env = target.preload_env(work / "data", work / "trace", work / "plan")
-    command.run({**env, **WHOLE}, may_be_killed=True)
+    how = Recorded(work / "data", work / "trace", spec.options, work / "plan")
+    target.recorded(command, how).run(WHOLE, may_be_killed=True)
     return Trace.load(work / "trace")
 
 

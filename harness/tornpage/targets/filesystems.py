@@ -1,5 +1,5 @@
 """The file systems whose promises power loss can be explored under: the explorer's table, and the option `fs`
-that every target has.
+that every target has; and `recorder`, of a file system to record by, that every target file has.
 """
 
 from __future__ import annotations
@@ -11,12 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from tornpage.faults.process import run_child
-from tornpage.targets.option import DEFAULT_FS, FS, TargetOption
+from tornpage.faults.recorder import Recorder
+from tornpage.targets.option import DEFAULT_FS, FS, RECORDER, TargetOption
 from tornpage.targets.target import last_object
 from tornpage.vocabulary.closest import unknown
 from tornpage.vocabulary.errors import ConfigError, TargetError
 
-__all__ = ["file_systems", "fs_arguments", "fs_option", "require_fs", "without_fs"]
+__all__ = [
+    "file_systems",
+    "fs_arguments",
+    "fs_option",
+    "recorder_option",
+    "require_fs",
+    "without_fs",
+]
 
 DEADLINE_S = 10.0
 
@@ -67,3 +75,13 @@ def without_fs(explorer: Path, options: Mapping[str, str]) -> dict[str, str]:
     if FS in options:
         require_fs(explorer, [options[FS]])
     return {name: value for name, value in options.items() if name != FS}
+
+
+def recorder_option(default: Recorder) -> TargetOption:
+    """The option of a target whose file says `default`."""
+
+    def check(value: str) -> str:
+        return "" if value in [*Recorder] else unknown("recorder", value, [*Recorder])
+
+    what = "what records the store: a library in it, or a file system below it"
+    return TargetOption(RECORDER, ", ".join(Recorder), default, what, check)

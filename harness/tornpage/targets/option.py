@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["DEFAULT_FS", "FS", "TargetOption"]
+__all__ = ["DEFAULT_FS", "FS", "RECORDER", "TargetOption"]
 
 FS = "fs"
 """The option that every target has: on what file system power is lost."""
 DEFAULT_FS = "posix"
+RECORDER = "recorder"
+"""The option that every target file has: what records it."""
 
 
 @dataclass(frozen=True, slots=True)

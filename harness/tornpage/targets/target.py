@@ -35,6 +35,7 @@ __all__ = [
     "Part",
     "Parts",
     "Planted",
+    "Recorded",
     "RecoveryAnswer",
     "RunAnswer",
     "Target",
@@ -83,6 +84,19 @@ class Command:
         if child.exit_code:
             require_loaded(child.last_line)
         return child
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """How a command is recorded: what it does below `data`, to the file `trace`, disturbed by a compiled
+    plan. options: of the target, which may say by what; stacks: call stacks too, if the recorder sees
+    them."""
+
+    data: Path
+    trace: Path
+    options: Mapping[str, str]
+    plan: Path | None = None
+    stacks: bool = False
 
 
 STATEMENTS = "work.txt"
@@ -216,8 +230,14 @@ class Target(Protocol):
     def lines_of(self, options: Mapping[str, str]) -> Path:
         """`lines` under these options; for a target that has some."""
 
-    def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
-        """Environment under which a command of this target is recorded and disturbed."""
+    def recorded(self, command: Command, how: Recorded) -> Command:
+        """A command of this target, recorded and disturbed."""
+
+    def is_below(self, options: Mapping[str, str]) -> bool:
+        """A file system below its programs records it, which sees all that the kernel is asked for."""
+
+    def why_not_below(self) -> str:
+        """Why a file system cannot record it here, and what to do; "" if it can."""
 
     def options(self) -> tuple[TargetOption, ...]:
         """What --option and a campaign's options may name. Raises TargetError."""

@@ -10,6 +10,7 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
     ├── TargetError          the target cannot be run at all: program or preload missing
     ├── TraceError           the trace file is not one, or overflowed
     ├── GoldenRunError          the run without a fault cannot be made, so that no trial can be judged
+    │   ├── UnseenError      its recording lacks something that has changed its files
     │   └── FailedRunError   it was made, and the target failed: a verdict on its configuration
     ├── ChildError           a child process could not be started or reaped
     ├── DeafError            a judge let a state pass that must be condemned: nothing it says counts
@@ -37,6 +38,7 @@ __all__ = [
     "TornpageError",
     "TraceError",
     "UnexploredError",
+    "UnseenError",
     "WorkloadError",
 ]
 
@@ -80,6 +82,10 @@ class TraceError(TornpageError):
 
 class GoldenRunError(TornpageError):
     """The run without a fault did not go as it must; no trial can be judged."""
+
+
+class UnseenError(GoldenRunError):
+    """Something changed a file, and the recording does not show it: another recorder may see it."""
 
 
 class FailedRunError(GoldenRunError):

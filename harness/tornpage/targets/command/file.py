@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 import xxhash
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from tornpage.targets.option import DEFAULT_FS, FS
+from tornpage.faults.recorder import Recorder
+from tornpage.targets.option import DEFAULT_FS, FS, RECORDER
 from tornpage.vocabulary.closest import meant, unknown
 from tornpage.vocabulary.codec import read_toml
 from tornpage.vocabulary.model import Site
@@ -40,7 +41,7 @@ NUMBER = "number"
 PATH = "path"
 """As well: any path of what is there."""
 BASE = "base"
-OURS = frozenset({"dir", "lines", "script", "python", "fetched", "programs", FS})
+OURS = frozenset({"dir", "lines", "script", "python", "fetched", "programs", FS, RECORDER})
 """Words in braces that are no option of the store."""
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
@@ -183,6 +184,10 @@ class TargetFile(BaseModel):
     fs: str | Annotated[list[str], Field(min_length=1)] = DEFAULT_FS
     """The file system on which power is lost: a name of `tornpage list fs`, which shows what each promises.
     A list: one after the other."""
+    recorder: Recorder = Recorder.PRELOAD
+    """What records the store. `preload`: a library in its processes, which sees calls of the C library, and
+    their stacks. `fs`: a file system below it, which sees all that the kernel is asked for: by static
+    programs, io_uring, mappings. It takes /dev/fuse and the right to mount."""
     oracle: Literal["observed", "model"] = "observed"
     """Which states a crash may leave. `observed`: those that the fault-free run has shown. `model`: those of
     Tornpage's own model, for a program that runs its scripts and always makes the same writes; run takes the
@@ -265,7 +270,7 @@ class TargetFile(BaseModel):
         """Every option of the store with its value. Raises ValueError naming what is wrong with a choice."""
         for name, value in chosen.items():
             if name not in self.options:
-                raise ValueError(unknown("option", name, [FS, *self.options]))
+                raise ValueError(unknown("option", name, [FS, RECORDER, *self.options]))
             if refusal := self.refusal(name, value):
                 raise ValueError(refusal)
         return {name: chosen.get(name, choice.values[0]) for name, choice in self.options.items()}

@@ -15,13 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import xxhash
-
 from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import files_below, fill_image, odd_files
 from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult, run_child, why_not_run
-from tornpage.faults.stacks import Note
+from tornpage.faults.recorder import Recorder, control_name, fs_environment, fs_path, why_no_fs
+from tornpage.faults.stacks import Note, stacks_environment
 from tornpage.faults.trace import Trace
 from tornpage.oracle.observed import observed_state
 from tornpage.oracle.promise import Promise
@@ -35,15 +34,22 @@ from tornpage.targets.command.file import (
     load_target_file,
     words_in_braces,
 )
-from tornpage.targets.filesystems import fs_arguments, fs_option, require_fs, without_fs
+from tornpage.targets.filesystems import (
+    fs_arguments,
+    fs_option,
+    recorder_option,
+    require_fs,
+    without_fs,
+)
 from tornpage.targets.innodb.rules import is_tablespace
 from tornpage.targets.innodb.sites import SITES, site_of_write
-from tornpage.targets.option import FS, TargetOption
+from tornpage.targets.option import FS, RECORDER, TargetOption
 from tornpage.targets.target import (
     STATEMENTS,
     ByHand,
     Capability,
     Command,
+    Recorded,
     RecoveryAnswer,
     RunAnswer,
     last_object,
@@ -154,7 +160,9 @@ class CommandTarget:
             raise ConfigError(f"{self.path}: template: {self.file.template}: no such folder")
 
     def check_needs(self, options: Mapping[str, str]) -> None:
-        """MissingError: a program or file that these options name is not here."""
+        """MissingError: a program or file that these options name is not here, or their recorder."""
+        if self.is_below(options) and (why := self.why_not_below()):
+            raise MissingError(f"recorder=fs: {why}", self.name, why)
         for word, remedy in self._needs_of_options().items():
             if self._find(word, options) is None:
                 (place,) = self._filled([word], options)
@@ -231,7 +239,9 @@ class CommandTarget:
         """With this Python, what was fetched, the folder of our own programs and the options of the store in
         place of their names."""
         try:
-            values = self.file.values(without_fs(self.explorer, options))
+            own = without_fs(self.explorer, options)
+            own.pop(RECORDER, None)
+            values = self.file.values(own)
         except ValueError as error:
             raise ConfigError(f"target {self.file.name}: {error}") from error
         values |= {
@@ -297,12 +307,19 @@ class CommandTarget:
             files |= {word: place} if place is not None and place.is_file() else {}
         files |= {name: place for name, place in self._resolved().items() if place is not None}
         ours = {"preload": self.preload, "explorer": self.explorer}
+        ours |= self._recorder_program({})
         return {"target file": self.path, **files, **ours}
+
+    def _recorder_program(self, options: Mapping[str, str]) -> dict[str, Path]:
+        """That of a recorder that is none of the preload."""
+        program = fs_path(self.preload)
+        return {"recorder": program} if self.is_below(options) and program.is_file() else {}
 
     def chosen_programs(self, options: Mapping[str, str]) -> dict[str, Path]:
         """Those of its needs that these options say, by the name of the file."""
         found = (self._find(word, options) for word in self._needs_of_options())
-        return {place.name: place for place in found if place is not None and place.is_file()}
+        chosen = {place.name: place for place in found if place is not None and place.is_file()}
+        return chosen | (self._recorder_program(options) if RECORDER in options else {})
 
     def files_beside(self) -> dict[str, Path]:
         """Its file, first, then programs, named files and the template that lie in its folder, by their paths
@@ -318,17 +335,32 @@ class CommandTarget:
             if place.is_relative_to(folder)
         }
 
-    def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
-        """The variables of faults/README.md."""
-        env = preload_environment(self.preload, data, trace, plan)
+    def is_below(self, options: Mapping[str, str]) -> bool:
+        """As these options, or the file, say."""
+        return options.get(RECORDER, self.file.recorder) == Recorder.FS
+
+    def why_not_below(self) -> str:
+        """It is tried once."""
+        return why_no_fs(fs_path(self.preload))
+
+    def recorded(self, command: Command, how: Recorded) -> Command:
+        """By the recorder that the options or the file say. A file system takes marks by a socket only, as
+        the preload in a server does."""
+        below = self.is_below(how.options)
+        if below:
+            env = fs_environment(how.data, how.trace, how.plan)
+            command = replace(command, argv=(str(fs_path(self.preload)), *command.argv))
+        else:
+            env = preload_environment(self.preload, how.data, how.trace, how.plan)
+            env |= stacks_environment(how.trace) if how.stacks else {}
         if self.file.format:
             env |= WHOLE
-        if self.file.server:
-            env["TORNPAGE_CONTROL"] = f"tornpage-{xxhash.xxh3_64_hexdigest(str(trace).encode())}"
-        return env
+        if self.file.server or below:
+            env["TORNPAGE_CONTROL"] = control_name(how.trace)
+        return replace(command, env={**command.env, **env})
 
     def options(self) -> tuple[TargetOption, ...]:
-        """The file system, and those of the store."""
+        """The file system, the recorder, and those of the store."""
         own = (
             TargetOption(
                 name,
@@ -340,7 +372,8 @@ class CommandTarget:
             )
             for name, choice in self.file.options.items()
         )
-        return (fs_option(self.explorer, self.file.file_systems()[0]), *own)
+        fs = fs_option(self.explorer, self.file.file_systems()[0])
+        return (fs, recorder_option(self.file.recorder), *own)
 
     def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Copies the template and runs prepare. Raises GoldenRunError if it fails, ConfigError if the
@@ -408,6 +441,8 @@ class CommandTarget:
         if self.file.long_lived:
             arguments.append("--long-lived")
         arguments += ["--preload", str(self.preload)]
+        if self.is_below(options):
+            arguments += ["--recorder-fs", str(fs_path(self.preload))]
         arguments += fs_arguments(self.explorer, options, self.file.file_systems()[0])
         arguments += ["--promise", self.promise(options).level]
         arguments += ["--deadline", str(self.file.state_deadline_s)]

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path, PurePath
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from tornpage.faults.aim import SECTOR
 from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult, run_child
-from tornpage.faults.stacks import Note
+from tornpage.faults.stacks import Note, stacks_environment
 from tornpage.faults.trace import Trace
 from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.promise import Promise
@@ -30,6 +31,7 @@ from tornpage.targets.target import (
     ByHand,
     Capability,
     Command,
+    Recorded,
     RecoveryAnswer,
     RunAnswer,
     last_object,
@@ -148,9 +150,19 @@ class EngineTarget:
         """It has none."""
         raise NotImplementedError
 
-    def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
-        """The variables of faults/README.md; contents are recorded, since the rules judge them."""
-        return preload_environment(self.preload, data, trace, plan) | WHOLE
+    def recorded(self, command: Command, how: Recorded) -> Command:
+        """By the preload; with contents, since the rules judge them."""
+        env = preload_environment(self.preload, how.data, how.trace, how.plan)
+        stacks = stacks_environment(how.trace) if how.stacks else {}
+        return replace(command, env={**command.env, **env, **stacks, **WHOLE})
+
+    def is_below(self, options: Mapping[str, str]) -> bool:  # noqa: ARG002
+        """It is recorded by the preload."""
+        return False
+
+    def why_not_below(self) -> str:
+        """It is made for the other recorder."""
+        return "the engine is recorded by the preload"
 
     def options(self) -> tuple[TargetOption, ...]:
         """What `engine options --json` says, and the file system. Raises TargetError."""
