@@ -139,7 +139,7 @@ class Place:
         require(names == {"tornpage.db"}, f"left in the output folder: {names}")
         with contextlib.closing(sqlite3.connect(self.out / "tornpage.db")) as db:
             named = {
-                Path(path)
+                self.out / path
                 for (path,) in db.execute("select json_extract(result, '$.image') from trial")
                 if path is not None
             }

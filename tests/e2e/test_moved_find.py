@@ -112,7 +112,8 @@ def with_fact(members: Members, change: Callable[[dict[str, Any]], object]) -> N
 
 @pytest.mark.parametrize("name", ["power", "kill"])
 def test_a_find_is_shown_and_replayed_elsewhere(name: str, found: Path, tmp_path: Path) -> None:
-    """With the target that came along; imported twice it is there once; its bug is one of that store."""
+    """With the target that came along; imported twice it is there once; its bug is one of that store. The
+    folder may be moved then."""
     imported = told(tmp_path, f"import {found / name}.tar.zst")
     again = told(tmp_path, f"import {found / name}.tar.zst")
     trial = imported["trial"]
@@ -127,8 +128,10 @@ def test_a_find_is_shown_and_replayed_elsewhere(name: str, found: Path, tmp_path
     of = [one.partition(":")[0] for one in asked["kept"]]
     assert of[0] == "the kept image, recovered again" and len(of) == (2 if name == "power" else 1)
     assert all("broken" in one for one in asked["kept"]) and not asked["other_finding"], asked
-    assert told(tmp_path, f"replay {trial}", 1)["answer"] == "reproduced"
-    page = called(tmp_path, "report", "--run", trial.partition(".")[0])
+    (tmp_path / "out").rename(tmp_path / "moved")
+    assert told(tmp_path, f"replay {trial} --out moved", 1)["answer"] == "reproduced"
+    assert called(tmp_path, "upstream", trial, "told", "--out", "moved").returncode == 0
+    page = called(tmp_path, "report", "--run", trial.partition(".")[0], "--out", "moved")
     assert page.returncode == 1 and "in no" not in page.stderr, page.stderr
 
 

@@ -166,9 +166,15 @@ def kept_scripts(store: Store, run: int, bug: int, out: Path) -> list[str]:
 
 
 def with_kept_image(row: TrialRow, out: Path) -> TrialRow:
-    """A run without a fault has its image where its evidence was kept; a trial has its own."""
-    image = images_of(out, row.run) / script_folder(row.number)
-    if row.result is None or row.spec.plan.crashes or load_evidence(image) is None:
+    """A run without a fault has its image where its evidence was kept; a trial has its own, also where `out`
+    was moved away from a store that is elsewhere."""
+    if row.result is None:
+        return row
+    crashes, stored = row.spec.plan.crashes, row.result.image
+    name = str(row.number) if crashes else script_folder(row.number)
+    image = images_of(out, row.run) / name
+    moved = stored is not None and not stored.is_dir() and image.is_dir()
+    if not (moved if crashes else load_evidence(image) is not None):
         return row
     return replace(row, result=replace(row.result, image=image.resolve()))
 

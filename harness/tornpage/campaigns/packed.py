@@ -21,7 +21,6 @@ from pydantic import ConfigDict, with_config
 
 from tornpage import __version__
 from tornpage.campaigns.fault_free import golden_runs_by_script, stored_row, with_kept_image
-from tornpage.evidence.images import images_of
 from tornpage.faults.image import files_below
 from tornpage.store.origin import Origin
 from tornpage.store.rows import GoldenRunRow, TrialRow
@@ -148,9 +147,6 @@ def _image_of(store: Store, row: TrialRow, name: str, out: Path) -> Path:
     image = row.result.image
     if image is not None and image.is_dir():
         return image
-    moved = images_of(out, row.run) / str(row.number)
-    if row.spec.plan.crashes and moved.is_dir():
-        return moved
     for other in store.trials(row.run):
         kept = other.result.image if other.result is not None else None
         if kept is not None and kept.is_dir() and {*other.bugs} & {*row.bugs}:

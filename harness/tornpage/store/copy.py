@@ -5,7 +5,7 @@ its night and all that was found. What is there already stays as it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, select, tuple_
 from sqlalchemy import Table as SqlTable
 
 from tornpage.store import schema
+from tornpage.store.below import found_path, kept_path, with_paths
 from tornpage.store.bugs import Bug, set_reproducer, set_status, widen
 from tornpage.store.sql import next_id
 from tornpage.store.store import Store, next_run
@@ -67,17 +68,18 @@ class _RunCopy:
     def write(self, db: Connection) -> tuple[int, bool]:
         """Number of the run there, and whether it is new."""
         self._target.place.exclude(db)
-        known = _find(db, schema.run, self._row, _SAME)
+        run = self._there(self._row._asdict())
+        known = _find(db, schema.run, run, _SAME)
         if known is not None:
             return known, False
         number = max(self._row.id, next_run(db))
-        values = {**self._row._mapping, "id": number, "night": self._night(db)}
+        values = {**run, "id": number, "night": self._night(db)}
         db.execute(schema.run.insert(), values)
         bugs = self._bugs(db, number)
         for table in (*schema.OF_RUN, schema.sighting):
             for rows in self._pages(table):
                 there = [
-                    {**row, "run": number, **_bug_there(row, bugs)}
+                    {**self._there(row), "run": number, **_bug_there(row, bugs)}
                     for row in rows
                     if row.get("bug") is None or row["bug"] in bugs
                 ]
@@ -85,13 +87,18 @@ class _RunCopy:
                     db.execute(table.insert(), there)
         return number, True
 
+    def _there(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row of any table with its paths as they are stored there."""
+        here, there = self._source.place.folder, self._target.place.folder
+        return with_paths(row, lambda path: kept_path(found_path(path, here), there))
+
     def _night(self, db: Connection) -> int | None:
         if self._row.night is None:
             return None
         nights = schema.night
         here = select(nights).where(nights.c.id == self._row.night)
         row = self._source.read(lambda of: of.execute(here).one())
-        known = _find(db, nights, row, ("plan", "origin"))
+        known = _find(db, nights, row._asdict(), ("plan", "origin"))
         if known is not None:
             return known
         number = max(int(row.id), next_id(db, nights.c.id))
@@ -108,7 +115,7 @@ class _RunCopy:
         query = query.where(bugs.c.id.in_(of) | bugs.c.id.in_(again))
         numbers = {}
         for row in self._source.read(lambda here: here.execute(query).all()):
-            known = _find(db, bugs, row, ("target", "fingerprint"))
+            known = _find(db, bugs, row._asdict(), ("target", "fingerprint"))
             if known is None and not row.seen:
                 continue
             if known is None:
@@ -168,9 +175,11 @@ def _bug_there(row: dict[str, Any], bugs: dict[int, int]) -> dict[str, int | Non
     return {"bug": bugs.get(row["bug"])} if "bug" in row else {}
 
 
-def _find(db: Connection, table: SqlTable, row: Row[Any], same: tuple[str, ...]) -> int | None:
+def _find(
+    db: Connection, table: SqlTable, row: Mapping[str, Any], same: tuple[str, ...]
+) -> int | None:
     """Id of a row of the table that has the same of these columns."""
-    alike = [table.c[name] == row._mapping[name] for name in same]
+    alike = [table.c[name] == row[name] for name in same]
     return db.execute(select(table.c.id).where(*alike)).scalars().first()
 
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 from importlib import resources
+from pathlib import Path
 
 from sqlalchemy import Connection, inspect, select
 
+from tornpage.store.below import name_from_folder
 from tornpage.store.schema import TABLES, VERSION, explanation, version
 from tornpage.vocabulary.errors import ConfigError
 
@@ -20,13 +22,13 @@ OLD = frozenset({"run", "trial"})
 """Tables of each of those stores."""
 
 
-def _to_4(db: Connection) -> None:
+def _to_4(db: Connection, _folder: Path | None) -> None:
     """Explanations are kept."""
     explanation.create(db)
     db.exec_driver_sql(_view("explanations"))
 
 
-_STEPS: Mapping[int, Callable[[Connection], None]] = {3: _to_4}
+_STEPS: Mapping[int, Callable[[Connection, Path | None], None]] = {3: _to_4, 4: name_from_folder}
 """By the schema that it leads away from, to the next one."""
 
 
@@ -66,13 +68,13 @@ def _schema_of(db: Connection) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def create_store(db: Connection, name: str) -> None:
+def create_store(db: Connection, name: str, folder: Path | None) -> None:
     """Makes tables and views, or those that an older store lacks, unless another process was first.
-    ConfigError as schema_there()."""
+    folder: of the store, as Place has it. ConfigError as schema_there()."""
     there = schema_there(db, name)
     if there is not None:
         for schema in range(there, VERSION):
-            _STEPS[schema](db)
+            _STEPS[schema](db, folder)
         db.execute(version.update().values(schema=VERSION))
         return
     TABLES.create_all(db)

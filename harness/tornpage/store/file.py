@@ -48,6 +48,11 @@ class StoreFile:
         folder = self._path.parent
         return "" if folder == DEFAULT_OUT else f"--out {shlex.quote(str(folder))}"
 
+    @property
+    def folder(self) -> Path:
+        """In which it lies; a link to it is another name of it."""
+        return self._path.resolve().parent
+
     def open(self, *, create: bool, write: bool) -> Engine:
         """Opens it, creating it if asked; write False: changes nothing, but that a store of an older schema
         gets what it lacks. ConfigError: absent, no store, or one of another schema."""
@@ -144,7 +149,7 @@ class StoreFile:
         self._write_ahead(db)
         db.info["begin"] = "begin exclusive"
         with db.begin():
-            create_store(db, self.name)
+            create_store(db, self.name, self.folder)
 
     def _write_ahead(self, db: Connection) -> None:
         """Outside of a transaction, which SQLAlchemy would begin. MachineError."""

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection, Row, column, select, table
 
 from tornpage.store import schema
+from tornpage.store.below import found_path
 from tornpage.store.bugs import (
     Bug,
     BugStatus,
@@ -100,7 +101,8 @@ class MemoryStore(Database):
         """All runs, the oldest first."""
         names = RunFacts.__slots__
         query = select(table("runs", *(column(name) for name in names))).order_by(column("id"))
-        return [RunFacts(*row) for row in self.read(lambda db: db.execute(query).all())]
+        facts = [RunFacts(*row) for row in self.read(lambda db: db.execute(query).all())]
+        return [replace(one, target=found_path(one.target, self.place.folder)) for one in facts]
 
     # -- bugs -----------------------------------------------------------------------------------
 

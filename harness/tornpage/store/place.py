@@ -27,6 +27,11 @@ class Place(Protocol):
     def options(self) -> str:
         """What makes a command find it, "" where it does anyway."""
 
+    @property
+    def folder(self) -> Path | None:
+        """Of the store, absolute and without links: what lies in it is named from there (below.py). None:
+        it is on a server."""
+
     def open(self, *, create: bool, write: bool) -> Engine:
         """Opens it, creating it if asked. ConfigError: absent, no store, or one of another schema."""
 

@@ -55,7 +55,7 @@ __all__ = [
     "violation",
 ]
 
-VERSION = 4
+VERSION = 5
 """Of this schema."""
 
 
@@ -122,7 +122,9 @@ run = Table(
     TABLES,
     _key("id"),
     _text("campaign"),  # name, as "smoke"
-    _text("target"),  # where it was found: a name, as "engine", or the path of a target file
+    _text(
+        "target"
+    ),  # where it was found: a name, as "engine", or the path of a target file (below.py)
     _number("seed"),
     _number("trials"),  # planned
     _text("settings"),  # JSON: the whole campaign after --option, from which trials are drawn again

@@ -58,6 +58,7 @@ class StoreServer:
     """The place of a store that many machines may use."""
 
     shared = True
+    folder = None
 
     def __init__(self, url: str) -> None:
         """url: as libpq takes it, postgresql://USER@HOST/DATABASE. ConfigError for another one."""
@@ -105,7 +106,7 @@ class StoreServer:
                         f"{self.name}: no result store here; `tornpage run` makes one"
                     )
                 if there != VERSION and write:
-                    create_store(db, self.name)
+                    create_store(db, self.name, None)
         except DBAPIError as error:
             raise ConfigError(f"{self.name}: {line_of(error)}") from error
         if there != VERSION and not write:

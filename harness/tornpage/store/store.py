@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, select
 
 from tornpage.store import schema
+from tornpage.store.below import found_path, kept_path
 from tornpage.store.bugs import Where, assign_bugs, violation_rows
 from tornpage.store.memory import MemoryStore
 from tornpage.store.origin import Origin
@@ -74,7 +75,7 @@ class Store(MemoryStore):
         since the scripts of a campaign are numbered by it."""
         values = {
             "campaign": campaign,
-            "target": target,
+            "target": kept_path(target, self.place.folder),
             "seed": seed,
             "trials": trials,
             "settings": json.dumps(settings),  # in their order, which numbers and names the scripts
@@ -131,7 +132,7 @@ class Store(MemoryStore):
 
     def set_target(self, run: int, target: str) -> None:
         """Where its target is found from now on."""
-        self._change(run, {"target": target})
+        self._change(run, {"target": kept_path(target, self.place.folder)})
 
     def fail_run(self, run: int) -> None:
         """It cannot go on: --resume and --go-on pass it by."""
@@ -177,13 +178,14 @@ class Store(MemoryStore):
             _RUNS.c.state == "running",
             _RUNS.c.night.is_(None),
             _RUNS.c.campaign == campaign,
-            _RUNS.c.target == target,
+            _RUNS.c.target == kept_path(target, self.place.folder),
         )
         return [run for run in found if fits(run.origin)]
 
     def _runs(self, *where: ColumnElement[bool]) -> list[Run]:
         query = select(_RUNS).where(*where).order_by(_RUNS.c.id)
-        return self.read(lambda db: [_run(row) for row in db.execute(query)])
+        folder = self.place.folder
+        return self.read(lambda db: [_run(row, folder) for row in db.execute(query)])
 
     def _change(self, run: int, values: Mapping[str, object], *where: ColumnElement[bool]) -> None:
         """The same twice is the same as once."""
@@ -295,7 +297,8 @@ class Store(MemoryStore):
     def start_trial(self, run: int, spec: TrialSpec, site: str, mask: str) -> None:
         """Writes the row of a trial that is about to start (again, after an interruption); one that has a
         verdict stays as it is."""
-        self.write(lambda db: begin_trial(db, run, spec, site, mask))
+        folder = self.place.folder
+        self.write(lambda db: begin_trial(db, folder, run, spec, site, mask))
 
     def finish_trial(self, run: int, result: TrialResult, seconds: float = 0) -> None:
         """Completes a trial's row with its verdict, unless it has one. seconds: as of add_seconds()."""
@@ -304,7 +307,7 @@ class Store(MemoryStore):
         def finish(db: Connection) -> None:
             if spent is not None:
                 db.execute(_SET_SECONDS, spent)
-            if end_trial(db, run, result) and result.violations:
+            if end_trial(db, self.place.folder, run, result) and result.violations:
                 self.place.exclude(db)
                 add_violations(db, run, result)
 
@@ -318,7 +321,8 @@ class Store(MemoryStore):
     def trials(self, run: int) -> Iterator[TrialRow]:
         """All trials of a run, in order of number, without the contents of torn writes: trial() has them."""
         later = _TRIALS.c.number >= 0
-        while page := self.read(partial(load_page, run=run, where=later)):
+        load = partial(load_page, folder=self.place.folder, run=run)
+        while page := self.read(partial(load, where=later)):
             yield from page
             later = _TRIALS.c.number > page[-1].number
 
@@ -326,7 +330,7 @@ class Store(MemoryStore):
         """The whole row. ConfigError if there is no such trial."""
 
         def load(db: Connection) -> list[TrialRow]:
-            found = load_page(db, run, _TRIALS.c.number == number)
+            found = load_page(db, self.place.folder, run, _TRIALS.c.number == number)
             return [with_contents(db, row) for row in found]
 
         for row in self.read(load) if max(run, number) < ID_MAX else ():
@@ -367,11 +371,11 @@ def next_run(db: Connection) -> int:
     return next_id(db, _RUNS.c.id, schema.sighting.c.run, schema.life.c.run)
 
 
-def _run(row: Row[Any]) -> Run:
+def _run(row: Row[Any], folder: Path | None) -> Run:
     return Run(
         row.id,
         row.campaign,
-        row.target,
+        found_path(row.target, folder),
         row.seed,
         row.trials,
         json.loads(row.settings),

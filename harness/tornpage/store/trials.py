@@ -1,5 +1,5 @@
 """Trials in the store: the statements that each of them needs, built once, and pages of rows. The functions
-work in a transaction of the caller's.
+work in a transaction of the caller's. Their `folder` is that of the store, see below.py.
 """
 
 from __future__ import annotations
@@ -7,10 +7,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, or_, select
 
 from tornpage.store import schema
+from tornpage.store.below import found_path, kept_path, with_image
 from tornpage.store.bugs import Where, assign_bugs, violation_rows
 from tornpage.store.rows import TrialRow
 from tornpage.vocabulary.codec import from_json, to_json
@@ -53,17 +56,21 @@ def _start(dialect: str) -> schema.Insert:
     )
 
 
-def begin_trial(db: Connection, run: int, spec: TrialSpec, site: str, mask: str) -> None:
+def begin_trial(
+    db: Connection, folder: Path | None, run: int, spec: TrialSpec, site: str, mask: str
+) -> None:
     """The row of a trial that is about to start (again, after an interruption); one that has a verdict stays
     as it is."""
-    told = {"spec": to_json(spec), "config": spec.config, "site": site, "mask": mask}
+    kept = replace(spec, target=kept_path(spec.target, folder))
+    told = {"spec": to_json(kept), "config": spec.config, "site": site, "mask": mask}
     db.execute(_start(db.dialect.name), {"run": run, "number": spec.number, **told})
 
 
-def end_trial(db: Connection, run: int, result: TrialResult) -> bool:
+def end_trial(db: Connection, folder: Path | None, run: int, result: TrialResult) -> bool:
     """The verdict, unless there is one already, and the contents; whether it was written."""
     torn = result.torn
     bare = replace(result, torn=replace(torn, old=b"", new=b"")) if torn else result
+    bare = with_image(bare, partial(kept_path, folder=folder))
     this = {"of_run": run, "of_number": result.number}
     came = {"came_to": result.outcome.value, "with_result": to_json(bare)}
     if not db.execute(_FINISH, {**this, **came}).rowcount:
@@ -87,7 +94,9 @@ def add_violations(db: Connection, run: int, result: TrialResult) -> None:
     db.execute(_ADD_VIOLATION, violation_rows(name, result.violations, bugs))
 
 
-def load_page(db: Connection, run: int, where: ColumnElement[bool]) -> list[TrialRow]:
+def load_page(
+    db: Connection, folder: Path | None, run: int, where: ColumnElement[bool]
+) -> list[TrialRow]:
     """At most PAGE trials of a run in order of number, with their bugs, without contents of torn writes."""
     query = select(_TRIALS).where(_TRIALS.c.run == run, where).order_by(_TRIALS.c.number)
     rows = db.execute(query.limit(PAGE)).all()
@@ -106,14 +115,23 @@ def load_page(db: Connection, run: int, where: ColumnElement[bool]) -> list[Tria
         TrialRow(
             run,
             row.number,
-            from_json(TrialSpec, row.spec),
+            _spec(row.spec, folder),
             row.site,
             row.mask,
-            from_json(TrialResult, row.result) if row.result else None,
+            _result(row.result, folder) if row.result else None,
             tuple(bugs.get(row.number, ())),
         )
         for row in rows
     ]
+
+
+def _spec(text: str, folder: Path | None) -> TrialSpec:
+    spec = from_json(TrialSpec, text)
+    return replace(spec, target=found_path(spec.target, folder))
+
+
+def _result(text: str, folder: Path | None) -> TrialResult:
+    return with_image(from_json(TrialResult, text), partial(found_path, folder=folder))
 
 
 def with_contents(db: Connection, row: TrialRow) -> TrialRow:

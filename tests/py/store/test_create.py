@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from builders import make_result, make_spec
 from filled_store import EXPLAINED, fill
 
 from tornpage.store.schema import VERSION
@@ -37,6 +39,53 @@ def make_schema_3(path: Path) -> None:
         db.executescript(
             "drop view explanations; drop table explanation; update tornpage_version set schema = 3"
         )
+
+
+def make_schema_4(path: Path) -> None:
+    """What lies in the folder of a store of schema 4 has absolute paths."""
+    with sqlite3.connect(path) as db:
+        db.execute(
+            "update trial set result = replace(result, '\"images', ?), spec = replace(spec, '\"images', ?)",
+            (f'"{path.parent}/images', f'"{path.parent}/images'),
+        )
+        db.execute("update run set target = ? || target", (f"{path.parent}/",))
+        db.execute("update tornpage_version set schema = 4")
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_store_of_schema_4_names_its_images_from_its_folder(
+    is_moved: bool, tmp_path: Path
+) -> None:
+    """Also where the folder was moved before; what lies elsewhere keeps its path."""
+    folder = tmp_path / "out"
+    path = folder / "s.db"
+    images = folder / "images" / "1"
+    (images / "0" / "target").mkdir(parents=True)
+    targets = (str(images / "0" / "target" / "kv.toml"), str(tmp_path / "own.toml"))
+    (images / "0" / "target" / "kv.toml").touch()
+    kept = (images / "0", tmp_path / "apart")
+    with Store(path) as store:
+        run = store.begin_run("import", targets[0], 1, 2, {}).id
+        for number, (target, image) in enumerate(zip(targets, kept, strict=True)):
+            store.start_trial(run, replace(make_spec(number), target=target), "page0", "none")
+            store.finish_trial(run, replace(make_result(number, broken=5), image=image))
+    with sqlite3.connect(path) as db:
+        new = db.execute("select target, image, spec from runs, trial, trials").fetchall()
+    make_schema_4(path)
+    with sqlite3.connect(path) as db:
+        old = db.execute("select image from trials order by number").fetchall()
+    assert old == [(str(image),) for image in kept]
+    if is_moved:
+        folder = folder.rename(tmp_path / "moved")
+        path = folder / "s.db"
+    with Store(path, create=False) as store:
+        rows = list(store.trials(run))
+        there = folder / "images" / "1" / "0"
+        assert [row.result and row.result.image for row in rows] == [there, kept[1]]
+        assert [row.spec.target for row in rows] == [f"{there}/target/kv.toml", targets[1]]
+        assert store.run(run).target == rows[0].spec.target
+    with sqlite3.connect(path) as db:
+        assert db.execute("select target, image, spec from runs, trial, trials").fetchall() == new
 
 
 def tables_of(path: Path) -> list[tuple[str, str]]:
