@@ -62,7 +62,8 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Of a run of kills with a bug, and a clean one; it ends with exit code 0 when it is told to."""
+    """Of a run of kills with a bug, and a clean one. It ends when it is told to; whatever it was asked, it
+    has printed nothing but its address and that."""
     folder = tmp_path_factory.mktemp("serve")
     for line in (
         f"run smoke --trials 12 {BROKEN}",
@@ -70,7 +71,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     ):
         assert called(folder, *line.split()).returncode in (0, 1, 3)
     command = [sys.executable, "-m", "tornpage", "serve", "--port", "0"]
-    server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert server.stdout is not None
         assert select.select([server.stdout], [], [], DEADLINE_S)[0], "it does not say where it is"
@@ -79,7 +82,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         assert port is not None, line
         yield Served(folder, port)
         server.send_signal(signal.SIGINT)
-        assert server.wait(DEADLINE_S) == 0
+        assert server.wait(DEADLINE_S) == 130
+        assert server.stderr is not None and server.stdout.read() == ""
+        assert server.stderr.read() == "tornpage: interrupted; nothing is lost\n"
     finally:
         server.kill()
         server.wait(DEADLINE_S)
@@ -99,6 +104,33 @@ def test_views_are_browsed_filtered_and_faceted(served: Served) -> None:
     assert {(one["value"], one["count"]) for one in sites} == set(
         served.sql("select site, count(*) from findings group by site")
     )
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/nothing", 404),
+        ("/tornpage/nothing", 404),
+        ("/tornpage/bugs/x", 404),
+        ("/-/bugs/99999999999999999999", 404),
+        ("/files/nothing.html", 404),
+        ("/files/%2e%2e/x", 404),
+        ("/tornpage?sql=select", 400),
+        ("/tornpage?sql=drop+table+run", 400),
+        ("/tornpage/trial/1", 400),
+        ("/tornpage/bugs?_sort=nothing", 400),
+        ("/tornpage/bugs?_facet=nothing", 400),
+        ("/tornpage/bugs?_next=nothing", 400),
+        ("/tornpage/bugs.json?_next=nothing", 400),
+        ("/tornpage/bugs?_through=x", 400),
+        ("/tornpage/bugs?id__gt=99999999999999999999999", 400),
+        ("/tornpage/slowest?run=1&_timelimit=x", 400),
+    ],
+)
+def test_a_wrong_address_is_told_shortly(address: str, status: int, served: Served) -> None:
+    """Nothing is printed where the server runs: see the fixture."""
+    told, _, page = served.ask(address)
+    assert told == status and "Traceback" not in page and len(page) < 6_000
 
 
 def test_runs_are_compared(served: Served) -> None:

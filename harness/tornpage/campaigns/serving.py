@@ -6,13 +6,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+import sqlite3
+import warnings
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from datasette import hookimpl
 from datasette.app import Datasette
+from datasette.database import Database
 from datasette.plugins import pm
 from datasette.utils.asgi import NotFound, Response
 from markupsafe import Markup
@@ -30,6 +34,8 @@ __all__ = ["serve_store"]
 HOST = "127.0.0.1"
 NAMES = frozenset({HOST, "localhost"})
 """What a browser of this machine calls it. Under another name it may be a page of somebody else that asks."""
+ERRORS = "datasette.handle_exception"
+"""Its plugin that answers errors."""
 FILES = "files"
 """Where the reports are: below this address."""
 FACETS = {
@@ -58,9 +64,7 @@ def serve_store(
         listening = socket.create_server((HOST, port))
     except OSError as error:
         raise MachineError(f"port {port}: {error.strerror}; --port chooses another") from error
-    plugin = _Pages(store, out)
-    pm.register(plugin)
-    try:
+    with listening, _plugged_in(_Pages(store, out)):
         pages = Datasette(
             [str(store)],
             metadata=_metadata(store),
@@ -68,12 +72,34 @@ def serve_store(
             template_dir=str(templates / "serve"),
             static_mounts=[(FILES, str(out))] if out.is_dir() else [],
         )
+        pages.remove_database(store.stem)
+        pages.add_database(_Quiet(pages, str(store), is_mutable=True), store.stem)
         server = uvicorn.Server(uvicorn.Config(pages.app(), log_level="warning"))
         tell(f"http://{HOST}:{listening.getsockname()[1]}/")
         server.run(sockets=[listening])
+
+
+@contextmanager
+def _plugged_in(plugin: _Pages) -> Iterator[None]:
+    """In Datasette, in place of its own answer to errors, which prints pages of traceback; nor is anything
+    printed of what it leaves when it fails in the middle."""
+    theirs = pm.unregister(name=ERRORS)
+    pm.register(plugin)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+            yield
     finally:
         pm.unregister(plugin)
-        listening.close()
+        pm.register(theirs, name=ERRORS)
+
+
+class _Quiet(Database):  # type: ignore[misc]
+    """Prints no query that is wrong: whoever asked it is answered."""
+
+    async def execute(self, *args: Any, **given: Any) -> Any:
+        """As of its class."""
+        return await super().execute(*args, **{**given, "log_sql_errors": False})
 
 
 def _metadata(store: Path) -> dict[str, Any]:
@@ -135,6 +161,23 @@ class _Pages:
 
         return wrap
 
+    @hookimpl  # type: ignore[untyped-decorator]
+    def handle_exception(
+        self, datasette: Any, request: Any, exception: Exception
+    ) -> Callable[[], Awaitable[Any]]:
+        """What was asked is wrong, unless the database or the machine fails: a short page says so."""
+        status = _status_of(exception)
+        what = getattr(exception, "message", None) or str(exception) or type(exception).__name__
+        data = {"ok": False, "error": what, "status": status, "title": f"Error {status}"}
+
+        async def answer() -> Any:
+            if request.path.endswith(".json"):
+                return Response.json(data, status=status)
+            page = await datasette.render_template("error.html", data)
+            return Response.html(page, status=status)
+
+        return answer
+
     async def _bug(self, request: Any, datasette: Any) -> Any:
         """Its page; a form that was sent marks it first."""
         number = int(request.url_vars["bug"])
@@ -183,6 +226,16 @@ def _is_foreign(scope: Any) -> bool:
         host.partition(":")[0] not in NAMES
         or headers.get("origin", f"http://{host}") != f"http://{host}"
     )
+
+
+def _status_of(error: Exception) -> int:
+    """Those that Datasette gives to what was asked stay; it gives 500 where it has not looked."""
+    status: int = getattr(error, "status", 400)
+    if isinstance(error, sqlite3.ProgrammingError):  # too few parameters
+        return 400
+    if isinstance(error, sqlite3.DatabaseError | OSError | MachineError):
+        return 500
+    return status if status < 500 else 400
 
 
 def _link(address: str, text: object) -> Markup:

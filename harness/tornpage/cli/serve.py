@@ -32,8 +32,8 @@ def serve(
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Shows the result database in a browser of this machine, until Ctrl-C: browse, filter, facet, compare
-    runs, mark bugs."""
+    """Shows the result database in a browser of this machine, until Ctrl-C (exit code 130) or SIGTERM (143):
+    browse, filter, facet, compare runs, mark bugs."""
     place = place_in(out, store_place)
     if place.shared:
         raise ConfigError(
@@ -50,6 +50,7 @@ def serve(
         ) from error
     try:
         serve_store(Path(place.name), out, find_paths().templates, port, _say_at_once)
-    except Interrupted:
-        return 0
+    except Interrupted as stop:
+        stop.told = "nothing is lost"
+        raise
     return 0
