@@ -5,6 +5,7 @@ target are what they say, and are told apart by that; the path of a file is only
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.paths import Paths
 from tornpage.workloads.workload import fit_params, validate_params
 
-__all__ = ["Opened", "absolute_options", "changed", "open_campaign", "open_with"]
+__all__ = ["Opened", "absolute_options", "changed", "check_options", "open_campaign", "open_with"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +128,21 @@ def _check(opened: Opened, paths: Paths) -> None:
 
 def _check_options(opened: Opened) -> None:
     """A target that cannot be asked is run: that it fails is for the run to say."""
-    try:
-        known = {option.name: option for option in opened.target.options()}
-    except TargetError:
-        return
-    for name, value in _options_of(opened.campaign):
+    with suppress(TargetError):
+        check_options(opened.target, opened.target.name, _options_of(opened.campaign))
+        opened.target.check_needs(opened.campaign.options)
+
+
+def check_options(target: Target, called: str, pairs: Iterable[tuple[str, str]]) -> None:
+    """ConfigError: one that the target does not have, or a value that it does not take. called: of the
+    target, in the message."""
+    known = {option.name: option for option in target.options()}
+    for name, value in pairs:
         if name not in known:
-            told = unknown("option", name, known)
-            raise ConfigError(f"target {opened.target.name}: {told}")
+            raise ConfigError(f"target {called}: {unknown('option', name, known)}")
         check = known[name].check
         if check is not None and (refusal := check(value)):
-            raise ConfigError(f"target {opened.target.name}: {refusal}")
-    opened.target.check_needs(opened.campaign.options)
+            raise ConfigError(f"target {called}: {refusal}")
 
 
 def _models_of(campaign: Campaign) -> list[str]:

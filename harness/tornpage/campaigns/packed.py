@@ -30,6 +30,7 @@ from tornpage.vocabulary.cause import Explained
 from tornpage.vocabulary.codec import to_json
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import TrialResult, TrialSpec
+from tornpage.vocabulary.outputs import output
 from tornpage.vocabulary.paths import Paths
 from tornpage.workloads.workload import generate
 
@@ -125,16 +126,15 @@ def export_find(store: Store, name: str, paths: Paths, out: Path, file: Path) ->
     sizes = {path: place.stat().st_size for path, place in sources.items()}
     find = replace(find, files={PAGE: len(page), **sizes}, folders=folders)
     part = file.with_name(f"{file.name}.part")
-    try:
-        with part.open("wb") as raw:
-            packer = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
-            with packer.stream_writer(raw, closefd=False) as stream:
-                _write(stream, find, page, sources)
-        part.rename(file)
-    except OSError as error:
-        raise ConfigError(f"{file}: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
+    with output(file):
+        try:
+            with part.open("wb") as raw:
+                packer = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
+                with packer.stream_writer(raw, closefd=False) as stream:
+                    _write(stream, find, page, sources)
+            part.rename(file)
+        finally:
+            part.unlink(missing_ok=True)
     total = sum(find.files.values())
     return Packed(name, file, len(find.files), total, file.stat().st_size)
 

@@ -21,6 +21,7 @@ from typing import IO, Self
 from pydantic import ValidationError
 
 from tornpage.campaigns.fault_free import script_folder, scripts_of, stored_row
+from tornpage.campaigns.fitting import absolute_options, check_options
 from tornpage.campaigns.packed import (
     FORMAT,
     IMAGE,
@@ -41,11 +42,14 @@ from tornpage.live.kept import RECORDING, load_crash, load_recording
 from tornpage.plans.campaign import Campaign
 from tornpage.plans.origin import difference, program_hashes
 from tornpage.store.origin import Origin
+from tornpage.store.place import Place
 from tornpage.store.rows import IMPORT, Run
 from tornpage.store.store import Store
 from tornpage.targets.registry import identity_of, is_target_file, make_target
+from tornpage.targets.target import Target
 from tornpage.vocabulary.codec import first_error, from_json
 from tornpage.vocabulary.errors import ConfigError, DamagedError, TornpageError, TraceError
+from tornpage.vocabulary.outputs import FULL
 from tornpage.vocabulary.paths import FLOOR_BYTES, Paths, tmpfs_folder
 
 __all__ = ["Imported", "import_find"]
@@ -77,38 +81,50 @@ class Imported:
 
 
 def import_find(
-    store: Store,
+    place: Place,
     file: Path,
     paths: Paths,
     out: Path,
     target: str | None = None,
     options: Mapping[str, str] = NONE,
 ) -> Imported:
-    """Puts a finding into the store and what was kept of it into `out`, as a run of its own. target: the full
-    name of the target here, None: as the file has it; options: in place of its own. Raises ConfigError,
-    DamagedError naming what is wrong with the file."""
+    """Puts a finding into the store of this place, which is made if it is not there, and what was kept of it
+    into `out`, as a run of its own. target: the full name of the target here, None: as the file has it;
+    options: in place of its own. Raises ConfigError, DamagedError naming what is wrong with the file; then
+    nothing has been made."""
+    is_new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".import-", dir=out))
     try:
         with _opened(file) as archive:
             find = archive.find()
             _check_find(find)
-            find = _with_options(find, options)
             _check_room(find, out)
             archive.extract(find, folder)
         _check_kept(find, folder / IMAGE)
-        known = _known(store, find)
-        if known is not None:
-            return _imported(store, known, find, paths, there=True)
-        _check_target(find, folder, paths, target)
-        run = _begin(store, find)
-        place = images_of(out, run.id) / _folder_of(find)
-        _put_in_place(folder, place)
-        own = str(place.resolve() / find.target) if _has_own(find) else find.target
-        _fill(store, run, find, place, target or own)
-        return _imported(store, run.id, find, paths, there=False)
+        find = _with_options(find, _target_of(find, folder, paths, target), options)
+        with Store(place) as store:
+            known = _known(store, find)
+            if known is not None:
+                return _imported(store, known, find, paths, there=True)
+            return _imported(
+                store, _add(store, find, folder, out, target), find, paths, there=False
+            )
     finally:
         remove_image(folder)
+        if is_new:
+            with suppress(OSError):  # what was imported is in it
+                out.rmdir()
+
+
+def _add(store: Store, find: PackedFind, folder: Path, out: Path, target: str | None) -> int:
+    """Its run. folder: what was in the archive; target: as of import_find()."""
+    run = _begin(store, find)
+    place = images_of(out, run.id) / _folder_of(find)
+    _put_in_place(folder, place)
+    own = str(place.resolve() / find.target) if _has_own(find) else find.target
+    _fill(store, run, find, place, target or own)
+    return run.id
 
 
 def _put_in_place(folder: Path, place: Path) -> None:
@@ -192,6 +208,8 @@ def _opened(file: Path) -> Iterator[_Archive]:
     except DamagedError as error:
         raise DamagedError(f"{file}: {error}") from error
     except OSError as error:
+        if error.errno in FULL:
+            raise
         raise ConfigError(f"{error.filename or file}: {error.strerror or error}") from error
 
 
@@ -232,18 +250,17 @@ def _check_room(find: PackedFind, out: Path) -> None:
 # ---- what was in it ----
 
 
-def _with_options(find: PackedFind, options: Mapping[str, str]) -> PackedFind:
-    """With these in place of its own. ConfigError: it has one that names a file of the other machine."""
-    options = {
-        name: str(Path(value).absolute()) if "/" in value else value
-        for name, value in options.items()
-    }
+def _with_options(find: PackedFind, target: Target, options: Mapping[str, str]) -> PackedFind:
+    """With these in place of its own. ConfigError: it has one that names a file of the other machine, or that
+    the target does not have."""
+    options = absolute_options([target], options)
     spec = replace(find.spec, options={**find.spec.options, **options})
     for name, value in spec.options.items():
         if "/" in value and name not in options:
             raise ConfigError(
                 f"it was found with {name}={value}: --option {name}=PATH names that of this machine"
             )
+    check_options(target, find.target, spec.options.items())
     settings = {**find.settings, "options": {**find.settings.get("options", {}), **options}}
     return replace(find, spec=spec, settings=settings)
 
@@ -339,19 +356,15 @@ def _folder_of(find: PackedFind) -> str:
     return str(number) if find.spec.plan.crashes else script_folder(number)
 
 
-def _check_target(find: PackedFind, folder: Path, paths: Paths, target: str | None) -> None:
-    """ConfigError: what it is replayed on is not what it was found in."""
+def _target_of(find: PackedFind, folder: Path, paths: Paths, target: str | None) -> Target:
+    """What it is replayed on. ConfigError: that is not what it was found in."""
     own = str(folder / find.target) if _has_own(find) else find.target
     made = make_target(target or own, paths.build, ready=False)
     if identity_of(made) != find.origin.target:
         raise ConfigError(
             f"{target or find.target} is another target than {find.origin.target}, in which it was found"
         )
-    checks = {option.name: option.check for option in made.options()}
-    for name, value in find.spec.options.items():
-        check = checks.get(name)
-        if check is not None and (refusal := check(value)):
-            raise ConfigError(f"target {made.name}: {refusal}")
+    return made
 
 
 def _known(store: Store, find: PackedFind) -> int | None:

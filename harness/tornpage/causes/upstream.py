@@ -9,6 +9,7 @@ import difflib
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from tornpage.vocabulary.cause import Explained
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.evidence import Evidence, Fate
 from tornpage.vocabulary.model import Source, TrialSpec, Violation
+from tornpage.vocabulary.outputs import output
 from tornpage.vocabulary.paths import Paths
 from tornpage.workloads.workload import generate
 
@@ -84,27 +86,35 @@ def report_upstream(
             f"trial {name} breaks no state: a report needs a crash that does; `tornpage bugs` names some"
         )
     if place.exists():
-        raise ConfigError(
-            f"{place} is there: name another folder, or delete what an ended call has left of it"
-        )
+        raise ConfigError(f"{place} is there: name another folder")
     target = make_target(row.spec.target, paths.build)
     explained, unexplained = known, ""
     if known is None:
         explained, unexplained = _explained(row, paths, folders, tell)
-    place.mkdir(parents=True)
-    try:
+    with output(place), _made_beside(place) as part:
         tell("the files of the crash")
         with scratch_folder(target.on_shm) as scratch:
             if explained is not None and explained.cause.lost and "/" not in row.spec.plan.loss:
                 cause, explorer = explained.cause, explorer_path(paths.build.resolve())
-                found = lay_out_cause(row, cause, target, explorer, folders, place, scratch)
+                found = lay_out_cause(row, cause, target, explorer, folders, part, scratch)
             else:
-                found = lay_out_kept(row, place)
-        report = _Report(row, run, target, paths, folders, place, broken)
-        return report.write(found, explained, unexplained, tell)
-    except BaseException:
-        remove_image(place)
-        raise
+                found = lay_out_kept(row, part)
+        report = _Report(row, run, target, paths, folders, part, broken)
+        crashed, whole = report.write(found, explained, unexplained, tell)
+    return Reported(name, place / REPORT, place / SCRIPT, explained is not None, crashed, whole)
+
+
+@contextmanager
+def _made_beside(place: Path) -> Iterator[Path]:
+    """A folder that becomes `place` when it is whole. What a killed call has left of its own goes."""
+    part = place.with_name(f"{place.name}.part")
+    remove_image(part)
+    part.mkdir()
+    try:
+        yield part
+        part.rename(place)
+    finally:
+        remove_image(part)
 
 
 def _explained(
@@ -134,8 +144,9 @@ class _Report:
         explained: Explained | None,
         unexplained: str,
         tell: Callable[[str], None],
-    ) -> Reported:
-        """Puts the program beside the files, runs it, and writes the report."""
+    ) -> tuple[str, str | None]:
+        """Puts the program beside the files, runs it, and writes the report. What the program printed of the
+        crashed files, and of those with nothing lost."""
         result = self.row.result
         assert result is not None, "it breaks a state"
         evidence = load_evidence(result.image, self.folders) or Evidence()
@@ -176,9 +187,7 @@ class _Report:
         )
         file = self.place / REPORT
         file.write_text(report_text(self.paths.templates, report), "utf-8")
-        name = f"{self.row.run}.{self.row.number}"
-        texts = ("\n".join(crashed), None if whole is None else "\n".join(whole))
-        return Reported(name, file, self.place / SCRIPT, explained is not None, *texts)
+        return "\n".join(crashed), None if whole is None else "\n".join(whole)
 
     def _put_program(self, title: str, by_hand: ByHand, found: LaidOut) -> None:
         for name, source in by_hand.files.items():

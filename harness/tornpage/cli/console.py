@@ -76,12 +76,13 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     table = Table(title=f"{name}, run {summary.run.id}")
     table.add_column("site")
     unit = "states" if summary.explored else "trials"
-    if not summary.explored:  # of states only the broken ones have a site
-        table.add_column("trials", justify="right")
-    table.add_column(f"broken {unit}", justify="right")
-    for site, count in sorted(summary.by_site.items()):
-        broken = str(summary.broken_by_site[site])
-        table.add_row(site, *([broken] if summary.explored else [str(count), broken]))
+    columns = {f"broken {unit}": summary.broken_by_site}
+    if not summary.explored:
+        columns = {"trials": summary.by_site, **columns}
+    for column in columns:
+        table.add_column(column, justify="right")
+    for site in sorted(summary.told_by_site):
+        table.add_row(site, *(str(counts[site]) for counts in columns.values()))
     console.print(table)
     idle = {
         "not exercised": summary.outcomes[Outcome.NOT_EXERCISED],

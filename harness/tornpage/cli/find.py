@@ -65,10 +65,8 @@ def import_(
     """Puts a finding that was exported into the store and its files into --out, as a run of its own. Runs
     nothing of it: `replay` does."""
     place = place_in(out, store_place)
-    with Store(place) as store:
-        named = target_name(target) if target is not None else None
-        chosen = options_of(options, None)
-        imported = import_find(store, file, find_paths(), out, named, chosen)
+    named = target_name(target) if target is not None else None
+    imported = import_find(place, file, find_paths(), out, named, options_of(options, None))
     if json_output:
         return print_object(asdict(imported))
     _print(imported, lambda line: command_line(line, place.options))

@@ -26,6 +26,7 @@ from tornpage import __version__
 from tornpage.cli.options import USAGE_ERROR
 from tornpage.faults.process import ENDING
 from tornpage.vocabulary.errors import Interrupted, MachineError, TornpageError
+from tornpage.vocabulary.paths import DEFAULT_OUT
 
 __all__ = ["main", "root"]
 
@@ -187,6 +188,7 @@ def _options(
 
 
 def _ignore_signals() -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0)  # one that was to come again: __main__.py
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
 
@@ -215,7 +217,7 @@ def main() -> None:
 
 
 def _call() -> int:
-    chosen: dict[str, bool] = {}
+    chosen: dict[str, Any] = {}
     try:
         code = root()(standalone_mode=False, obj=chosen)
         sys.stdout.flush()
@@ -224,7 +226,7 @@ def _call() -> int:
     except Exception as error:
         if chosen.get("debug"):
             traceback.print_exc()
-        _say(_one_line(error))
+        _say(_one_line(error, chosen.get("out", DEFAULT_OUT)))
         if isinstance(error, OSError):  # stdout may be what failed: nothing is left to be flushed
             _discard(sys.stdout)
         return USAGE_ERROR
@@ -279,15 +281,16 @@ def _say(text: str) -> None:
         say(f"tornpage: {text}", sys.stderr)
 
 
-def _one_line(error: Exception) -> str:
-    """What went wrong; of an error that nobody expected, its kind and the way to learn more."""
+def _one_line(error: Exception, out: Path = DEFAULT_OUT) -> str:
+    """What went wrong; of an error that nobody expected, its kind and the way to learn more. out: the folder
+    that was to be written."""
     if isinstance(error, TornpageError):
         kept = isinstance(error, MachineError) and error.kept
         text = f"{error}; --resume goes on" if kept else str(error)
     elif hasattr(error, "format_message"):  # usage errors of the command-line library
         text = _of_usage(error)
     else:
-        text = _of_database(error)
+        text = _of_disk(error, out) or _of_database(error)
         text = text or f"{type(error).__name__}: {error} (tornpage --debug ... shows where)"
     return " ".join(text.split())
 
@@ -300,6 +303,15 @@ def _of_usage(error: Any) -> str:
     if option in FORMER:
         return f"no such option: {option}{meant(option, ())}"
     return error.format_message() or "a command is missing"
+
+
+def _of_disk(error: Exception, out: Path) -> str:
+    """Which one is full, "" of others."""
+    from tornpage.vocabulary.outputs import FULL, told_full
+
+    if isinstance(error, OSError) and error.errno in FULL:
+        return told_full(error, [out])
+    return ""
 
 
 def _of_database(error: Exception) -> str:

@@ -59,12 +59,15 @@ class FailOn(StrEnum):
     NEW = "new"
 
 
-def _named(folder: Path) -> Path:
-    """An option that a script left empty is no wish for the current folder."""
+def _named(context: typer.Context, folder: Path) -> Path:
+    """An option that a script left empty is no wish for the current folder. If its disk is full, main() says
+    so."""
     if folder == Path():
         raise ConfigError(
             "--out: a folder, as out (or ./out); the current one is not meant to hold a store"
         )
+    if context.obj is not None:
+        context.obj["out"] = folder
     return folder
 
 

@@ -12,6 +12,7 @@ from tornpage.cli.terminal import say
 from tornpage.reports.annotations import github_lines
 from tornpage.reports.junit import NO_FRAMES, render_junit
 from tornpage.reports.summary import Summary
+from tornpage.vocabulary.outputs import output
 
 __all__ = ["publish"]
 
@@ -27,8 +28,8 @@ def publish(
     output may be redirected. frames: of the broken operations of bugs, by their numbers."""
     only_news = fail_on is FailOn.NEW
     if junit is not None:
-        junit.parent.mkdir(parents=True, exist_ok=True)
-        junit.write_bytes(render_junit(summaries, frames, only_news=only_news))
+        with output(junit):
+            junit.write_bytes(render_junit(summaries, frames, only_news=only_news))
     if annotate is None:
         inside = os.environ.get("GITHUB_ACTIONS") == "true"
         annotate = Annotate.GITHUB if inside else Annotate.NONE

@@ -29,6 +29,7 @@ from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.evidence import Evidence
 from tornpage.vocabulary.model import Outcome, Source, TrialResult, TrialSpec
+from tornpage.vocabulary.outputs import output
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "show"]
@@ -95,10 +96,8 @@ def _write_picture(
     if file == Path("-"):
         print(picture)
     else:
-        try:
+        with output(file):
             replace_file(file, f"{picture}\n")
-        except OSError as error:
-            raise ConfigError(f"{file}: {error.strerror}") from error
     return 0
 
 

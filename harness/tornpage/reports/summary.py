@@ -128,12 +128,12 @@ class BugSeen:
 
 @dataclass(slots=True)
 class Summary:
-    """A run in numbers. broken: trials or states with a violation. by_invariant and
-    broken_by_site count such, by_site counts trials; counters are summed over trials, and exercised_by counts
-    the trials in which a counter was above zero. scripts: that were crashed; fault_free: those that only ran;
-    run_counters: in how many fault-free runs, of both, a status counter was above zero. run_cells: these
-    runs, by configuration; their site is RUN_SITE. explored: per script what the power-loss explorer said; a
-    state counts as a trial there. torn_pages: what these states tore."""
+    """A run in numbers. broken: trials or states with a violation. by_invariant and broken_by_site count
+    such, by_site counts trials; counters are summed over trials, and exercised_by counts the trials in which
+    a counter was above zero. scripts: that were crashed; fault_free: those that only ran; run_counters: in
+    how many fault-free runs, of both, a status counter was above zero. run_cells: these runs, by
+    configuration; their site is RUN_SITE. explored: per script what the power-loss explorer said; a state
+    counts as a trial there. torn_pages: what these states tore."""
 
     run: Run
     finished: int = 0
@@ -258,6 +258,11 @@ class Summary:
         proved = self.exercised and not self.unproved
         return ("clean", "violations", "unsure", CLAIMS_MISSED if proved else NOTHING)[code]
 
+    @property
+    def told_by_site(self) -> Mapping[str, int]:
+        """Trials, or states that broke something: only those have a site."""
+        return self.broken_by_site if self.explored else self.by_site
+
     def to_json(self, store: str, report: Path) -> dict[str, Any]:
         """The object that `tornpage run --json` prints last."""
         data: dict[str, Any] = {
@@ -269,7 +274,7 @@ class Summary:
             "vacuous": self.outcomes[Outcome.VACUOUS],
             "violations": self.violations,
             "by_invariant": {f"I{n}": self.by_invariant[n] for n in sorted(self.by_invariant)},
-            "by_site": {site: self.by_site[site] for site in sorted(self.by_site)},
+            "by_site": dict(sorted(self.told_by_site.items())),
             "trials_per_s": round(self.trials_per_s, 1),
             "trace_hash": self.trace_hash,
             "store": str(store),

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, InternalError, Operational
 
 from tornpage.store.place import Place, place_of
 from tornpage.store.sql import line_of
-from tornpage.vocabulary.errors import DamagedError, MachineError
+from tornpage.vocabulary.errors import ConfigError, DamagedError, MachineError
 
 __all__ = ["Database"]
 
@@ -65,8 +65,8 @@ class Database:
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """All or nothing. `work` is done again where the server went away: twice is the same as once.
-        MachineError where the disk is full, or the server stays away; DamagedError where what is stored
-        cannot be read."""
+        MachineError where the disk is full, or the server stays away; ConfigError where a number is larger
+        than a database holds; DamagedError where what is stored cannot be read."""
         return self._transact(work, True)
 
     def _apart(self, work: Callable[[Connection], None]) -> None:
@@ -93,9 +93,11 @@ class Database:
                 elif type(error) is DatabaseError or _SPOILT.search(line_of(error)):
                     raise self._damaged(line_of(error)) from error
                 elif isinstance(error, OperationalError | InternalError):
-                    raise MachineError(f"{self.name}: {line_of(error)}") from error
+                    raise self.place.failure(line_of(error)) from error
                 else:
                     raise
+            except OverflowError as error:
+                raise ConfigError(f"{self.name}: nothing in it has so large a number") from error
             except (DamagedError, UnicodeDecodeError, JSONDecodeError) as error:
                 raise self._damaged(str(error)) from error
 

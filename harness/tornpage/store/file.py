@@ -16,6 +16,7 @@ from tornpage.store.create import create_store, schema_there
 from tornpage.store.runlock import RunLock
 from tornpage.store.schema import VERSION
 from tornpage.vocabulary.errors import ConfigError, MachineError
+from tornpage.vocabulary.outputs import FULL, full_disk
 from tornpage.vocabulary.paths import DEFAULT_OUT
 
 __all__ = ["FILE", "StoreFile"]
@@ -66,8 +67,12 @@ class StoreFile:
                 self._require_one_name()
             return self._open(create, write)
         except OSError as error:
+            if error.errno in FULL:
+                raise self.failure("") from error
             raise ConfigError(f"{error.filename or path}: {error.strerror}") from error
         except OperationalError as error:
+            if full_disk([self.folder]):
+                raise self.failure("") from error
             raise ConfigError(f"{path}: {error.orig}") from error
         except DatabaseError as error:
             raise ConfigError(
@@ -75,6 +80,10 @@ class StoreFile:
             ) from error
         except UnicodeDecodeError as error:
             raise ConfigError(f"{path}: a damaged result store ({error})") from error
+
+    def failure(self, said: str) -> MachineError:
+        """A full disk is called by many names, as "disk I/O error"."""
+        return MachineError(full_disk([self.folder]) or f"{self.name}: {said}")
 
     def begin(self, db: Connection, write: bool) -> None:
         """A writing transaction waits for its turn at once, so that it never fails in its middle."""
@@ -102,7 +111,7 @@ class StoreFile:
             raw.execute("vacuum")
             raw.execute("pragma wal_checkpoint(truncate)")
         except sqlite3.OperationalError as error:
-            raise MachineError(f"{self.name}: {error}") from error
+            raise self.failure(str(error)) from error
 
     def _open(self, create: bool, write: bool) -> Engine:
         engine = self._engine("mode=rwc" if write else "mode=ro")
@@ -158,7 +167,7 @@ class StoreFile:
         try:
             raw.execute("pragma journal_mode = wal")
         except sqlite3.OperationalError as error:
-            raise MachineError(f"{self.name}: {error}") from error
+            raise self.failure(str(error)) from error
 
     def _engine(self, mode: str) -> Engine:
         """On one connection, whose transactions begin as its info says: the driver would begin some by

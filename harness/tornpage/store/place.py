@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine
 
 from tornpage.store.file import FILE, StoreFile
 from tornpage.store.server import StoreServer
+from tornpage.vocabulary.errors import MachineError
 
 __all__ = ["Place", "place_in", "place_of"]
 
@@ -34,6 +35,9 @@ class Place(Protocol):
 
     def open(self, *, create: bool, write: bool) -> Engine:
         """Opens it, creating it if asked. ConfigError: absent, no store, or one of another schema."""
+
+    def failure(self, said: str) -> MachineError:
+        """What the machine has done to it. said: by the database."""
 
     def begin(self, db: Connection, write: bool) -> None:
         """Begins a transaction."""

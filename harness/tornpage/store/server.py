@@ -30,7 +30,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from tornpage.store.create import create_store, schema_there
 from tornpage.store.schema import VERSION
 from tornpage.store.sql import line_of
-from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.errors import ConfigError, MachineError
 
 __all__ = ["StoreServer"]
 
@@ -112,6 +112,10 @@ class StoreServer:
         if there != VERSION and not write:
             self.open(create=False, write=True).dispose()
         return engine
+
+    def failure(self, said: str) -> MachineError:
+        """The server knows best."""
+        return MachineError(f"{self.name}: {said}")
 
     def begin(self, db: Connection, write: bool) -> None:
         """What is read in one transaction is of one moment."""

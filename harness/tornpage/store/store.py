@@ -38,7 +38,6 @@ from tornpage.vocabulary.model import Site, Source, TrialResult, TrialSpec, Viol
 
 __all__ = ["Store", "next_run"]
 
-ID_MAX = 1 << 63
 _RUNS = schema.run
 _TRIALS = schema.trial
 _SET_SECONDS = (
@@ -152,7 +151,7 @@ class Store(MemoryStore):
 
     def run(self, run: int) -> Run:
         """ConfigError if there is no such run."""
-        for found in self._runs(_RUNS.c.id == run) if run < ID_MAX else ():
+        for found in self._runs(_RUNS.c.id == run):
             return found
         raise ConfigError(f"{self.name}: no run {run}")
 
@@ -333,7 +332,7 @@ class Store(MemoryStore):
             found = load_page(db, self.place.folder, run, _TRIALS.c.number == number)
             return [with_contents(db, row) for row in found]
 
-        for row in self.read(load) if max(run, number) < ID_MAX else ():
+        for row in self.read(load):
             return row
         raise ConfigError(f"{self.name}: no trial {run}.{number}")
 

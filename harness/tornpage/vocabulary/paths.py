@@ -15,6 +15,7 @@ __all__ = [
     "BUILD_VARIABLE",
     "DEFAULT_OUT",
     "ROOT",
+    "SHM",
     "STANDBY",
     "TMP_VARIABLE",
     "Paths",

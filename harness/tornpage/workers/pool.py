@@ -33,6 +33,7 @@ from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import MachineError, TornpageError
 from tornpage.vocabulary.model import GoldenRun, Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.outputs import FULL, told_full
 from tornpage.vocabulary.paths import Paths, require_floor
 from tornpage.workers.context import Executor, RunContext
 
@@ -224,7 +225,8 @@ def machine_errors() -> Iterator[None]:
     except OSError as error:
         if error.errno not in STARVED:
             raise
-        raise MachineError(f"{error.filename or 'the harness'}: {error.strerror}") from error
+        said = f"{error.filename or 'the harness'}: {error.strerror}"
+        raise MachineError(told_full(error, ()) if error.errno in FULL else said) from error
     except MemoryError as error:
         raise MachineError("the harness has no memory left") from error
 

@@ -125,6 +125,56 @@ def test_a_damaged_store_is_one_line_without_sql(tmp_path: Path) -> None:
     assert "select" not in done.stderr.lower()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "show 99999999999999999999.0",
+        "show 1.9223372036854775808",
+        "replay 1.s99999999999999999999",
+        "report --run 99999999999999999999",
+        "report --run 9223372036854775808",
+        "bugs 99999999999999999999",
+        "bugs 9223372036854775808 --mark known",
+        "diff 99999999999999999999 1",
+        "explain --run 99999999999999999999",
+        "run smoke --seed 99999999999999999999",
+    ],
+)
+def test_a_number_that_no_database_holds_is_refused(line: str, tmp_path: Path) -> None:
+    """In one line, as any other that is not there."""
+    with Store(tmp_path / "out" / "tornpage.db"):
+        pass
+    done = called(tmp_path, *line.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1 and "Error" not in done.stderr, done.stderr
+
+
+LOST = """
+import signal, sys
+from tornpage import __main__
+from tornpage.cli import main
+
+class Dying:
+    def __del__(self):
+        signal.raise_signal(signal.{signal})  # Python raises nothing in here
+
+def command():
+    Dying()
+    signal.pause()
+
+main._call = command
+__main__.main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_signal_that_python_would_lose_comes_again(number: str, code: int) -> None:
+    """It was met in a callback of the garbage collection: without a traceback, the command ends."""
+    command = [sys.executable, "-c", LOST.format(signal=number)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (code, "tornpage: interrupted; nothing is kept\n")
+
+
 def test_a_group_without_a_command_says_so(tmp_path: Path) -> None:
     """Its help on standard output, and what is wrong in one line."""
     done = called(tmp_path, "bench")

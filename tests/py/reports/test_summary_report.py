@@ -12,7 +12,15 @@ from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import Claims, Summary
 from tornpage.store.bugs import BugStatus, Novelty
 from tornpage.store.rows import GoldenRunRow, Run, TrialRow
-from tornpage.vocabulary.model import Outcome, Site, Source, TornWrite, TrialResult, Violation
+from tornpage.vocabulary.model import (
+    FaultPlan,
+    Outcome,
+    Site,
+    Source,
+    TornWrite,
+    TrialResult,
+    Violation,
+)
 
 
 def golden_run_row(config: str, crashed: bool = True, *violations: Violation) -> GoldenRunRow:
@@ -127,6 +135,17 @@ def test_trials_that_were_not_exercised_hit_no_site() -> None:
     summary = summary_of(make_result(0), make_result(1, outcome=Outcome.NOT_EXERCISED))
     assert summary.by_site == {"page0": 1}
     assert summary.exercised == 1
+
+
+def test_states_that_broke_the_same_are_counted_at_their_site() -> None:
+    """by_site of --json and the table tell one number: of states, not of findings."""
+    spec = replace(make_spec(0), plan=FaultPlan(loss="17.one-torn.3"))
+    result = replace(make_result(0, broken=5), alike=14)
+    run = Run(1, "powerloss", "engine", 1, 1, {}, "finished", 2.0)
+    summary = make_summary(run, [], [TrialRow(1, 0, spec, "page0", "", result)], Claims())
+    assert summary.to_json("s.db", Path("r.html"))["by_site"] == {"page0": 1}
+    summary.explored = {"a": {"depth": 1}}
+    assert summary.told_by_site == {"page0": 14}
 
 
 def test_a_site_in_recovery_is_a_row_of_its_own() -> None:

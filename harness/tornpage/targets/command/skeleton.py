@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.outputs import output
 from tornpage.vocabulary.paths import data_folder
 
 __all__ = ["Language", "Skeleton", "write_skeleton"]
@@ -41,10 +41,8 @@ def write_skeleton(name: str, language: Language, folder: Path) -> Skeleton:
     marking = data_folder("marking")
     place = folder / name
     program, sources = _PROGRAMS[language]
-    try:
+    with output(place):
         place.mkdir()
-    except OSError as error:
-        raise ConfigError(f"{place}: {error.strerror}") from error
     for source in sources:
         copied = Path(shutil.copy(marking / source, place))
         if copied.name == program:  # an installed package has no run bits
