@@ -18,6 +18,11 @@ from tornpage.vocabulary.errors import ConfigError, MachineError
 
 PYTHON = [sys.executable, "-P", "-m", "tornpage"]
 """The command line."""
+ONE_CONFIGURATION = (
+    *("--scripts", "1", "--depth", "1", "--fault-free", "0"),
+    *("--option", "log_optimize_ddl=on", "--option", "log_write_through=off"),
+)
+"""Of the campaign `powerloss` one run in place of sixteen: for what is done with any finding."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def test_a_finding_replays_and_shrinks(tmp_path: Path) -> None:
     assert any(finding.invariant == 5 for finding in found), found
     again = api.replay(found[0].trial, out=tmp_path)
     assert again.answer == "reproduced" and again.same
-    small = api.shrink(found[0].trial, budget_s=10, out=tmp_path)
+    small = api.shrink(found[0].trial, budget_s=3, out=tmp_path)
     assert small.after.statements <= small.before.statements
     assert api.replay(small.shrunk, out=tmp_path).answer == "reproduced"
 

@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from e2e_support import Tornpage
+from e2e_support import ONE_CONFIGURATION, Tornpage
 
 
 def test_the_clean_engine_survives_every_state(tornpage: Tornpage) -> None:
@@ -88,8 +88,8 @@ def test_without_doublewrite_torn_pages_are_found_and_replay(
     tornpage: Tornpage, tmp_path: Path
 ) -> None:
     """The control: I5 only, and each finding replays from its line with the image kept."""
-    one = ("--scripts", "1", "--option", "log_write_through=off", "--option", "log_optimize_ddl=on")
-    answer = tornpage("run", "powerloss", "--states", "200", *one, "--option", "doublewrite=off")
+    torn = ("--option", "doublewrite=off")
+    answer = tornpage("run", "powerloss", "--states", "200", *ONE_CONFIGURATION, *torn)
     assert answer.code == 1, answer.text
     assert set(answer.data["by_invariant"]) == {"I5"}
     with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:

@@ -6,16 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_support import Tornpage
+from e2e_support import ONE_CONFIGURATION, Tornpage
 
 from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
 from tornpage.plans.campaign import Campaign
 from tornpage.store.store import Store
 
-SMALL = ("--scripts", "1", "--fault-free", "0", "--option", "params.rows=24")
+FEW_ROWS = ("--option", "params.rows=24")
+SMALL = ("--scripts", "1", "--fault-free", "0", *FEW_ROWS)
 RUNS = {
     "kill": ("run", "smoke", "--trials", "40", *SMALL, "--option", "doublewrite=off"),
-    "power loss": ("run", "powerloss", "--states", "300", *SMALL, "--option", "doublewrite=off"),
+    "power loss": (
+        *("run", "powerloss", "--states", "300", *ONE_CONFIGURATION, *FEW_ROWS),
+        *("--option", "doublewrite=off"),
+    ),
 }
 
 ENOUGH = "10m"

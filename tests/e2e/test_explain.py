@@ -11,14 +11,20 @@ from unittest.mock import patch
 
 import pytest
 from called import called
-from e2e_support import Tornpage
+from e2e_support import ONE_CONFIGURATION, Tornpage
 
 from tornpage.api import Store, explain
 from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.vocabulary.errors import MachineError
 
 NO_FSYNC = ("        os.fsync(log)\n", "")
-SMALL = ("--scripts", "1", "--fault-free", "0", "--option", "params.rows=24")
+FEW_ROWS = ("--option", "params.rows=24")
+SMALL = ("--scripts", "1", "--fault-free", "0", *FEW_ROWS)
+TORN = {
+    "powerloss": ("--states", "200", *ONE_CONFIGURATION, *FEW_ROWS, "--option", "doublewrite=off"),
+    "smoke": ("--trials", "20", *SMALL, "--option", "doublewrite=off"),
+}
+"""Runs in which a torn page is not repaired, by their campaign."""
 Change = tuple[str, str]
 
 
@@ -86,11 +92,10 @@ def test_what_is_kept_is_shown_wherever_the_finding_is(
     assert "the explanation of 1.0 is not kept: disk full" in again.text
 
 
-@pytest.mark.parametrize("campaign", ["powerloss", "smoke"])
+@pytest.mark.parametrize("campaign", sorted(TORN))
 def test_a_torn_page(campaign: str, tornpage: Tornpage) -> None:
     """Without doublewrite a page write must not be torn, by a power loss or by a kill in the middle of it."""
-    limit = ("--states", "200") if campaign == "powerloss" else ("--trials", "20")
-    assert tornpage("run", campaign, *limit, *SMALL, "--option", "doublewrite=off").code == 1
+    assert tornpage("run", campaign, *TORN[campaign]).code == 1
     found = tornpage("explain", "1.0")
     assert found.code == 0, found.text
     cause = found.data["cause"]
@@ -117,8 +122,7 @@ def test_a_crash_of_a_recovery(tornpage: Tornpage, tmp_path: Path) -> None:
 
 def test_causes_that_are_alike_are_one(tornpage: Tornpage) -> None:
     """Pages of several kinds are torn, and the same lines of the engine write them."""
-    limit = ("--states", "200", *SMALL, "--option", "doublewrite=off")
-    assert tornpage("run", "powerloss", *limit).code == 1
+    assert tornpage("run", "powerloss", *TORN["powerloss"]).code == 1
     found = tornpage("explain", "--run", "1", "--of-each", "3")
     pairs = found.data["pairs"]
     assert sum(len(pair["trials"]) for pair in pairs) + len(found.data["unexplained"]) == 3

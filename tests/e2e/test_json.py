@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from called import called
+from e2e_support import ONE_CONFIGURATION
 from jsonschema import Draft202012Validator
 
 from tornpage.cli.terminal import SCHEMA
@@ -15,7 +16,9 @@ from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.vocabulary.paths import ROOT
 
 SCHEMAS = json.loads((ROOT / "docs" / "json.schema.json").read_text("utf-8"))
-BROKEN = "--option doublewrite=off --scripts 1 --fault-free 0"
+BROKEN = "--option doublewrite=off"
+KILLS = f"run smoke {BROKEN} --scripts 1 --fault-free 0 --trials 6"
+LOSSES = f"run powerloss {BROKEN} {' '.join(ONE_CONFIGURATION)} --states 60"
 FEW = "--states 40 --trials 4 --jobs 1"
 
 
@@ -37,7 +40,7 @@ def judged(data: dict[str, Any], name: str) -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where there are two runs with a bug, of kills and of power losses."""
     folder = tmp_path_factory.mktemp("json")
-    for line in (f"run smoke {BROKEN} --trials 6", f"run powerloss {BROKEN} --states 60 --depth 1"):
+    for line in (KILLS, LOSSES):
         data = printed(folder, line)
         assert (data["exit_code"], data["verdict"]) == (1, "violations")
         judged(data, "run")

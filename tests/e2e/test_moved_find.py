@@ -162,9 +162,8 @@ def test_a_find_is_replayed_on_a_build_of_ones_own(found: Path, tmp_path: Path) 
 
 def test_a_find_of_a_target_with_a_name(tmp_path: Path, tornpage: Tornpage) -> None:
     """The bundled engine: a kill, and a rule that a run without a fault broke; no program comes along."""
-    run = tornpage(
-        "run", "smoke", "--trials", "6", "--fault-free", "0", "--option", "doublewrite=off"
-    )
+    few = ("--trials", "6", "--scripts", "1", "--fault-free", "0")
+    run = tornpage("run", "smoke", *few, "--option", "doublewrite=off")
     assert run.code == 1, run.text
     for bug in run.data["bugs"]:
         trial = bug["replay"].split()[-3]
@@ -179,7 +178,8 @@ def test_a_find_of_a_target_with_a_name(tmp_path: Path, tornpage: Tornpage) -> N
 
 def test_what_cannot_be_exported(tmp_path: Path, tornpage: Tornpage) -> None:
     """No finding; one of which nothing was kept names another one; a file that is there stays."""
-    assert tornpage("run", "smoke", "--trials", "30", "--option", "doublewrite=off").code == 1
+    few = ("--trials", "30", "--scripts", "1", "--fault-free", "0")
+    assert tornpage("run", "smoke", *few, "--option", "doublewrite=off").code == 1
     file = tmp_path / "find.tar.zst"
     trials = {n: tornpage("show", f"1.{n}").data["result"] for n in range(30)}
     clean = next(n for n, result in trials.items() if result["outcome"] != "violation")

@@ -37,7 +37,7 @@ workload = "smoke"
 crash_model = "power_loss"
 seed = 1
 [explore]
-states = 200
+states = 80
 """
 BROKEN = ("--option", "doublewrite=off")
 
@@ -181,7 +181,7 @@ def test_a_time_too_short_for_a_crash_is_told(tornpage: Tornpage, tmp_path: Path
     """The runs without a fault end with the time too, keep their verdicts, and are no pass."""
     file = tmp_path / "kills.toml"
     file.write_text(KILLS.replace("fault_free = 2", "fault_free = 3000"), "utf-8")
-    answer = tornpage("nightly", str(file), "--seed", "1", "--for", "8s")
+    answer = tornpage("nightly", str(file), "--seed", "1", "--for", "5s")
     assert (answer.code, answer.data["not_reached"]) == (3, ["kills"]), answer.text
     assert answer.data["seconds"] < 60
     (run,) = answer.data["runs"]

@@ -113,7 +113,7 @@ def kills(place: Path) -> dict[int, str]:
 def test_a_try_that_was_killed_goes_on(tmp_path: Path) -> None:
     """From the kills that it had made, none of which it makes again, to what one comes to that nobody killed:
     the same verdict on the same bugs, and as many crashes."""
-    few = ("try", "mydb", "--states", "60", "--trials", "60", "--jobs", "1", "--json")
+    few = ("try", "mydb", "--states", "60", "--trials", "24", "--jobs", "1", "--json")
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
         write_skeleton("mydb", Language.PYTHON, tmp_path / name)
@@ -130,7 +130,7 @@ def test_a_try_that_was_killed_goes_on(tmp_path: Path) -> None:
             time.sleep(0.05)
         owner.kill()
     before = kills(place)
-    assert 3 <= len(before) < 60
+    assert 3 <= len(before) < 24
     resumed = call(folder, *few, "--resume")
     assert before.items() <= kills(place).items()
     told, expected = (json.loads(done.stdout.splitlines()[-1]) for done in (resumed, whole))
@@ -150,7 +150,7 @@ def test_a_try_that_was_killed_goes_on(tmp_path: Path) -> None:
         assert [run[key] for run in told["runs"]] == [run[key] for run in expected["runs"]], key
     bugs = [[bug["fingerprint"] for bug in run["bugs"]] for run in told["runs"]]
     assert bugs == [[bug["fingerprint"] for bug in run["bugs"]] for run in expected["runs"]]
-    assert len(kills(place)) == 60
+    assert len(kills(place)) == 24
 
 
 FULL = """set -e
@@ -244,7 +244,7 @@ def test_a_power_loss_state_is_found_again(tmp_path: Path) -> None:
     """By its number in the same recording, by its fingerprint in another one."""
     options = ["--option", "doublewrite=off", "--option", "log_optimize_ddl=on"]
     options += ["--option", "log_write_through=off"]
-    sizes = ["--scripts", "1", "--depth", "1", "--states", "600"]
+    sizes = ["--scripts", "1", "--depth", "1", "--states", "300"]
     done = call(tmp_path, "run", "powerloss", *options, *sizes)
     assert done.returncode == 1, done.stderr
     same = call(tmp_path, "replay", "1.0")

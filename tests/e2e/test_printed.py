@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from called import called
+from e2e_support import ONE_CONFIGURATION
 
 from tornpage.store.store import Store
 
@@ -26,9 +27,9 @@ WIDTHS = (80, 200, None)
 """Columns of a terminal; None: piped."""
 ESCAPE = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07)")
 BOX = "┏┡└│┃"
-CONTROL = ["--option", "doublewrite=off", "--scripts", "1", "--jobs", "1"]
-KILLS = ["run", "smoke", *CONTROL, "--fault-free", "0", "--trials", "24"]
-LOSSES = ["run", "powerloss", *CONTROL, "--depth", "1", "--states", "300"]
+CONTROL = ["--option", "doublewrite=off", "--jobs", "1"]
+KILLS = ["run", "smoke", *CONTROL, "--scripts", "1", "--fault-free", "0", "--trials", "24"]
+LOSSES = ["run", "powerloss", *CONTROL, *ONE_CONFIGURATION, "--states", "300"]
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,7 @@ def test_a_shrunk_finding_is_told(
     trial = made[1].replays()[0][2]
     folder = tmp_path / "copy"
     shutil.copytree(made[0], folder, symlinks=True)
-    printed = call(folder, width, "shrink", trial, "--budget", "4")
+    printed = call(folder, width, "shrink", trial, "--budget", "2")
     check_form(printed, width)
     assert printed.code == 0
     assert re.match(rf"trial {trial}: I\d+", printed.lines[0])

@@ -79,7 +79,7 @@ def test_a_finding_is_told_remembered_and_played_first(project: pytest.Pytester)
     """The control fails with its finding, a smaller script and a line that replays it; the next session plays
     that and nothing else of the item; --lf takes only this item; ignored, it does not fail any more."""
     project.path.joinpath("dw.torture.toml").write_text(CAMPAIGN, "ascii")
-    first = project.runpytest_subprocess("--torture-shrink", "10")
+    first = project.runpytest_subprocess("--torture-shrink", "3")
     first.assert_outcomes(passed=1, failed=1)
     told = first.stdout.str()
     assert re.search(r"statements, shrunk to [0-9]+:", told) and "create table" in told
@@ -112,7 +112,7 @@ def test_a_failing_fixture_tells_what_it_found(project: pytest.Pytester) -> None
         "def test_other(torture):\n"
         "    assert torture.found\n"
     )
-    done = run(project, "--torture-shrink", "5")
+    done = run(project, "--torture-shrink", "2")
     done.assert_outcomes(passed=1, failed=2)
     done.stdout.fnmatch_lines(
         [

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from browser import CONTRAST, Browser, headless_browser
-from e2e_support import call
+from e2e_support import ONE_CONFIGURATION, call
 
 from tornpage.evidence.evidence import load_evidence
 from tornpage.store.store import Store
@@ -31,13 +31,12 @@ TEAR = re.compile(r"\bpage (\d+) of ([\w.]+)")
 def out(tmp_path_factory: pytest.TempPathFactory, build: Path) -> Path:
     """A store with a control of each crash model, a clean run, and a shrunk trial."""
     folder = tmp_path_factory.mktemp("reports") / "out"
-    loss = ("run", "powerloss", *CONTROL, "--scripts", "1", "--states")
     commands = [
         ("run", "smoke", *CONTROL, "--trials", "40", "--scripts", "1", "--fault-free", "0"),
         ("run", "smoke", "--trials", "40", "--scripts", "1", "--fault-free", "0"),
-        (*loss, "60", "--depth", "1"),
-        ("run", "powerloss", "--scripts", "1", "--states", "60", "--depth", "2", *NESTED_BUG),
-        ("shrink", "3.0", "--budget", "5"),
+        ("run", "powerloss", *CONTROL, "--states", "60", *ONE_CONFIGURATION),
+        ("run", "powerloss", "--states", "60", *ONE_CONFIGURATION, "--depth", "2", *NESTED_BUG),
+        ("shrink", "3.0", "--budget", "2"),
         ("report", "--run", str(LOSSES)),
     ]
     for command in commands:

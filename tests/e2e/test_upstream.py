@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_support import Tornpage
+from e2e_support import ONE_CONFIGURATION, Tornpage
 
 from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import TornpageError
 
-SMALL = ("--scripts", "1", "--fault-free", "0", "--option", "params.rows=24")
+FEW_ROWS = ("--option", "params.rows=24")
+SMALL = ("--scripts", "1", "--fault-free", "0", *FEW_ROWS)
 TORN = ("--option", "doublewrite=off")
 
 
@@ -61,14 +62,17 @@ def test_a_lost_commit(tmp_path: Path, tornpage: Tornpage) -> None:
 
 @pytest.mark.parametrize(
     ("campaign", "has_file_systems"),
-    [(("powerloss", "--states", "200"), True), (("smoke", "--trials", "20"), False)],
+    [
+        (("powerloss", "--states", "200", *ONE_CONFIGURATION, *FEW_ROWS), True),
+        (("smoke", "--trials", "20", *SMALL), False),
+    ],
 )
 def test_a_torn_page(
     campaign: tuple[str, ...], has_file_systems: bool, tmp_path: Path, tornpage: Tornpage
 ) -> None:
     """A power loss, or a kill inside a write: the engine refuses the crashed files and takes the whole
     ones."""
-    assert tornpage("run", *campaign, *SMALL, *TORN).code == 1
+    assert tornpage("run", *campaign, *TORN).code == 1
     made = tornpage("upstream", "1.0", str(tmp_path / "report"))
     assert made.code == 0, made.text
     report = (tmp_path / "report" / "report.md").read_text("utf-8")
