@@ -18,6 +18,7 @@ pages. */
 #include "base/check.h"
 #include "disk/fs_event.h"
 #include "explorer/judge/allowed_int.h"
+#include "explorer/judge/lines.h"
 #include "explorer/judge/told.h"
 
 /* ---- digests ---- */
@@ -130,6 +131,24 @@ static dberr_t read_line(allowed_t *allowed, const char *path, const char *line,
                         number + 1, number);
 }
 
+/** Allowed states while they are read. */
+typedef struct {
+    allowed_t *allowed;
+    const char *path;
+    err_sink_t *err;
+    dberr_t status;
+} allowed_read_t;
+
+static bool read_one(void *of, char *line, size_t length)
+{
+    allowed_read_t *read = of;
+    (void)length;
+    if (line[strspn(line, " \r\n")] != '\0') {
+        read->status = read_line(read->allowed, read->path, line, read->err);
+    }
+    return read->status == DB_SUCCESS;
+}
+
 dberr_t allowed_load(const char *path, allowed_t *allowed, err_sink_t *err)
 {
     FILE *file = fopen(path, "re");
@@ -137,16 +156,13 @@ dberr_t allowed_load(const char *path, allowed_t *allowed, err_sink_t *err)
     if (file == NULL) {
         return err_set(err, DB_ERROR, "%s: cannot be opened", path);
     }
-    char *line = NULL;
-    size_t room = 0;
-    dberr_t e = DB_SUCCESS;
-    while (e == DB_SUCCESS && getline(&line, &room, file) >= 0) {
-        if (line[strspn(line, " \r\n")] != '\0') {
-            e = read_line(allowed, path, line, err);
-        }
-    }
-    free(line);
+    allowed_read_t read = {.allowed = allowed, .path = path, .err = err, .status = DB_SUCCESS};
+    bool whole = lines_each(file, read_one, &read);
     (void)fclose(file);
+    dberr_t e = read.status;
+    if (e == DB_SUCCESS && !whole) {
+        e = err_set(err, DB_ERROR, "%s: cannot be read", path);
+    }
     if (e == DB_SUCCESS && allowed->n == 0) {
         e = err_set(err, DB_ERROR, "%s: no allowed state", path);
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "explorer/judge/lines.h"
 #include "log/log.h"
 
 _Static_assert(SITE_KINDS <= FS_SITES_MAX, "the disk has room for each site");
@@ -113,31 +114,28 @@ static bool parse_line(char *line, write_site_t *out)
            && site_named(end + 1, strlen(end + 1), &out->site);
 }
 
-static void write_sites_add(write_sites_t *sites, uint32_t *capacity, write_site_t one)
+/** Sites while they are read. */
+typedef struct {
+    write_sites_t *sites;
+    uint32_t capacity;
+} sites_read_t;
+
+/** False: the line is wrong, or not behind the one before it. */
+static bool read_line(void *of, char *line, size_t length)
 {
-    if (sites->n == *capacity) {
-        *capacity = *capacity == 0 ? CAPACITY_MIN : *capacity * 2;
-        sites->of = mem_grow(sites->of, *capacity * sizeof(*sites->of));
+    sites_read_t *read = of;
+    write_sites_t *sites = read->sites;
+    write_site_t one;
+    (void)length;
+    if (!parse_line(line, &one) || (sites->n > 0 && one.seq <= sites->of[sites->n - 1].seq)) {
+        return false;
+    }
+    if (sites->n == read->capacity) {
+        read->capacity = read->capacity == 0 ? CAPACITY_MIN : read->capacity * 2;
+        sites->of = mem_grow(sites->of, read->capacity * sizeof(*sites->of));
     }
     sites->of[sites->n++] = one;
-}
-
-/** False: a line is wrong, or not behind the one before it. */
-static bool read_lines(FILE *file, write_sites_t *sites)
-{
-    char *line = NULL;
-    size_t room = 0;
-    uint32_t capacity = 0;
-    write_site_t one;
-    bool right = true;
-    while (right && getline(&line, &room, file) >= 0) {
-        right = parse_line(line, &one) && (sites->n == 0 || one.seq > sites->of[sites->n - 1].seq);
-        if (right) {
-            write_sites_add(sites, &capacity, one);
-        }
-    }
-    free(line);
-    return right && ferror(file) == 0;
+    return true;
 }
 
 dberr_t write_sites_load(const char *path, write_sites_t *sites, err_sink_t *err)
@@ -150,7 +148,8 @@ dberr_t write_sites_load(const char *path, write_sites_t *sites, err_sink_t *err
     if (file == NULL) {
         return err_set(err, DB_ERROR, "%s: cannot be opened", path);
     }
-    bool right = read_lines(file, sites);
+    sites_read_t read = {.sites = sites};
+    bool right = lines_each(file, read_line, &read);
     (void)fclose(file);
     if (!right) {
         uint32_t lines = sites->n;

@@ -9,6 +9,14 @@
 #include <string.h>
 
 #include "disk/fs_event.h"
+#include "explorer/judge/lines.h"
+
+/** Kinds while they are read: of each its word. */
+typedef struct {
+    kinds_t *kinds;
+    uint32_t capacity;
+    uint64_t words[KINDS_MAX];
+} kinds_read_t;
 
 /** The number of the kind with this word; kind 0 has none: it is that of what comes before the
 first statement. */
@@ -34,6 +42,14 @@ static void kinds_add(kinds_t *kinds, uint32_t *capacity, uint8_t kind)
     kinds->of_line[kinds->n_lines++] = kind;
 }
 
+static bool kinds_read_line(void *of, char *line, size_t length)
+{
+    kinds_read_t *read = of;
+    (void)length;
+    kinds_add(read->kinds, &read->capacity, kind_of_word(read->kinds, read->words, line));
+    return true;
+}
+
 dberr_t kinds_load(const char *path, kinds_t *kinds, err_sink_t *err)
 {
     *kinds = (kinds_t){.n = 1};
@@ -44,18 +60,11 @@ dberr_t kinds_load(const char *path, kinds_t *kinds, err_sink_t *err)
     if (file == NULL) {
         return err_set(err, DB_ERROR, "%s: cannot be opened", path);
     }
-    uint32_t capacity = 0;
-    kinds_add(kinds, &capacity, 0);
-    uint64_t words[KINDS_MAX] = {0};
-    char *line = NULL;
-    size_t room = 0;
-    while (getline(&line, &room, file) >= 0) {
-        kinds_add(kinds, &capacity, kind_of_word(kinds, words, line));
-    }
-    bool failed = ferror(file) != 0;
-    free(line);
+    kinds_read_t read = {.kinds = kinds};
+    kinds_add(kinds, &read.capacity, 0);
+    bool whole = lines_each(file, kinds_read_line, &read);
     (void)fclose(file);
-    return failed ? err_set(err, DB_ERROR, "%s: cannot be read", path) : DB_SUCCESS;
+    return whole ? DB_SUCCESS : err_set(err, DB_ERROR, "%s: cannot be read", path);
 }
 
 void kinds_free(kinds_t *kinds)

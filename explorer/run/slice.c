@@ -26,6 +26,7 @@ Rules
 
 #include "base/check.h"
 #include "explorer/judge/key_table.h"
+#include "explorer/judge/lines.h"
 
 #define RECORDS_FIRST 64U /**< room for records of a merge, which an empty one has too */
 
@@ -136,6 +137,7 @@ typedef struct merge {
     bool *slices;     /**< those that were there */
     uint32_t n_slices;
     uint32_t n_read;
+    uint64_t line; /**< that is read */
 } merge_t;
 
 static uint64_t unsigned_of(const json_t *number)
@@ -292,22 +294,19 @@ static bool read_line(merge_t *merge, const char *text, size_t length)
     return good;
 }
 
+static bool read_next(void *of, char *line, size_t length)
+{
+    merge_t *merge = of;
+    merge->line++;
+    return read_line(merge, line, length);
+}
+
 static dberr_t read_lines(merge_t *merge, FILE *file, const char *path, err_sink_t *err)
 {
-    char *text = NULL;
-    size_t room = 0;
-    ssize_t length;
-    uint64_t number = 0;
-    dberr_t status = DB_SUCCESS;
-    while (status == DB_SUCCESS && (length = getline(&text, &room, file)) > 0) {
-        number++;
-        if (!read_line(merge, text, (size_t)length)) {
-            status = err_set(err, DB_ERROR, "%s: line %" PRIu64 " is no line of a slice here", path,
-                             number);
-        }
+    if (!lines_each(file, read_next, merge)) {
+        return err_set(err, DB_ERROR, "%s: line %" PRIu64 " is no line of a slice here", path,
+                       merge->line);
     }
-    free(text);
-    TRY(status);
     if (merge->n_slices == 0 || merge->n_read < merge->n_slices) {
         return err_set(err, DB_ERROR, "%s: %" PRIu32 " of %" PRIu32 " slices", path, merge->n_read,
                        merge->n_slices);

@@ -22,7 +22,7 @@ from tornpage.store.memory import Answer
 from tornpage.targets.target import last_object
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["Bisected", "Mark", "Step", "bisect_find"]
+__all__ = ["Bisected", "Step", "Term", "bisect_find"]
 
 GIT_S = 600.0
 BUILD_S = 6 * 3600.0
@@ -32,7 +32,7 @@ FOUND = "is the first bad commit"
 LEFT = "The first bad commit could be any of:"
 
 
-class Mark(StrEnum):
+class Term(StrEnum):
     """What `git bisect` is told of a commit."""
 
     BAD = "bad"
@@ -47,7 +47,7 @@ class Step:
 
     commit: str
     subject: str
-    mark: Mark
+    mark: Term
     note: str
 
 
@@ -81,8 +81,8 @@ def bisect_find(
     search = _Search(git, tuple(replay), _shell_text(build), tell)
     with git.bisecting():
         asked = search.choose(good, bad)
-        git.mark(Mark.BAD, bad)
-        said = git.mark(Mark.GOOD, good)
+        git.mark(Term.BAD, bad)
+        said = git.mark(Term.GOOD, good)
         while FOUND not in said and LEFT not in said:
             said = git.mark(search.ask(git.head(), asked).mark)
         first = said.partition(f" {FOUND}")[0].split()[-1] if FOUND in said else ""
@@ -145,7 +145,7 @@ class _Git:
         """It. ConfigError."""
         self._said("checkout", "--quiet", commit)
 
-    def mark(self, mark: Mark, commit: str = "") -> str:
+    def mark(self, mark: Term, commit: str = "") -> str:
         """What Git says then, which checks out the next one."""
         done = self._run("bisect", mark.value, *([commit] if commit else []))
         said = done.stdout.decode("utf-8", "replace")
@@ -179,19 +179,19 @@ class _Search:
         """What tells the ends apart. ConfigError: nothing does."""
         self._git.check_out(bad)
         asked = Asked.KEPT
-        if self.ask(bad, asked).mark is not Mark.BAD:
+        if self.ask(bad, asked).mark is not Term.BAD:
             asked = Asked.RUN
-            self._require(bad, Mark.BAD)
+            self._require(bad, Term.BAD)
         self._git.check_out(good)
-        if asked is Asked.KEPT and self.ask(good, asked).mark is Mark.GOOD:
+        if asked is Asked.KEPT and self.ask(good, asked).mark is Term.GOOD:
             return asked
-        self._require(good, Mark.GOOD)
+        self._require(good, Term.GOOD)
         if asked is Asked.KEPT:
             self._git.check_out(bad)
-            self._require(bad, Mark.BAD)
+            self._require(bad, Term.BAD)
         return Asked.RUN
 
-    def _require(self, commit: str, mark: Mark) -> None:
+    def _require(self, commit: str, mark: Term) -> None:
         step = self.ask(commit, Asked.RUN)
         if step.mark is not mark:
             raise ConfigError(
@@ -206,7 +206,7 @@ class _Search:
         self._tell(step)
         return step
 
-    def _asked(self, asked: Asked) -> tuple[Mark, str]:
+    def _asked(self, asked: Asked) -> tuple[Term, str]:
         if self._build:
             shell = (
                 "/bin/sh",
@@ -220,14 +220,14 @@ class _Search:
             )
             built = run_child(shell, os.environ, BUILD_S)
             if built.exit_code != 0 or built.timed_out:
-                return Mark.SKIP, f"it cannot be built: {built.describe()}"
+                return Term.SKIP, f"it cannot be built: {built.describe()}"
         done = run_child((*self._replay, "--ask", asked.value), os.environ, REPLAY_S)
         told = last_object(done.stdout)
         if told is None or "answer" not in told:
-            return Mark.SKIP, f"it cannot be asked: {done.describe()}"
+            return Term.SKIP, f"it cannot be asked: {done.describe()}"
         note = "; ".join(
             [*told["kept"], *([f"new run: {told['new_run']}"] if told["new_run"] else [])]
         )
         if told["answer"] == Answer.NOT_PLAYED or told["other_finding"]:
-            return Mark.SKIP, f"{told['note']}: {note}".removesuffix(": ")
-        return (Mark.BAD if told["answer"] == Answer.REPRODUCED else Mark.GOOD), note
+            return Term.SKIP, f"{told['note']}: {note}".removesuffix(": ")
+        return (Term.BAD if told["answer"] == Answer.REPRODUCED else Term.GOOD), note
