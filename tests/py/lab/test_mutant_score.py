@@ -167,6 +167,7 @@ def test_the_default_campaigns_are_those_of_the_engine() -> None:
     assert names == [
         "backup",
         "backup_kill",
+        "bounded",
         "churn",
         "io_error",
         "mix",
