@@ -179,7 +179,9 @@ static damage_keep_t write_keep(const record_op_t *op, const plan_rule_t *rule)
         }
         break;
     case TP_ACTION_KILL:
-        if (kept.keep == PLAN_KEEP_UNSET) {
+        if (op->mapped) {
+            kept.keep = PLAN_KEEP_ALL;
+        } else if (kept.keep == PLAN_KEEP_UNSET) {
             kept.keep = rule->when == PLAN_WHEN_AFTER ? PLAN_KEEP_ALL : PLAN_KEEP_NONE;
         }
         break;

@@ -35,6 +35,7 @@ typedef struct record_op {
     uint64_t hash;
     uint64_t began;   /**< record_ticket() when the call began */
     uint64_t matches; /**< rules whose pattern fits; not recorded */
+    bool mapped;      /**< pages of a mapping, which no kill of a process takes; not recorded */
 } record_op_t;
 
 /** Creates the file, or with `attach` opens the one that a parent process created. *share is what

@@ -304,6 +304,7 @@ static void files_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, siz
                           | ((fi->flags & O_DSYNC) != 0 ? TP_WRITE_DURABLE : 0));
     op.offset = (uint64_t)offset;
     op.length = size;
+    op.mapped = fi->writepage;
     const plan_rule_t *rule = data_write_placed(&call, &op);
     data_record_write(&op, rule, &call);
     layer_call_ended();

@@ -526,6 +526,16 @@ for i in range(3):
         self.assertEqual(len(run.trace.of(WRITE)), 199)
         self.assertEqual(run.trace.records[-1].kind, KILL)
 
+    def test_a_kill_leaves_the_pages_of_a_mapping(self) -> None:
+        """At the write that hands them over, whatever of it the plan would keep: they are in the page cache."""
+        run = self.run_under(WAYS, "map", plan="fault kind=write file=f nth=2 action=kill bytes=0\n")
+        self.assertEqual((run.status, run.trace.records[-1].kind), (SIGKILL, KILL))
+        done = damage(run.trace.records[-1])
+        self.assertEqual(done.states, b"\1" * 16)
+        stored = bytearray(PATTERN)
+        stored[1], stored[PAGE + 1] = ord("m"), ord("n")
+        self.assertEqual(self.found(), {"f": bytes(stored)})
+
     def test_the_page_cache_outlives_a_kill(self) -> None:
         """What was stored through a mapping is in the file."""
         run = self.python(

@@ -133,7 +133,7 @@ def unrecorded_call(
         left = [call for call in left if call.name != "sync"]
     if trace is None:
         return min(left, key=lambda call: call.began, default=None)
-    records = list(_records(trace))
+    records = list(_records(trace, below=below))
     # Closest first: what is not recorded must not take the place of what is.
     for key in (_key, _key_anywhere):
         for near in (True, False):
@@ -161,23 +161,24 @@ class _Record:
     place: tuple[int, ...]
 
 
-def _records(trace: Trace) -> Iterator[_Record]:
-    """What the recording has of the kinds that an audit lists."""
+def _records(trace: Trace, *, below: bool) -> Iterator[_Record]:
+    """What the recording has of the kinds that an audit lists. below: a file system is not told that an open
+    might have made the file."""
     paths = FilePaths()
     for event in trace.events():
         paths.see(trace, event)
         if event.result >= 0:
-            kind, names, place = _facts(trace, event, paths)
+            kind, names, place = _facts(trace, event, paths, below=below)
             if kind:
                 yield _Record(event.seq, kind, names, place)
 
 
 def _facts(
-    trace: Trace, event: Event, paths: FilePaths
+    trace: Trace, event: Event, paths: FilePaths, *, below: bool
 ) -> tuple[str, tuple[str, ...], tuple[int, ...]]:
     by_path = {Op.OPEN: "open", Op.UNLINK: "unlink", Op.MKDIR: "mkdir", Op.SYNC_DIR: "sync"}
     if event.kind in by_path:
-        changes = event.kind != Op.OPEN or event.offset & OPEN_CHANGES
+        changes = below or event.kind != Op.OPEN or event.offset & OPEN_CHANGES
         return (by_path[Op(event.kind)] if changes else ""), (trace.text(event),), ()
     if event.kind == Op.RENAME:
         return "rename", trace.renamed(event), ()

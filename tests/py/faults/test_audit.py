@@ -291,3 +291,46 @@ def test_all_processes_are_followed(tmp_path: Path) -> None:
         "thread",
         "executed",
     ]
+
+
+def missing_below(trace: Trace, *calls: AuditedCall) -> str:
+    """What is refused of a run that a file system has recorded, in words."""
+    call = unrecorded_call(trace, Audit(calls, ""), (), below=True)
+    return "" if call is None else call.describe()
+
+
+def test_what_a_file_system_is_not_told() -> None:
+    """That an open might have made a file which is there; mappings, rings and FIFOs, whose writes it
+    records; and whether a preload is in the process."""
+    trace = FakeTrace().open("a", True).open("a", False).write("a", 0, 10).trace()
+    opens = [called("openat", "open", "a")] * 2
+    without = [called("mmap", "map", "a"), called("io_submit", "other", "a")]
+    assert missing_below(trace, *opens, *without, called("mknod", "mknod", "p")) == ""
+    assert missing(trace, *opens) == "openat of a by store"
+    assert missing(trace, without[0]) == "mmap of a by store"
+    assert missing_below(trace, write("a", 5, 5, loaded=False)) == "pwrite of a by store"
+
+
+def test_a_sync_of_everything() -> None:
+    """No file system is told of it. A preload that has not seen it lacks nothing: it may come before all
+    that is recorded."""
+    trace = FakeTrace().open("a", True).trace()
+    sync = called("sync", "sync_all", "?")
+    assert (missing(trace, sync), missing_below(trace, sync)) == ("", "sync by store")
+
+
+def test_a_large_write_comes_in_parts() -> None:
+    """All of them, one behind the other; one that lacks is a write that nobody has recorded."""
+    part = 1 << 20
+    whole = FakeTrace().open("a", True)
+    whole.write("a", 7, part).write("a", 7 + part, part).write("a", 7 + 2 * part, 5)
+    large = write("a", 7, 2 * part + 5)
+    assert missing_below(whole.trace(), large) == ""
+    assert missing_below(whole.trace(), large, write("a", 7, part)) == "pwrite of a by store"
+    assert missing(whole.trace(), large) == "pwrite of a by store"
+    for lacks in (0, 1, 2):
+        some = FakeTrace().open("a", True)
+        for at, length in ((0, part), (part, part), (2 * part, 5)):
+            if at != lacks * part:
+                some.write("a", 7 + at, length)
+        assert missing_below(some.trace(), large) == "pwrite of a by store"
