@@ -97,7 +97,9 @@ class Database:
                 else:
                     raise
             except OverflowError as error:
-                raise ConfigError(f"{self.name}: nothing in it has so large a number") from error
+                raise ConfigError(
+                    f"{self.name}: no run, trial or bug has so large a number"
+                ) from error
             except (DamagedError, UnicodeDecodeError, JSONDecodeError) as error:
                 raise self._damaged(str(error)) from error
 
