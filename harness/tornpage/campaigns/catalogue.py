@@ -1,5 +1,5 @@
 """Lists of what there is to choose from: campaigns, workloads, options, models, file systems, sites,
-invariants, targets. Each text comes from where the thing is defined.
+invariants, targets. Each text comes from where the thing is defined, which is loaded for its list only.
 """
 
 from __future__ import annotations
@@ -8,9 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tornpage.plans.campaign import load_campaign
-from tornpage.powerloss.explorer import loss_models
-from tornpage.targets.filesystems import file_systems
 from tornpage.targets.registry import (
     TARGETS,
     campaign_parts,
@@ -24,7 +21,6 @@ from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.invariants import load_invariants
 from tornpage.vocabulary.model import Site
 from tornpage.vocabulary.paths import Paths, data_folder
-from tornpage.workloads.workload import params_of, workload_names
 
 __all__ = ["KINDS", "Item", "list_items"]
 
@@ -52,6 +48,8 @@ def _campaigns(paths: Paths) -> list[Item]:
 
 
 def _campaign(path: Path, folder: Path) -> Item:
+    from tornpage.plans.campaign import load_campaign
+
     name, target = campaign_parts(path.stem)
     campaign = load_campaign(name, folder, target)
     facts = {"target": target, "crash model": campaign.crash_model}
@@ -59,6 +57,8 @@ def _campaign(path: Path, folder: Path) -> Item:
 
 
 def _workloads(_paths: Paths) -> list[Item]:
+    from tornpage.workloads.workload import params_of, workload_names
+
     return [
         Item(
             name,
@@ -82,11 +82,15 @@ def _options(paths: Paths) -> list[Item]:
 
 
 def _models(paths: Paths) -> list[Item]:
+    from tornpage.powerloss.explorer import loss_models
+
     known = loss_models(explorer_path(paths.build))
     return [Item(name, what) for name, what in known.items()]
 
 
 def _file_systems(paths: Paths) -> list[Item]:
+    from tornpage.targets.filesystems import file_systems
+
     known = file_systems(explorer_path(paths.build))
     return [
         Item(name, row["what"], {key: str(row[key]) for key in FS_CELLS})

@@ -1,4 +1,4 @@
-"""The targets that there are, by name."""
+"""The targets that there are, by name. What one is made of is loaded when it is made."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from tornpage.faults.limits import require_limits
 from tornpage.faults.preload import preload_path
-from tornpage.targets.command.file import load_target_file
-from tornpage.targets.command.target import CommandTarget
-from tornpage.targets.engine.target import EngineTarget
-from tornpage.targets.target import Target
 from tornpage.vocabulary.closest import unknown
 from tornpage.vocabulary.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tornpage.targets.target import Target
 
 __all__ = [
     "BUNDLED",
@@ -48,11 +47,15 @@ def explorer_path(build: Path) -> Path:
 
 DEFAULT_TARGET = "engine"
 """Where nobody says another one."""
-TARGETS: dict[str, Callable[[Path], Target]] = {
-    DEFAULT_TARGET: lambda build: EngineTarget(
-        build / "engine" / "engine", preload_path(build), explorer_path(build)
-    ),
-}
+
+
+def _engine(build: Path) -> Target:
+    from tornpage.targets.engine.target import EngineTarget
+
+    return EngineTarget(build / "engine" / "engine", preload_path(build), explorer_path(build))
+
+
+TARGETS: dict[str, Callable[[Path], Target]] = {DEFAULT_TARGET: _engine}
 """Known targets: name -> constructor that takes the build folder."""
 
 
@@ -84,12 +87,16 @@ def full_name(name: str) -> str:
 
 def identity_of(target: Target) -> str:
     """Which target it is, in every checkout: a name, of a target file with a hash (TargetFile.identity)."""
+    from tornpage.targets.command.target import CommandTarget
+
     return target.identity if isinstance(target, CommandTarget) else target.name
 
 
 def files_beside(target: Target) -> dict[str, Path]:
     """What a target is found by on another machine: its file, first, and of what that tells the files that
     lie beside it, by their paths from there. None of one that has a name."""
+    from tornpage.targets.command.target import CommandTarget
+
     if not isinstance(target, CommandTarget) or not is_target_file(target.name):
         return {}
     return target.files_beside()
@@ -98,6 +105,8 @@ def files_beside(target: Target) -> dict[str, Path]:
 def family_of(name: str) -> str:
     """Whose campaigns it has: all target files share theirs, but for one whose target runs scripts: the name
     by which it is known. ConfigError: that of a file is another target's."""
+    from tornpage.targets.command.file import load_target_file
+
     name = full_name(name)
     file = Path(name) if is_target_file(name) else _file_of(name)
     if file is None:
@@ -153,7 +162,7 @@ def _from_outside(name: str, build: Path) -> Target:
     made = _loaded(name)
     if not callable(made):
         raise ConfigError(f"entry point {name!r}: neither the path of a target file nor callable")
-    return cast(Target, made(build))
+    return cast("Target", made(build))
 
 
 def _file_of(name: str) -> Path | None:
@@ -181,4 +190,6 @@ def _loaded(name: str) -> object:
 
 
 def _of_file(path: Path, build: Path, name: str = "") -> Target:
+    from tornpage.targets.command.target import CommandTarget
+
     return CommandTarget(path, preload_path(build), explorer_path(build), name)
