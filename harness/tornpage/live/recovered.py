@@ -28,7 +28,7 @@ __all__ = ["Recovered", "Recovery", "recover_crash"]
 
 NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
 """FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
-FAULT_FREE, RECOVER, VERIFY = "fault_free", "recover", "verify"
+FAULT_FREE, RECOVER = "fault_free", "recover"
 """Names of the processes."""
 
 

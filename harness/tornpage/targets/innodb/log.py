@@ -27,7 +27,6 @@ WINDOW_MAX = 1 << 22
 """Bytes of a ring that are looked at first, for little of it is new; and more than a mini-transaction has."""
 BLOCK = 512
 BLOCK_HEADER = 12
-BLOCK_DATA = BLOCK - BLOCK_HEADER - 4
 
 
 @dataclass(frozen=True, slots=True)

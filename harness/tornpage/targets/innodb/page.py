@@ -59,7 +59,7 @@ class Checksum(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """level, index_id: of an index page, else 0."""
+    """level: of an index page, else 0."""
 
     space: int
     number: int
@@ -67,7 +67,6 @@ class Page:
     type: str
     checksum: Checksum
     level: int = 0
-    index_id: int = 0
 
     @property
     def whole(self) -> bool:
@@ -79,9 +78,9 @@ def read_page(data: bytes) -> Page:
     """data: a whole page, of a size in SIZES."""
     number, lsn, kind = struct.unpack_from(">4xI8xQH", data)
     (space,) = struct.unpack_from(">I", data, 34)
-    level, index = struct.unpack_from(">HQ", data, HEADER + 26) if kind == TYPE_INDEX else (0, 0)
+    (level,) = struct.unpack_from(">H", data, HEADER + 26) if kind == TYPE_INDEX else (0,)
     name = TYPES.get(kind, f"type {kind}")
-    return Page(space, number, lsn, name, _checksum(data), level, index)
+    return Page(space, number, lsn, name, _checksum(data), level)
 
 
 def _checksum(data: bytes) -> Checksum:
