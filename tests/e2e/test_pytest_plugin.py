@@ -35,7 +35,7 @@ params.script = \"\"\"{SCRIPT}\"\"\"
 [cross]
 doublewrite = ["on", "off"]
 [explore]
-states = 200
+states = 60
 """
 
 
@@ -164,7 +164,7 @@ def test_a_shared_store_remembers_for_all(project: pytest.Pytester) -> None:
 
 def test_cells_seed_and_budget(project: pytest.Pytester) -> None:
     """An item per cell; the seed is that of the option; a short time ends early and is no failure."""
-    text = CAMPAIGN.replace('"power_loss"', '"kill"').replace("[explore]\nstates = 200", "")
+    text = CAMPAIGN.replace('"power_loss"', '"kill"').replace("[explore]\nstates = 60", "")
     hits = 'trials = 12\n{}\n[[hit]]\nsites = ["redo", "doublewrite"]\nmasks = ["none", "all"]\n'
     head, table = text.split("params.script")
     file = project.path / "kills.torture.toml"
