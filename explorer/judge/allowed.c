@@ -19,7 +19,7 @@ pages. */
 #include "disk/fs_event.h"
 #include "explorer/judge/allowed_int.h"
 #include "explorer/judge/lines.h"
-#include "explorer/judge/told.h"
+#include "explorer/judge/state_json.h"
 
 /* ---- digests ---- */
 
@@ -91,7 +91,7 @@ static bool read_prefix(const json_t *object, uint32_t number, allowed_prefix_t 
     uint32_t n;
     if (!json_is_integer(k) || json_integer_value(k) != number || !json_is_integer(line)
         || json_integer_value(line) < 0 || json_integer_value(line) > UINT32_MAX
-        || !told_tables(json_object_get(object, "tables"), &tables, &n)) {
+        || !state_json_tables(json_object_get(object, "tables"), &tables, &n)) {
         return false;
     }
     if (!read_name(object, "backup", prefix->backup)

@@ -1,6 +1,6 @@
 /* A verifier that is a program.
 
-On top of told.c. Rules:
+On top of state_json.c. Rules:
  1. A process that answers in time, and only in JSON, is the target. One that ends, hangs or says
     something else has not recovered: that is a refusal without a message, in the words of how it
     ended.
@@ -31,7 +31,7 @@ On top of told.c. Rules:
 #include <unistd.h>
 
 #include "disk/fs_event.h"
-#include "explorer/judge/told.h"
+#include "explorer/judge/state_json.h"
 #include "faults/children.h"
 
 #define LOOK_MS 200
@@ -275,9 +275,10 @@ static bool read_findings(const json_t *list, check_report_t *report)
 
 static bool read_state(const json_t *answer, const json_t *check, check_report_t *report)
 {
-    return check != NULL
-               ? told_tables(json_object_get(check, "tables"), &report->tables, &report->n_tables)
-               : told_texts(json_object_get(answer, "state"), &report->tables, &report->n_tables);
+    return check != NULL ? state_json_tables(json_object_get(check, "tables"), &report->tables,
+                                             &report->n_tables)
+                         : state_json_texts(json_object_get(answer, "state"), &report->tables,
+                                            &report->n_tables);
 }
 
 static dberr_t read_report(const char *text, check_report_t *report, err_sink_t *err)

@@ -6,7 +6,7 @@
 One question, one line: whoever says more has given no answer, and of a long-lived process, whose
 next answer that might be taken for, no verdict counts any more.
 
-"state" has a text for each name (told.h); "findings" may be left out, and one may be
+"state" has a text for each name (state_json.h); "findings" may be left out, and one may be
 {"invariant": N, "what": "..."} instead of a text, which is I6. A program that computes digests as
 the model does answers with the scanner's object instead: {"ok": true, "check": {"tables": [...],
 "findings": [...]}}. */

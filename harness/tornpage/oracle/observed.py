@@ -39,7 +39,7 @@ NAME_MAX_BYTES = 63
 
 def observed_state(texts: Any) -> State:
     """A state from what a target says, an object of texts: of each the number of lines as rows, and the XXH64
-    of its bytes. explorer/judge/told.c computes the same. Raises ValueError saying what is wrong."""
+    of its bytes. explorer/judge/state_json.c computes the same. Raises ValueError saying what is wrong."""
     if not isinstance(texts, dict):
         raise ValueError("no object of texts by name")
     state = {}

@@ -1,7 +1,7 @@
-/* States as programs tell them.
+/* States in JSON, as programs write them.
 
-Place: below allowed.c, whose prefixes a model tells; verifiers tell of what they found. */
-#include "explorer/judge/told.h"
+Place: below allowed.c, whose prefixes a model writes; verifiers write what they found. */
+#include "explorer/judge/state_json.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -66,7 +66,7 @@ static bool read_table(const json_t *object, check_table_t *table)
     return true;
 }
 
-bool told_tables(const json_t *array, check_table_t **tables, uint32_t *n)
+bool state_json_tables(const json_t *array, check_table_t **tables, uint32_t *n)
 {
     if (!json_is_array(array)) {
         return false;
@@ -109,7 +109,7 @@ static bool table_of(const char *name, const json_t *value, check_table_t *table
     return true;
 }
 
-bool told_texts(const json_t *state, check_table_t **tables, uint32_t *n)
+bool state_json_texts(const json_t *state, check_table_t **tables, uint32_t *n)
 {
     if (!json_is_object(state)) {
         return false;
