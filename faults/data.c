@@ -37,6 +37,19 @@ void data_record_write(record_op_t *op, const plan_rule_t *rule, const io_call_t
     }
 }
 
+void data_record_call(const file_t *file, record_op_t *op, const plan_rule_t *rule)
+{
+    inject_end(op, rule);
+    if (op->kind == TP_OP_SYNC_DIR) {
+        layer_record_path(op, file->path);
+    } else {
+        layer_record(op);
+    }
+    if (op->kind == TP_OP_TRUNCATE || op->kind == TP_OP_FALLOCATE) {
+        layer_call_ended();
+    }
+}
+
 void data_mark(const char *text, size_t len)
 {
     const plan_rule_t *rule = NULL;

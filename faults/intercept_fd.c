@@ -15,6 +15,7 @@ Top of the preload. Keeps the descriptor table true (files.c).
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "faults/data.h"
 #include "faults/inject.h"
 #include "faults/layer.h"
 #include "faults/real.h"
@@ -238,16 +239,8 @@ LAYER_EXPORT int fcntl64(int fd, int command, ...)
 /* Records an operation that has been made or replaced, and ends it. */
 static int fd_finish(int fd, const file_t *file, record_op_t *op, const plan_rule_t *rule)
 {
-    inject_end(op, rule);
-    if (op->kind == TP_OP_SYNC_DIR) {
-        layer_record_path(op, file->path);
-    } else {
-        layer_record(op);
-    }
+    data_record_call(file, op, rule);
     layer_check_moved(fd, file);
-    if (op->kind == TP_OP_TRUNCATE || op->kind == TP_OP_FALLOCATE) {
-        layer_call_ended();
-    }
     inject_after(op, rule);
     return (int)layer_leave(op->result);
 }

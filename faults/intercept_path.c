@@ -89,8 +89,7 @@ static int rename_call(const rename_call_t *call)
             files_follow_rename(&from, &to, rename_exchanges(call));
         }
     }
-    const struct iovec parts[] = {{from.path, strlen(from.path) + 1}, {to.path, strlen(to.path)}};
-    record_append(layer_log(), &op, parts, parts[0].iov_len + parts[1].iov_len);
+    layer_record_paths(&op, from.path, to.path);
     inject_after(&op, rule);
     return (int)layer_leave(op.result);
 }
@@ -171,12 +170,10 @@ static int link_call(const link_call_t *call)
         op.result = layer_result(link_real(call));
     }
     if (link_is_followed(&from, &to)) {
-        const struct iovec parts[] = {{from.path, strlen(from.path) + 1},
-                                      {to.path, strlen(to.path)}};
         if (op.result == 0) {
             link_follow(&from, to.path);
         }
-        record_append(layer_log(), &op, parts, parts[0].iov_len + parts[1].iov_len);
+        layer_record_paths(&op, from.path, to.path);
     } else if (op.result == 0) {
         layer_mark_unseen("link", to.path[0] != '\0' ? to.path : from.path);
     }

@@ -509,6 +509,14 @@ void layer_record_path(const record_op_t *op, const char *path)
     record_append(&layer.log, op, &part, part.iov_len);
 }
 
+void layer_record_paths(const record_op_t *op, const char *from, const char *to)
+{
+    const struct iovec parts[] = {{(void *)(uintptr_t)from, strlen(from) + 1},
+                                  {(void *)(uintptr_t)to, strlen(to)}};
+
+    record_append(&layer.log, op, parts, parts[0].iov_len + parts[1].iov_len);
+}
+
 void layer_before_fork(void)
 {
     if (!layer_self.busy) {

@@ -127,6 +127,9 @@ void layer_record_mark(const record_op_t *op, const char *text);
 /** Appends the record with a path as payload. */
 void layer_record_path(const record_op_t *op, const char *path);
 
+/** The same with two, a NUL between them. */
+void layer_record_paths(const record_op_t *op, const char *from, const char *to);
+
 /** What a plan that has killed does to every process of the recording. */
 __attribute__((noreturn)) void layer_die(void);
 

@@ -375,9 +375,6 @@ static void mtr_commit_pages(mtr_t *mtr, lsn_t start_lsn)
             mtr_commit_init(mtr, block);
         }
         buf_block_set_dirty(mtr->pool, block, start_lsn, mtr->end_lsn);
-        PROBE_NOTE(buf_env(mtr->pool)->probe,
-                   "page_change space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64, block->id.space,
-                   block->id.page_no, mtr->end_lsn);
     }
 }
 

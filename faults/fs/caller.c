@@ -99,6 +99,23 @@ bool caller_enter_names(fuse_req_t req)
     return true;
 }
 
+bool caller_begin(fuse_req_t req, const file_t *file, uint16_t kind, record_op_t *op)
+{
+    bool entered = caller_enter(req);
+
+    if (entered) {
+        layer_begin_file(file, kind, op);
+    }
+    return entered;
+}
+
+void caller_end(const file_t *file, record_op_t *op, const plan_rule_t *rule)
+{
+    data_record_call(file, op, rule);
+    inject_after(op, rule);
+    caller_leave();
+}
+
 pid_t caller_thread(void)
 {
     return caller.thread;

@@ -19,6 +19,11 @@ bool caller_enter_as(fuse_req_t req, pid_t thread);
 caller_record().*/
 bool caller_enter_names(fuse_req_t req);
 
+/** The same, and an operation on an open file begins. caller_end() records it, ends it, and frees
+the lock. */
+bool caller_begin(fuse_req_t req, const file_t *file, uint16_t kind, record_op_t *op);
+void caller_end(const file_t *file, record_op_t *op, const plan_rule_t *rule);
+
 /** Which thread of the program it is. */
 pid_t caller_thread(void);
 

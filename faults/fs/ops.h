@@ -29,6 +29,10 @@ void ops_path_behind(const node_t *node, char *path, size_t room);
 /** What a name leads to, for an answer; the tree is told of it. Returns 0 or an errno. */
 int ops_look_up(node_t *parent, const char *name, struct fuse_entry_param *entry);
 
+/** The same of what is behind a descriptor by O_PATH, which is taken over. name == NULL: it has
+none. */
+int ops_tell(node_t *parent, const char *name, int fd, struct fuse_entry_param *entry);
+
 /** What was made belongs to the caller. */
 void ops_give(fuse_req_t req, int folder, const char *name);
 

@@ -13,19 +13,16 @@ static bool truncate_open(fuse_req_t req, const handle_t *handle, off_t size, in
 {
     record_op_t op;
 
-    if (!caller_enter(req)) {
+    if (!caller_begin(req, handle->file, TP_OP_TRUNCATE, &op)) {
         return false;
     }
-    layer_begin_file(handle->file, TP_OP_TRUNCATE, &op);
     op.offset = (uint64_t)size;
     const plan_rule_t *rule = inject_begin(&op);
     layer_resize_begins(&op);
     if (!inject_replaces(&op, rule)) {
         op.result = layer_result(ftruncate(handle->fd, size));
     }
-    inject_end(&op, rule);
-    layer_call_ended();
-    caller_record(&op, rule, NULL);
+    caller_end(handle->file, &op, rule);
     *result = op.result;
     return true;
 }

@@ -155,24 +155,12 @@ static void files_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 static int told_of(node_t *parent, const char *name, int fd, struct fuse_entry_param *entry)
 {
     char path[64];
-    struct stat st;
     if (name != NULL) {
         return ops_look_up(parent, name, entry);
     }
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     int behind = open(path, O_PATH | O_CLOEXEC);
-    if (behind < 0 || fstat(behind, &st) != 0) {
-        return errno;
-    }
-    const node_t *node = tree_told(parent, NULL, &st, behind);
-    if (node == NULL) {
-        return ENOMEM;
-    }
-    *entry = (struct fuse_entry_param){.ino = tree_number(node),
-                                       .attr = st,
-                                       .attr_timeout = OPS_FOREVER,
-                                       .entry_timeout = OPS_FOREVER};
-    return 0;
+    return behind < 0 ? errno : ops_tell(parent, NULL, behind, entry);
 }
 
 /* With the lock. The path that is recorded of a file without a name: DIR/#tmpfile. */
@@ -250,19 +238,17 @@ static void files_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off
     (void)ino;
     const handle_t *handle = ops_handle_of(fi);
     record_op_t op;
-    if (!caller_enter(req)) {
+    if (!caller_begin(req, handle->file, TP_OP_READ, &op)) {
         return;
     }
     char *data = malloc(size);
-    layer_begin_file(handle->file, TP_OP_READ, &op);
     op.offset = (uint64_t)offset;
     op.length = size;
     const plan_rule_t *rule = inject_begin(&op);
     if (!inject_replaces(&op, rule)) {
         op.result = data == NULL ? -ENOMEM : layer_result(pread(handle->fd, data, size, offset));
     }
-    inject_end(&op, rule);
-    caller_record(&op, rule, NULL);
+    caller_end(handle->file, &op, rule);
     if (op.result < 0) {
         answer(req, op.result);
     } else {
@@ -296,10 +282,9 @@ static void files_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, siz
         write_unrecorded(req, handle, &part, offset);
         return;
     }
-    if (!caller_enter(req)) {
+    if (!caller_begin(req, handle->file, TP_OP_WRITE, &op)) {
         return;
     }
-    layer_begin_file(handle->file, TP_OP_WRITE, &op);
     op.flags = (uint16_t)(((fi->flags & O_APPEND) != 0 ? TP_WRITE_APPEND : 0)
                           | ((fi->flags & O_DSYNC) != 0 ? TP_WRITE_DURABLE : 0));
     op.offset = (uint64_t)offset;
@@ -320,19 +305,16 @@ static void files_op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct 
 {
     (void)ino;
     const handle_t *handle = ops_handle_of(fi);
-    bool folder = handle->file->directory;
     record_op_t op;
-    if (!caller_enter(req)) {
+    if (!caller_begin(req, handle->file, datasync != 0 ? TP_OP_FDATASYNC : TP_OP_FSYNC, &op)) {
         return;
     }
-    layer_begin_file(handle->file, datasync != 0 ? TP_OP_FDATASYNC : TP_OP_FSYNC, &op);
-    op.kind = folder ? TP_OP_SYNC_DIR : op.kind;
+    op.kind = handle->file->directory ? TP_OP_SYNC_DIR : op.kind;
     const plan_rule_t *rule = inject_begin(&op);
     if (!inject_replaces(&op, rule)) {
         op.result = layer_result(datasync != 0 ? fdatasync(handle->fd) : fsync(handle->fd));
     }
-    inject_end(&op, rule);
-    caller_record(&op, rule, folder ? handle->file->path : NULL);
+    caller_end(handle->file, &op, rule);
     answer(req, op.result);
 }
 
@@ -342,10 +324,9 @@ static void files_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t o
     (void)ino;
     const handle_t *handle = ops_handle_of(fi);
     record_op_t op;
-    if (!caller_enter(req)) {
+    if (!caller_begin(req, handle->file, TP_OP_FALLOCATE, &op)) {
         return;
     }
-    layer_begin_file(handle->file, TP_OP_FALLOCATE, &op);
     op.flags = (uint16_t)mode;
     op.offset = (uint64_t)offset;
     op.length = (uint64_t)bytes;
@@ -354,9 +335,7 @@ static void files_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t o
     if (!inject_replaces(&op, rule)) {
         op.result = layer_result(fallocate(handle->fd, mode, offset, bytes));
     }
-    inject_end(&op, rule);
-    layer_call_ended();
-    caller_record(&op, rule, NULL);
+    caller_end(handle->file, &op, rule);
     answer(req, op.result);
 }
 

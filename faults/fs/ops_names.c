@@ -12,13 +12,9 @@ the lock, as intercept_path.c does for a program's own calls. The kernel has res
 
 #include "faults/fs/ops.h"
 
-int ops_look_up(node_t *parent, const char *name, struct fuse_entry_param *entry)
+int ops_tell(node_t *parent, const char *name, int fd, struct fuse_entry_param *entry)
 {
     struct stat st;
-    int fd = openat(parent->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
-        return errno;
-    }
     if (fstat(fd, &st) != 0) {
         int failure = errno;
         (void)close(fd);
@@ -33,6 +29,13 @@ int ops_look_up(node_t *parent, const char *name, struct fuse_entry_param *entry
                                        .attr_timeout = OPS_FOREVER,
                                        .entry_timeout = OPS_FOREVER};
     return 0;
+}
+
+int ops_look_up(node_t *parent, const char *name, struct fuse_entry_param *entry)
+{
+    int fd = openat(parent->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+    return fd < 0 ? errno : ops_tell(parent, name, fd, entry);
 }
 
 static void answer_entry(fuse_req_t req, node_t *parent, const char *name)
@@ -222,15 +225,6 @@ static void names_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
     remove_name(req, parent, name, AT_REMOVEDIR);
 }
 
-/* Two paths are one payload. */
-static void record_paths(const record_op_t *op, const char *from, const char *to)
-{
-    const struct iovec parts[] = {{(void *)(uintptr_t)from, strlen(from) + 1},
-                                  {(void *)(uintptr_t)to, strlen(to)}};
-
-    record_append(layer_log(), op, parts, parts[0].iov_len + parts[1].iov_len);
-}
-
 /* Two names of one inode: the kernel leaves both. */
 static void follow_rename(const entry_t *from, const entry_t *to, bool there, bool exchange)
 {
@@ -282,35 +276,23 @@ static void names_rename(fuse_req_t req, fuse_ino_t ino, const char *name, fuse_
         }
     }
     if (!silent) {
-        record_paths(&op, from.path, to.path);
+        layer_record_paths(&op, from.path, to.path);
         inject_after(&op, rule);
     }
     caller_leave();
     (void)fuse_reply_err(req, (int)-op.result);
 }
 
-/* By what it is called now; a file of O_TMPFILE by what its open was recorded as. */
-static bool old_path(const node_t *node, const file_t *file, char *path)
-{
-    bool named = tree_path(node, path);
-
-    if (!named && file != NULL) {
-        (void)snprintf(path, PATH_MAX, "%s", file->path);
-    }
-    return named || file != NULL;
-}
-
 static void names_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t to_ino, const char *name)
 {
     const node_t *node = tree_node(ino);
     node_t *parent = tree_node(to_ino);
+    place_t from;
     place_t to;
-    place_t from = {.exists = true};
     if (!enter_place(req, parent, name, &to)) {
         return;
     }
-    file_t *file = fstat(node->fd, &from.st) == 0 ? files_lookup(&from.st) : NULL;
-    if (!old_path(node, file, from.path)) {
+    if (!ops_place_of(node, &from)) {
         caller_leave();
         (void)fuse_reply_err(req, ENOENT);
         return;
@@ -320,13 +302,14 @@ static void names_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t to_ino, const 
     const plan_rule_t *rule;
     if (!inject_before(&op, &rule)) {
         char link[64];
-        (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", node->fd);
+        ops_path_behind(node, link, sizeof(link));
         op.result = layer_result(linkat(AT_FDCWD, link, parent->fd, name, AT_SYMLINK_FOLLOW));
     }
+    file_t *file = from.exists ? files_lookup(&from.st) : NULL;
     if (op.result == 0 && file != NULL) {
         files_rename(file, to.path);
     }
-    record_paths(&op, from.path, to.path);
+    layer_record_paths(&op, from.path, to.path);
     inject_after(&op, rule);
     caller_leave();
     answer_made(req, op.result, parent, name);

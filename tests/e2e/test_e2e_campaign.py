@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_verdicts(tornpage: Tornpage, tmp_path: Pat
     """trace_hash does not depend on the number of workers; another seed gives another one."""
     runs = []
     short = ("--scripts", "1", "--fault-free", "2", "--option", "params.phases=5")
-    run = ("run", "mix_kill", "--trials", "12", *short)
+    run = ("run", "mix_kill", "--trials", "30", *short)
     for seed, jobs in [("5", "1"), ("5", "2"), ("6", "2")]:
         out = tmp_path / f"{seed}-{jobs}"
         runs.append(tornpage(*run, "--seed", seed, "--jobs", jobs, out=out))

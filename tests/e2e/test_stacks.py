@@ -123,8 +123,9 @@ def test_a_recovery_inside_the_explorer_tells_its_calls(
             functions = {frame.function for stack in told for frame in stack}
             assert {"recv_run", "engine_open_layers"} <= functions or not stacks
             shown = "\n".join(way_lines(evidence))
-            by = re.search(r"recovery 1,(.*\n)+? +by \w+ \w+\.c:\d+ ← ", shown)
-            assert bool(by) == stacks
+            assert (
+                bool(re.search(r"sync_dir \.\n +by recv_\w+ recv_\w+\.c:\d+ ← ", shown)) == stacks
+            )
 
 
 def test_a_stripped_program_is_read_with_its_debug_file(

@@ -15,7 +15,7 @@ from tornpage.targets.target import Part, Parts, Target
 from tornpage.vocabulary.errors import ChildError, ConfigError
 from tornpage.vocabulary.model import TrialSpec, Violation
 
-__all__ = ["Choice", "Experiment"]
+__all__ = ["Choice", "Experiment", "waits_of"]
 
 ALL = "1"
 NOTHING = "0"
@@ -44,6 +44,18 @@ class Choice:
         return " ".join(["keep" if self.keeps else "lose", *words])
 
 
+def waits_of(line: str, state: str) -> dict[int, str]:
+    """line: of a way (Experiment.way()), the state's last one; otherwise as Experiment.waiting()."""
+    waits = {int(item["seq"]): str(item["kept"]) for item in json.loads(line)["waits"]}
+    if IN_PART in waits.values():
+        seq = next(seq for seq, kept in waits.items() if kept == IN_PART)
+        raise ConfigError(
+            f"state {state}: operation {seq} writes too many sectors for its parts to be told, and was "
+            "torn: make the script smaller, or its writes, and run it again"
+        )
+    return waits
+
+
 class Experiment:
     """probes: crashes that were recovered."""
 
@@ -68,15 +80,7 @@ class Experiment:
     def waiting(self, state: str) -> dict[int, str]:
         """What was not durable at the crash of a state, the last one if it has several, and what of it was
         kept. ConfigError: there is no such state, or it tore what cannot be told."""
-        told = json.loads(self.way(state)[-1])
-        waits = {int(item["seq"]): str(item["kept"]) for item in told["waits"]}
-        if IN_PART in waits.values():
-            seq = next(seq for seq, kept in waits.items() if kept == IN_PART)
-            raise ConfigError(
-                f"state {state}: operation {seq} writes too many sectors for its parts to be told, and was "
-                "torn: make the script smaller, or its writes, and run it again"
-            )
-        return waits
+        return waits_of(self.way(state)[-1], state)
 
     def way(self, state: str) -> list[str]:
         """What the explorer says of the way of a state, a line per crash. ConfigError: there is no such

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.causes.cause import sentence, with_frames
-from tornpage.causes.experiment import Experiment
+from tornpage.causes.experiment import Experiment, waits_of
 from tornpage.causes.search import Crash, find_cause
 from tornpage.evidence.stacks import frames_of, stack_frames, timed
 from tornpage.evidence.timeline import recorded_steps
@@ -60,71 +60,76 @@ def explain_trial(
         )
     target = make_target(spec.target, paths.build)
     with scratch_folder(target.on_shm) as scratch, recording_of(row, target, scratch) as found:
-        how, recording = found
         explain = _of_recovery if "/" in spec.plan.loss else _of_run
-        return explain(row, target, how, recording, scratch, folders, tell)
+        return explain(_Asked(spec, result, target, *found, scratch, folders, tell))
 
 
-def _of_run(
-    row: TrialRow,
-    target: Target,
-    how: str,
-    recording: Recording,
-    scratch: Path,
-    folders: Sequence[Path],
-    tell: Callable[[str], None],
-) -> Explained:
-    assert row.result is not None, "something is broken"
-    trace = Trace.load(recording.trace)
-    log = StackLog.load(recording.trace)
-    parts = target.parts_of(trace, log.notes if log else ())
-    experiment = Experiment(row.spec, target, recording, scratch, parts)
-    seq, waiting = crash_of(row.spec, row.result, experiment)
-    broken = _broken(row.result)
-    crash = Crash(
-        seq=seq,
-        waiting=waiting,
-        wanted={kind_of(one) for one in broken},
-        finding=without_model(broken[0].what),
-        steps=recorded_steps(trace),
-        began={event.seq: event.began for event in trace.events(kinds=SYNC_KINDS)},
-    )
-    cause = _framed(find_cause(experiment, crash, tell), log, folders, target)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A finding whose cause is asked for. how: the recording was come by; folders: with debug files; tell:
+    hears how far it is."""
+
+    spec: TrialSpec
+    result: TrialResult
+    target: Target
+    how: str
+    recording: Recording
+    scratch: Path
+    folders: Sequence[Path]
+    tell: Callable[[str], None]
+
+    def crash(
+        self, seq: int, waiting: dict[int, str], steps: Sequence[Step], inside: str = ""
+    ) -> Crash:
+        """inside: what it came after, in words."""
+        broken = _broken(self.result)
+        return Crash(
+            seq=seq,
+            waiting=waiting,
+            wanted={kind_of(one) for one in broken},
+            finding=inside + without_model(broken[0].what),
+            steps=steps,
+            began={},
+        )
+
+    def explained(self, cause: Cause, experiment: Experiment, steps: tuple[Step, ...]) -> Explained:
+        """The answer."""
+        return Explained(sentence(cause), cause, self.how, experiment.probes, steps)
+
+
+def _of_run(asked: _Asked) -> Explained:
+    trace = Trace.load(asked.recording.trace)
+    log = StackLog.load(asked.recording.trace)
+    parts = asked.target.parts_of(trace, log.notes if log else ())
+    experiment = Experiment(asked.spec, asked.target, asked.recording, asked.scratch, parts)
+    seq, waiting = crash_of(asked.spec, asked.result, experiment)
+    began = {event.seq: event.began for event in trace.events(kinds=SYNC_KINDS)}
+    crash = replace(asked.crash(seq, waiting, recorded_steps(trace)), began=began)
+    cause = _framed(find_cause(experiment, crash, asked.tell), log, asked.folders, asked.target)
     drawn = _drawn(crash, cause)
-    steps = timed(drawn, log) if log and how == KEPT else drawn
-    return Explained(sentence(cause), cause, how, experiment.probes, steps)
+    steps = timed(drawn, log) if log and asked.how == KEPT else drawn
+    return asked.explained(cause, experiment, steps)
 
 
-def _of_recovery(
-    row: TrialRow,
-    target: Target,
-    how: str,
-    recording: Recording,
-    scratch: Path,
-    folders: Sequence[Path],
-    tell: Callable[[str], None],
-) -> Explained:
+def _of_recovery(asked: _Asked) -> Explained:
     """Its operations are those that the explorer tells: the last ones, and what was lost."""
-    assert row.result is not None, "something is broken"
-    inside, _, last = row.spec.plan.loss.rpartition("/")
-    experiment = Experiment(row.spec, target, recording, scratch, inside=inside)
-    command = target.explore_command(recording.trace, recording.allowed, row.spec.options)
-    lines = experiment.way(row.spec.plan.loss)
-    phase = stacked_recovery(lines[-1], Path(command.argv[0]), folders)
-    broken = _broken(row.result)
-    crash = Crash(
-        seq=int(last.partition(".")[0]),
-        waiting=experiment.waiting(row.spec.plan.loss),
-        wanted={kind_of(one) for one in broken},
-        finding=f"after a crash of the recovery of state {inside}: {without_model(broken[0].what)}",
-        steps=phase.steps,
-        began={},
+    target, recording, state = asked.target, asked.recording, asked.spec.plan.loss
+    inside, _, last = state.rpartition("/")
+    experiment = Experiment(asked.spec, target, recording, asked.scratch, inside=inside)
+    command = target.explore_command(recording.trace, recording.allowed, asked.spec.options)
+    line = experiment.way(state)[-1]
+    phase = stacked_recovery(line, Path(command.argv[0]), asked.folders)
+    crash = asked.crash(
+        int(last.partition(".")[0]),
+        waits_of(line, state),
+        phase.steps,
+        f"after a crash of the recovery of state {inside}: ",
     )
-    cause = find_cause(experiment, crash, tell)
+    cause = find_cause(experiment, crash, asked.tell)
     own = {step.seq: unwrapped(step.stack, target.wrappers) for step in phase.steps if step.stack}
-    of_run = frames_of(recording.trace, cause.numbers, folders, wrappers=target.wrappers)
+    of_run = frames_of(recording.trace, cause.numbers, asked.folders, wrappers=target.wrappers)
     cause = with_frames(cause, {**of_run, **own})
-    return Explained(sentence(cause), cause, how, experiment.probes, _drawn(crash, cause))
+    return asked.explained(cause, experiment, _drawn(crash, cause))
 
 
 def _broken(result: TrialResult) -> list[Violation]:

@@ -81,7 +81,7 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         columns = {"trials": summary.by_site, **columns}
     for column in columns:
         table.add_column(column, justify="right")
-    for site in sorted(summary.told_by_site):
+    for site in sorted(summary.counts_by_site):
         table.add_row(site, *(str(counts[site]) for counts in columns.values()))
     console.print(table)
     idle = {

@@ -25,6 +25,7 @@ __all__ = [
     "is_covered",
     "is_made_durable",
     "live_phase",
+    "loss_phase",
     "loss_phases",
     "recorded_steps",
     "with_around",
@@ -286,13 +287,15 @@ def _covers(steps: Sequence[Step]) -> dict[int, int]:
 def loss_phases(lines: Iterable[str], steps: Iterable[Step]) -> tuple[Phase, ...]:
     """What tornpage-explore --way wrote: one JSON object per level; to the first come the marks of the run.
     steps: of the run up to the crash."""
-    phases = [_loss_phase(json.loads(line)) for line in lines]
+    phases = [loss_phase(line) for line in lines]
     marks = [step for step in steps if step.fate is Fate.MARK]
     first = [replace(one, steps=_with_marks(one.steps, marks)) for one in phases[:1]]
     return (*first, *phases[1:])
 
 
-def _loss_phase(told: Mapping[str, Any]) -> Phase:
+def loss_phase(line: str) -> Phase:
+    """Of one level, without marks."""
+    told = json.loads(line)
     level = int(told["level"])
     name = "run" if level == 1 else f"recovery {level - 1}"
     how = f"power loss, {told['model']}; {told['waiting']} operations were not synced"

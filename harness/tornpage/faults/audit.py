@@ -129,8 +129,8 @@ def unrecorded_call(
     left = [call for call in audit.calls if not _of_ignored(call, ignored)]
     if below:
         left = [replace(call, loaded=True) for call in left if call.kind not in WITHOUT_RECORD]
-    else:  # a sync before the first recorded call has nothing to record, and makes nothing durable of it
-        left = [call for call in left if call.name != "sync"]
+    else:  # nothing is there to be made durable before the first record
+        left = [call for call in left if call.name != "sync" or call.began > 0]
     if trace is None:
         return min(left, key=lambda call: call.began, default=None)
     records = list(_records(trace, below=below))

@@ -240,19 +240,28 @@ class Campaign(BaseModel):
         configs, order = self.configs(), self.enumerated()
         if not order:
             numbers = range(first, first + count)
-            return [self._script(configs[n % len(configs)], n, {}) for n in numbers]
+            return [self._script(configs[n % len(configs)], n) for n in numbers]
         numbered = list(itertools.product(order, configs))[first : first + count]
-        return [self._script(config, n, {"sequence": n}) for n, config in numbered]
+        return [self._sequence(config, n) for n, config in numbered]
 
-    def _script(self, config: Config, number: int, params: Mapping[str, int]) -> Config:
+    def _script(self, config: Config, number: int) -> Config:
         seed = self.seed + number * SEED_STEP
+        drawn = self._drawn(seed)
+        return config.script(seed, {"seed": str(seed), **drawn}, drawn, {})
+
+    def _sequence(self, config: Config, number: int) -> Config:
+        """All have one seed: where two begin alike, they are the same script up to there."""
+        drawn = self._drawn(self.seed + number * SEED_STEP)
+        return config.script(
+            self.seed, {"sequence": str(number), **drawn}, drawn, {"sequence": number}
+        )
+
+    def _drawn(self, seed: int) -> dict[str, str]:
         drawn: dict[str, str] = {}
         for names, values in self.vary.items():
             value = make_rng(seed, "vary", names).choice(values)
             drawn |= zip(names.split(","), value.split(","), strict=True)
-        told = {"seed": str(seed), **drawn, **params}
-        parts = ",".join(f"{name}={value}" for name, value in told.items())
-        return Config(f"{config.label} {parts}", {**config.options, **drawn}, seed, params)
+        return drawn
 
     def with_options(self, given: Mapping[str, str]) -> Campaign:
         """Applies --option NAME=VALUE: `params.NAME` is the workload's, anything else a target option,
@@ -297,6 +306,17 @@ class Config:
     options: dict[str, str]
     seed: int
     params: Mapping[str, int] = field(default_factory=dict)
+
+    def script(
+        self,
+        seed: int,
+        told: Mapping[str, str],
+        drawn: Mapping[str, str],
+        params: Mapping[str, int],
+    ) -> Config:
+        """Of this combination the script of a seed. told: what its label says; drawn: further options."""
+        parts = ",".join(f"{name}={value}" for name, value in told.items())
+        return Config(f"{self.label} {parts}", {**self.options, **drawn}, seed, params)
 
 
 def load_campaign(name: str, folder: Path, target: str = DEFAULT_TARGET) -> Campaign:

@@ -11,7 +11,13 @@ from tornpage.evidence.evidence import evidence_of, page_views, write_evidence
 from tornpage.evidence.pages import States, hurt_pages
 from tornpage.evidence.rows import with_rows
 from tornpage.evidence.stacks import with_calls, with_stacks
-from tornpage.evidence.timeline import crash_point, loss_phases, recorded_steps, with_around
+from tornpage.evidence.timeline import (
+    crash_point,
+    loss_phase,
+    loss_phases,
+    recorded_steps,
+    with_around,
+)
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
 from tornpage.live.kept import keep_loss, keep_recording
@@ -70,8 +76,7 @@ def keep_loss_evidence(
 def stacked_recovery(line: str, program: Path, folders: Sequence[Path] = ()) -> Phase:
     """The last operations of a recovery that the explorer, this program, made itself, with their call stacks.
     line: of its way; folders: with debug files."""
-    (phase,) = loss_phases([line], ())
-    return with_calls(phase, program, _calls_of(line), folders)
+    return with_calls(loss_phase(line), program, _calls_of(line), folders)
 
 
 def _calls_of(way: str) -> dict[int, list[int]]:

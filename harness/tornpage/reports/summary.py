@@ -259,7 +259,7 @@ class Summary:
         return ("clean", "violations", "unsure", CLAIMS_MISSED if proved else NOTHING)[code]
 
     @property
-    def told_by_site(self) -> Mapping[str, int]:
+    def counts_by_site(self) -> Mapping[str, int]:
         """Trials, or states that broke something: only those have a site."""
         return self.broken_by_site if self.explored else self.by_site
 
@@ -274,7 +274,7 @@ class Summary:
             "vacuous": self.outcomes[Outcome.VACUOUS],
             "violations": self.violations,
             "by_invariant": {f"I{n}": self.by_invariant[n] for n in sorted(self.by_invariant)},
-            "by_site": dict(sorted(self.told_by_site.items())),
+            "by_site": dict(sorted(self.counts_by_site.items())),
             "trials_per_s": round(self.trials_per_s, 1),
             "trace_hash": self.trace_hash,
             "store": str(store),

@@ -1,9 +1,9 @@
 """The workload "bounded": all sequences of up to so many statements on a small prepared database, by number.
 
-A sequence is crashed from its last statement on. What a crash in its earlier ones may leave is what the
-sequence that ends there is crashed for, so all sequences up to a length have each crash point of such scripts
-once. Left out are sequences that would be the same script again: where nothing is loaded, log_optimize_ddl is
-not switched off.
+A sequence is crashed from its last statement on. Up to there it is the same script, byte for byte, as the
+shorter sequence that ends there, which is crashed too. So all sequences up to a length have each crash point
+of such scripts once. Left out are sequences that would be the same again: where nothing is loaded,
+log_optimize_ddl is not switched off.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Kind:
 @dataclass(frozen=True, slots=True)
 class Sequence:
     """rows: of the table before it; logged: index loads are; checkpoint: whether a full one comes before the
-    last statement."""
+    last statement, behind the others."""
 
     kinds: tuple[Kind, ...]
     rows: int
@@ -323,6 +323,7 @@ KINDS = (
     Kind("flush table", _of_table(_flush_table)),
     Kind("clean", _plain(Verb.CLEAN, number=4), about=False),
     Kind("checkpoint", _plain(Verb.CHECKPOINT), about=False),
+    Kind("full checkpoint", _plain(Verb.CHECKPOINT, full=True), about=False),
     Kind("purge", _plain(Verb.PURGE, number=-1), about=False),
     Kind("restart", _restart(True), about=False),
     Kind("restart behind a crash", _restart(False), about=False),
@@ -345,7 +346,7 @@ def sequences_of(length: int) -> tuple[Sequence, ...]:
                 Sequence(kinds, rows, logged, checkpoint)
                 for rows in ((EMPTY, PAGE, LEVELS) if size == 1 else (LEVELS,))
                 for logged in ((False, True) if any(kind.loads for kind in kinds) else (False,))
-                for checkpoint in ((False, True) if size > 1 else (True,))
+                for checkpoint in ((False, True) if size > 1 else (False,))
             ]
     return tuple(found)
 

@@ -145,7 +145,7 @@ def test_states_that_broke_the_same_are_counted_at_their_site() -> None:
     summary = make_summary(run, [], [TrialRow(1, 0, spec, "page0", "", result)], Claims())
     assert summary.to_json("s.db", Path("r.html"))["by_site"] == {"page0": 1}
     summary.explored = {"a": {"depth": 1}}
-    assert summary.told_by_site == {"page0": 14}
+    assert summary.counts_by_site == {"page0": 14}
 
 
 def test_a_site_in_recovery_is_a_row_of_its_own() -> None:

@@ -56,7 +56,7 @@ def test_a_write_has_the_groups_that_end_in_it() -> None:
     """By the mark before it and by the notes; one that began in an earlier write is of this one."""
     call = [Call("/bin/engine", "", at) for at in range(4)]
     stacks = FakeStacks().note(1, "log_group start=8204 end=8300", call[0])
-    stacks.note(1, "page_change space=1 page=4 lsn=8300", call[0])
+    stacks.note(1, "another_step start=8204 end=8300", call[0])
     stacks.note(1, "log_group start=8300 end=8750", call[1])
     stacks.note(4, "log_group start=8750 end=9316", call[2])
     log = stacks.log()

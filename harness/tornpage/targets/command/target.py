@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import files_below, fill_image, odd_files
@@ -22,10 +21,9 @@ from tornpage.faults.process import ChildResult, run_child, why_not_run
 from tornpage.faults.recorder import Recorder, control_name, fs_environment, fs_path, why_no_fs
 from tornpage.faults.stacks import Note, stacks_environment
 from tornpage.faults.trace import Trace
-from tornpage.oracle.observed import observed_state
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
-from tornpage.oracle.state import State, read_tables
+from tornpage.targets.command.answers import recovery_answer, run_answer
 from tornpage.targets.command.file import (
     DIR,
     LINES,
@@ -53,8 +51,6 @@ from tornpage.targets.target import (
     RecoveryAnswer,
     RunAnswer,
     last_object,
-    read_findings,
-    read_run,
     require_built,
 )
 from tornpage.vocabulary.errors import (
@@ -64,7 +60,7 @@ from tornpage.vocabulary.errors import (
     TargetError,
     WorkloadError,
 )
-from tornpage.vocabulary.model import Site, Violation
+from tornpage.vocabulary.model import Site
 from tornpage.vocabulary.paths import (
     data_folder,
     fetched_folder,
@@ -85,9 +81,6 @@ BY_HAND = """printf '%s\\n' "$dir" | """
 """The same, for a person."""
 MARKING = "tornpage_mark.py"
 """What a program in Python may load that marks nothing while it recovers."""
-FINDING_INVARIANT = 6
-"""Of what a recovery reports about its own structures, if it names no other."""
-LINE_SHOWN = 60
 FIRST_BYTES = re.compile(r"(.*)@(\d+)")
 """A pattern of sites, and of how many bytes at the beginning of a file."""
 NONE: Mapping[str, str] = {}
@@ -495,67 +488,12 @@ class CommandTarget:
         """Nothing: nobody knows its log."""
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
-        """The states that it has told, by number of the statement; if it was killed, as far as it got. Of
-        scripts, what our own drivers say."""
-        if not self.is_observed:
-            return read_run(child)
-        message = "" if child.exit_code == 0 else child.describe()
-        told: dict[int, State] = {}
-        for number, line in enumerate(child.stdout.decode("utf-8", "replace").splitlines(), 1):
-            try:
-                statement, state = _told(line)
-            except ValueError as error:
-                what = f"line {number} of its output is {line[:LINE_SHOWN]!r}: {error}"
-                return RunAnswer(False, message or what, {}, {}, told)
-            told[statement] = state
-        return RunAnswer(not message, message, {}, {}, told)
+        """See run_answer()."""
+        return run_answer(child, observed=self.is_observed)
 
     def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
-        """The answer, or how recover ended without one. A program that answers for the model is ours, and one
-        that ends badly after its answer has not recovered; a stranger's answer stands however its process
-        ends, as it does in the explorer."""
-        data = last_object(child.stdout)
-        if child.timed_out or data is None:
-            last = child.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2]
-            told = f", but {last[:LINE_SHOWN]!r}" if last else ""
-            return RecoveryAnswer(
-                False, message=f"recover gave no answer{told}: {child.describe()}"
-            )
-        first, end, rest = child.stdout.decode("utf-8", "replace").partition("\n")
-        if not end:
-            return RecoveryAnswer(False, message="recover's answer is a line without an end")
-        if rest:  # which might be taken for the answer to the next question
-            more = f"{first[:LINE_SHOWN]!r}, {rest.partition(chr(10))[0][:LINE_SHOWN]!r}"
-            return RecoveryAnswer(
-                False, message=f"recover says more than one line for a folder: {more}"
-            )
-        if not self.is_observed and (child.signal or child.exit_code != 0):
-            return RecoveryAnswer(False, message=child.describe())
-        if data.get("ok") is False and isinstance(data.get("message"), str):
-            machine = data.get("machine") is True
-            return RecoveryAnswer(False, refused=True, machine=machine, message=data["message"])
-        try:
-            state, findings = self._read_check(data)
-            counters = {name: int(data["counters"][name]) for name in sorted(self.counters)}
-        except (ValueError, TypeError, KeyError) as error:
-            what = f"recover gave no answer of the right form: {error}"
-            return RecoveryAnswer(False, message=what)
-        if data.get("ok") is not True:
-            return RecoveryAnswer(False, message="recover's answer has no `ok`")
-        return RecoveryAnswer(
-            ok=True,
-            state=state,
-            findings=findings,
-            counters=counters,
-            recovered=any(counters.values()) or not self.counters,
-        )
-
-    def _read_check(self, data: Mapping[str, Any]) -> tuple[State, tuple[Violation, ...]]:
-        """ValueError, TypeError, KeyError."""
-        if not self.is_observed:
-            return read_tables(data["check"]["tables"]), read_findings(data["check"])
-        findings = (_finding(item) for item in data.get("findings", []))
-        return observed_state(data.get("state")), tuple(findings)
+        """See recovery_answer()."""
+        return recovery_answer(child, self.counters, observed=self.is_observed)
 
     def site_of(
         self,
@@ -586,21 +524,3 @@ class CommandTarget:
 
 def _in_folder(command: Command, data: Path) -> Command:
     return replace(command, argv=tuple(word.replace(DIR, str(data)) for word in command.argv))
-
-
-def _told(line: str) -> tuple[int, State]:
-    try:
-        data = json.loads(line)
-    except ValueError:
-        raise ValueError("no JSON") from None
-    number = data.get("n") if isinstance(data, dict) else None
-    if not isinstance(number, int) or number < 0:
-        raise ValueError('no object {"n": N, "state": {...}}')
-    return number, observed_state(data.get("state"))
-
-
-def _finding(item: Any) -> Violation:
-    if isinstance(item, str):
-        return Violation(FINDING_INVARIANT, item)
-    number = int(item.get("invariant", FINDING_INVARIANT))
-    return Violation(number, str(item["what"]))

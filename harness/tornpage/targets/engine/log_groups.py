@@ -50,18 +50,15 @@ class LogGroups:
         """Whose blocks are all in the first blocks of the write."""
         start, _ = self._writes[seq]
         blocks = round(share * len(self._trace.contents(seq))) // BLOCK
-        end = (
-            start - start % BLOCK + blocks * BLOCK + HEADER
-        )  # where a group ends that fills the last one
-        return sum(part.end <= end for part in self.of(seq))
+        behind = start - start % BLOCK + blocks * BLOCK
+        full = behind + HEADER  # where a group ends that fills the last one
+        return sum(part.end <= full for part in self.of(seq))
 
     def cut(self, seq: int, count: int) -> bytes:
         """What the write would have been behind so many of its groups."""
         start, _ = self._writes[seq]
-        parts = self.of(seq)
-        return cut_blocks(
-            self._trace.contents(seq), start, parts[count - 1].end if count else start
-        )
+        end = self.of(seq)[count - 1].end if count else start
+        return cut_blocks(self._trace.contents(seq), start, end)
 
 
 def cut_blocks(blocks: bytes, start: int, end: int) -> bytes:
