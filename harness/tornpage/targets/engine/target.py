@@ -92,11 +92,10 @@ def _refusal(program: Path, name: str, value: str) -> str:
 
 
 WRAPPERS = (
-    *("*/engine/os/*", "*/disk/*", "fil_page_write"),
+    *("*/engine/base/*", "*/engine/os/*", "*/disk/*", "fil_page_write"),
     *("blocks_write", "buffer_write", "log_write_up_to", "buf_log_wait"),
-    *("probe_note", "log_append", "log_append_rec", "mtr_log_append", "mtr_commit", "mtr_end"),
-    *("undo_commit", "trx_commit_low", "trx_commit_and_end"),
-    *("ddl_commit", "ddl_commit_put", "ddl_build_commit"),
+    *("log_append*", "mtr_log_append", "mtr_commit", "mtr_end"),
+    *("undo_commit", "trx_commit*", "ddl_commit*", "ddl_build_commit"),
 )
 """Every write of a page or of the log, every group of the log, every commit goes through these: they do not
 tell one from another."""
