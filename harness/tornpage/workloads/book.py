@@ -21,7 +21,7 @@ from tornpage.workloads.script import (
     Value,
     Verb,
 )
-from tornpage.workloads.shapes import Shape
+from tornpage.workloads.shapes import LONG, LONG_PAGE_MAX, LONGER, Shape
 from tornpage.workloads.table import Table
 from tornpage.workloads.values import Values
 
@@ -57,7 +57,9 @@ class Book(Values):
     # -- tables ---------------------------------------------------------------------------------
 
     def create(self, name: str, shape: Shape) -> Table:
-        """A new table."""
+        """A new table; of long values with some that are long for the page."""
+        if shape is LONG and self.page_size > LONG_PAGE_MAX:
+            shape = LONGER
         self.add(Verb.CREATE_TABLE, table=name, columns=shape.columns, primary=(shape.primary,))
         self.tables[name] = Table(name, shape)
         return self.tables[name]

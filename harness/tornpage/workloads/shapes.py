@@ -10,6 +10,8 @@ __all__ = [
     "LARGE",
     "LIST",
     "LONG",
+    "LONGER",
+    "LONG_PAGE_MAX",
     "MANY",
     "SHAPES",
     "SMALL",
@@ -175,6 +177,18 @@ LONG = Shape(
     share=6,
 )
 """Rows whose texts have pages of their own, some or none of them."""
+LONGER = replace(
+    LONG,
+    columns=(
+        Column("k"),
+        *(Column(name, 16_000, varying=True, nullable=name == "b") for name in "bcf"),
+        Column("d", nullable=True),
+        Column("e", 60, varying=True),
+    ),
+)
+"""The same for pages of more than LONG_PAGE_MAX bytes: all texts of a row of LONG fit in half of such a page,
+and would never leave it."""
+LONG_PAGE_MAX = 16_384
 SHAPES = (LARGE, SMALL, WIDE, LIST, UNIQUE, VARYING, VARYING, LONG, LONG)
 MANY = Shape(
     WIDE.columns,

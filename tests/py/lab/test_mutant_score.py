@@ -170,6 +170,7 @@ def test_the_default_campaigns_are_those_of_the_engine() -> None:
         "bounded",
         "churn",
         "io_error",
+        "large_pages",
         "mix",
         "mix_error",
         "mix_kill",

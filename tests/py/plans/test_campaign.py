@@ -249,7 +249,9 @@ def test_the_judge_is_tried_once_for_each_configuration() -> None:
     assert tried == set(range(len(tried)))
 
 
-@pytest.mark.parametrize("name", ["powerloss", "churn", "mix", "backup", "storm", "linkbench"])
+@pytest.mark.parametrize(
+    "name", ["powerloss", "churn", "mix", "large_pages", "backup", "storm", "linkbench"]
+)
 def test_depths_take_turns(name: str) -> None:
     """Crashes of recoveries are among the first explorations, whichever there are, and no configuration has
     less of them than it would if each depth came to its end before the next."""
@@ -265,7 +267,7 @@ def test_depths_take_turns(name: str) -> None:
         assert sorted(depth for _, depth in own) == sorted(depths)
 
 
-DRAWN = ("mix", "mix_kill", "mix_error", "storm", "backup", "backup_kill", "million")
+DRAWN = ("mix", "large_pages", "mix_kill", "mix_error", "storm", "backup", "backup_kill", "million")
 """Campaigns of scripts that the seed puts together."""
 
 

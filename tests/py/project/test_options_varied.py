@@ -31,3 +31,8 @@ def test_every_option_is_varied_or_has_a_reason() -> None:
     fixed = {name for name in options if len(varied().get(name, set())) < 2}
     assert set(reasons) == fixed
     assert all(len(reason.split()) > 3 for reason in reasons.values())
+
+
+def test_every_size_of_page_is_crashed() -> None:
+    """From the least to the largest, in campaigns that planted bugs are measured by."""
+    assert varied()["page_size"] == {"4k", "8k", "16k", "32k", "64k"}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import pytest
 
 from tornpage.oracle.oracle import Oracle
+from tornpage.workloads.book import Book
 from tornpage.workloads.capacity import clustered_tree, edges, secondary_tree
 from tornpage.workloads.parse import parse_script
 from tornpage.workloads.script import Lock, Script, Statement, Verb
-from tornpage.workloads.shapes import LARGE, LIST
+from tornpage.workloads.shapes import LARGE, LIST, LONG
 from tornpage.workloads.workload import fit_params, generate
 
 SEEDS_TRIED = range(40)
@@ -139,3 +141,11 @@ def test_builds_beside_changes_end_in_every_way(scripts: list[Script]) -> None:
     for error in ("", "DB_TABLE_LOCKED", "DB_DUPLICATE_KEY", "DB_ONLINE_LOG_TOO_BIG"):
         assert seen[f"finish index {error}"] > 1, seen
     assert seen["abort index "] > 5 and seen["changes"] > 1000, seen
+
+
+@pytest.mark.parametrize("page_size", [4096, 8192, 16384, 32768, 65536])
+def test_rows_of_long_values_are_too_long_for_any_page(page_size: int) -> None:
+    """A row has to fit in half a page. Where all texts of a row could, none would ever leave it."""
+    table = Book(random.Random(1), page_size=page_size).create("o", LONG)
+    longest = sum(column.length for column in table.shape.columns if column.varying)
+    assert longest > page_size // 2
