@@ -14,7 +14,7 @@ case $size in
 run) ;;
 all)
     packages+=(chromium chromium-driver clang clang-format clang-tidy cppcheck fio fiu-utils gcovr
-               libclang-rt-14-dev libfuse3-dev llvm mariadb-server-core postgresql)
+               libclang-rt-14-dev libfuse3-dev liblmdb0 llvm mariadb-server-core postgresql)
     ;;
 *)
     sed -n '2,4s/^# \?//p' "$0" >&2

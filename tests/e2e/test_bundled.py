@@ -15,7 +15,22 @@ from tornpage.targets.command.file import TargetFile
 from tornpage.targets.registry import BUNDLED, TARGETS, make_target, target_names
 from tornpage.vocabulary.errors import ConfigError, TornpageError
 
-SMALL = ("kyoto", "leveldb", "leveldb-1.22", "sqlite-3.7.2", "tdb")
+SMALL = ("kyoto", "leveldb", "leveldb-1.22", "lmdb", "redb", "rocksdb", "sqlite-3.7.2", "tdb")
+
+GO = """
+[ "$1 $3" = "-C build" ] || exit 1
+while [ "$1" != -o ]; do [ "$1" = -C ] && from=$2; shift; done
+echo "$from, cgo $CGO_ENABLED" >"$2"
+"""
+"""What `go -C FOLDER build ... -o PROGRAM .` leaves."""
+CARGO = """
+[ "$1" = build ] || exit 1
+while [ $# -gt 0 ]; do
+    case $1 in --manifest-path) from=$2 ;; --target-dir) to=$2 ;; --bin) name=$2 ;; --locked) how=l ;; esac
+    shift
+done
+mkdir -p "$to/release/deps" && echo "$from, $how" >"$to/release/$name"
+"""
 
 
 def test_every_target_file_is_a_target(build: Path) -> None:
@@ -136,11 +151,38 @@ def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("TORNPAGE_FETCHED", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     commands = {"run": "run {dir}", "recover": "recover"}
-    for wanted, told in (({"maven": ["a:b:1"]}, "mvn is not installed"), ({}, "fetches nothing")):
+    clients = (
+        ({"maven": ["a:b:1"]}, "mvn"),
+        ({"go": {"a": "go/a"}}, "go"),
+        ({"cargo": {"a": "b"}}, "cargo"),
+    )
+    missing = [(wanted, f"^{client} is not installed") for wanted, client in clients]
+    for wanted, told in (*missing, ({}, "fetches nothing")):
         file = TargetFile.model_validate({"name": "none", "commands": commands, "fetch": wanted})
         with pytest.raises(ConfigError, match=told):
-            fetch(file)
+            fetch(file, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_programs_are_built_from_what_lies_beside_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of Go without C, so that they are static; those of a crate with what Cargo.lock names; nothing of
+    the build stays."""
+    clients = tmp_path / "bin"
+    clients.mkdir()
+    for name, script in (("go", GO), ("cargo", CARGO)):
+        (clients / name).write_text(f"#!/bin/sh\n{script}", "ascii")
+        (clients / name).chmod(0o755)
+    monkeypatch.setenv("TORNPAGE_FETCHED", str(tmp_path / "fetched"))
+    monkeypatch.setenv("PATH", f"{clients}:{os.environ['PATH']}")
+    commands = {"run": "run {dir}", "recover": "recover"}
+    wanted = {"go": {"a": "go/one"}, "cargo": {"b": "crate"}}
+    file = TargetFile.model_validate({"name": "built", "commands": commands, "fetch": wanted})
+    folder = fetch(file, tmp_path)
+    assert sorted(path.name for path in folder.iterdir()) == ["a", "b"]
+    assert (folder / "a").read_text("utf-8") == f"{tmp_path}/go/one, cgo 0\n"
+    assert (folder / "b").read_text("utf-8") == f"{tmp_path}/crate/Cargo.toml, l\n"
 
 
 def test_mariadb_by_hand_reads_what_a_client_sees(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ FINDS_EPILOG = (
 )
 
 SPEED_EPILOG = (
-    "Examples: [bold]tornpage bench speed[/] · tornpage bench speed --only preload --only crashes · "
+    "Examples: [bold]tornpage bench speed[/] · tornpage bench speed --only recorder --only crashes · "
     "tornpage bench speed --rounds 1 --share 5 --json · "
     "TORNPAGE_TMP=/mnt/tmpfs tornpage bench speed --only targets"
 )

@@ -96,11 +96,11 @@ def get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A target, or a target file.")],
     json_output: JsonOption = False,
 ) -> int:
-    """Gets what a target needs from package registries: PyPI, Maven, another release of Debian."""
+    """Gets what a target needs from registries: PyPI, Maven, another release of Debian, Go, crates."""
     target = make_target(target_name(name), find_paths().build, ready=False)
     if not isinstance(target, CommandTarget):
         raise ConfigError(f"{name!r} has no target file, and nothing to fetch")
-    folder = fetch(target.file)
+    folder = fetch(target.file, target.path.parent)
     if json_output:
         return print_object({"folder": str(folder)})
     print(folder)

@@ -1,4 +1,4 @@
-"""Gets what a target needs by the clients of package registries: pip, Maven, apt.
+"""Gets what a target needs by the clients of package registries: pip, Maven, apt, go, cargo.
 
 What its file fetches comes into a new folder that takes the place of the old one at the end, so that what
 failed leaves nothing behind.
@@ -11,7 +11,7 @@ import shlex
 import shutil
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from tornpage.vocabulary.paths import fetched_folder
 __all__ = ["bring", "can_bring", "fetch"]
 
 CLIENT_S = 600.0
+BUILD_S = 1800.0
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 DEBIAN = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -43,7 +44,7 @@ def bring(target: CommandTarget, error: MissingError | None = None) -> None:
     for remedy in dict.fromkeys([*(need.remedy for need in needs), *also]):
         words = _words(remedy)
         if words[0] == "tornpage":
-            fetch(target.file)
+            fetch(target.file, target.path.parent)
         elif words[0] == "apt-get":
             _call(("apt-get", "-qq", "update"))
             _call(("apt-get", "-qq", "-y", *words[1:]))
@@ -66,11 +67,11 @@ def _words(remedy: str) -> list[str]:
     return []
 
 
-def fetch(target: TargetFile) -> Path:
-    """The folder with what was fetched. Raises ConfigError: there is nothing to fetch, a client is not
-    installed, or it failed."""
+def fetch(target: TargetFile, beside: Path) -> Path:
+    """The folder with what was fetched. beside: the folder of its file. Raises ConfigError: there is nothing
+    to fetch, a client is not installed, or it failed."""
     wanted = target.fetch
-    if not (wanted.pip or wanted.maven or wanted.debian):
+    if not (wanted.pip or wanted.maven or wanted.debian or wanted.go or wanted.cargo):
         raise ConfigError(f"target {target.name} fetches nothing")
     folder = fetched_folder(target.name)
     new = folder.with_name(f"{folder.name}.new")
@@ -78,6 +79,10 @@ def fetch(target: TargetFile) -> Path:
     new.mkdir(parents=True)
     try:
         _fetch_into(new, wanted)
+        for name, source in wanted.go.items():
+            _build_go(beside / source, new / name)
+        for name, source in wanted.cargo.items():
+            _build_crate(beside / source, new / name)
         for name, place in wanted.links.items():
             (new / name).symlink_to(place)
         shutil.rmtree(folder, ignore_errors=True)
@@ -139,11 +144,29 @@ def _fetch_packages(folder: Path, wanted: Fetch) -> None:
     shutil.rmtree(apt)
 
 
-def _call(command: Sequence[str]) -> None:
+def _build_go(source: Path, program: Path) -> None:
+    """Without C, so that it is linked statically."""
+    build = ("build", "-trimpath", "-buildvcs=false", "-mod=readonly")
+    env = {**os.environ, "CGO_ENABLED": "0"}
+    _call(("go", "-C", str(source), *build, "-o", str(program), "."), BUILD_S, env)
+
+
+def _build_crate(source: Path, program: Path) -> None:
+    built = program.with_name(f"{program.name}.built")
+    crate = ("--manifest-path", str(source / "Cargo.toml"), "--target-dir", str(built))
+    binary = ("--bin", program.name)
+    _call(("cargo", "build", "--quiet", "--release", "--locked", *crate, *binary), BUILD_S)
+    (built / "release" / program.name).rename(program)
+    shutil.rmtree(built)
+
+
+def _call(
+    command: Sequence[str], limit_s: float = CLIENT_S, env: Mapping[str, str] = os.environ
+) -> None:
     """Runs a client. ConfigError with its last line."""
     program = shutil.which(command[0])
     if program is None:
         raise ConfigError(f"{command[0]} is not installed, which fetches this")
-    child = run_child((program, *command[1:]), os.environ, CLIENT_S)
+    child = run_child((program, *command[1:]), env, limit_s)
     if child.exit_code != 0:
         raise ConfigError(f"{command[0]} failed: {child.describe()}")

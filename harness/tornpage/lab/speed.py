@@ -74,7 +74,7 @@ def report_times(paths: Paths, effort: Effort) -> Measured:
 
 
 SPEEDS: Mapping[str, Callable[[Paths, Effort], Measured]] = {
-    "preload": write_costs,
+    "recorder": write_costs,
     "load": load_rates,
     "crashes": crash_rates,
     "targets": target_rates,

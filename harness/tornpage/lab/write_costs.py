@@ -1,5 +1,6 @@
-"""What the preload costs a program that writes: the same writes without it, with hashes recorded, with
-contents, and with call stacks, by one thread and by several, each with a file of its own.
+"""What a recorder costs a program that writes: the same writes without one; under the preload with hashes
+recorded, with contents, and with call stacks; on the file system that records, with contents. By one thread
+and by several, each with a file of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from tornpage.faults.preload import BARE, WHOLE, preload_environment, preload_path
 from tornpage.faults.process import launch_argv
+from tornpage.faults.recorder import fs_environment, fs_path, why_no_fs
 from tornpage.faults.scratch import scratch_folder
 from tornpage.faults.stacks import stacks_environment, stacks_path
 from tornpage.lab.measured import Effort, Measured
@@ -36,6 +38,7 @@ COLUMNS = (
     "x hashes",
     "x contents",
     "x stacks",
+    "x fs",
     "cpu ns",
     "cpu x hashes",
     "cpu x contents",
@@ -43,13 +46,9 @@ COLUMNS = (
 )
 STACKS = "stacks"
 """Hashes, and the call stack of each write and fsync."""
-WAYS: Mapping[str, Mapping[str, str] | None] = {
-    "without": None,
-    "hashes": BARE,
-    "contents": WHOLE,
-    STACKS: BARE,
-}
-"""The preload's variables; None: without it."""
+FS = "fs"
+PRELOADED: Mapping[str, Mapping[str, str]] = {"hashes": BARE, "contents": WHOLE, STACKS: BARE}
+"""The preload's variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +60,25 @@ class _Cost:
 
 
 def write_costs(paths: Paths, effort: Effort) -> Measured:
-    """Medians, and their ratios to the writes without the preload."""
+    """Medians, and their ratios to the writes without a recorder; of the file system's processor time nothing
+    is known to the program. TargetError: that file system cannot be here, or something is not built."""
     program = paths.build / "faults" / "bench_preload"
     if not program.is_file():
         raise TargetError(f"{program}: no such program: run make build in the sources")
+    why = why_no_fs(fs_path(preload_path(paths.build)))
+    if why:
+        raise TargetError(f"recorder fs: {why}")
     rows = []
     with scratch_folder() as scratch:
         (scratch / "data").mkdir()
         for size, fsync, threads in itertools.product(SIZES, (False, True), THREADS):
             words = [str(program), f"{scratch}/data/file", str(size), str(int(fsync)), str(threads)]
             turns = [
-                {way: _cost(words, paths, scratch, way) for way in WAYS}
+                {way: _cost(words, paths, scratch, way) for way in ("", *PRELOADED, FS)}
                 for _ in range(effort.rounds * TURNS)
             ]
-            middle = {way: _median([turn[way] for turn in turns]) for way in WAYS}
-            plain = middle.pop("without")
+            middle = {way: _median([turn[way] for turn in turns]) for way in turns[0]}
+            plain = middle.pop("")
             rows.append(
                 (
                     f"{size // 1024}k",
@@ -84,18 +87,21 @@ def write_costs(paths: Paths, effort: Effort) -> Measured:
                     plain.wall,
                     *(one.wall / plain.wall for one in middle.values()),
                     plain.cpu,
-                    *(one.cpu / plain.cpu for one in middle.values()),
+                    *(middle[way].cpu / plain.cpu for way in PRELOADED),
                 )
             )
-    return Measured("preload", "what the preload costs a write, on tmpfs", COLUMNS, rows)
+    return Measured("recorder", "what a recorder costs a write, on tmpfs", COLUMNS, rows)
 
 
 def _cost(words: list[str], paths: Paths, scratch: Path, way: str) -> _Cost:
-    preload, trace = WAYS[way], scratch / "trace"
+    """way: of PRELOADED, FS, or "": without a recorder."""
+    library, trace = preload_path(paths.build), scratch / "trace"
     env = dict(os.environ)
-    if preload is not None:
-        library = preload_path(paths.build)
-        env |= {**preload_environment(library, scratch / "data", trace, None), **preload}
+    if way == FS:
+        words = [str(fs_path(library)), *words]
+        env |= fs_environment(scratch / "data", trace, None)
+    elif way:
+        env |= {**preload_environment(library, scratch / "data", trace, None), **PRELOADED[way]}
         env |= stacks_environment(trace) if way == STACKS else {}
     command = launch_argv(words, DEADLINE_S)
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)

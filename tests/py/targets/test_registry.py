@@ -55,7 +55,7 @@ def test_a_target_of_the_model_may_fetch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As any that has a file; the engine has none."""
-    monkeypatch.setattr("tornpage.cli.target.fetch", lambda file: tmp_path / file.name)
+    monkeypatch.setattr("tornpage.cli.target.fetch", lambda file, beside: beside / file.name)
     assert get(model_file(tmp_path)) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'mine'}\n"
     with pytest.raises(ConfigError, match="'engine' has no target file"):

@@ -122,9 +122,12 @@ class Choice(BaseModel):
         return self
 
 
+ProgramName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
+
+
 class Fetch(BaseModel):
     """What `tornpage target fetch NAME` gets from package registries, by their own clients, into the folder
-    `{fetched}`. Python finds packages there."""
+    `{fetched}`: Python finds packages there, and programs that are built from them have their names."""
 
     model_config = _STRICT
 
@@ -136,6 +139,12 @@ class Fetch(BaseModel):
     """A release of Debian other than this machine's, from which `packages` come."""
     packages: list[str] = []
     """Packages of that release, unpacked and not installed."""
+    go: dict[ProgramName, str] = {}
+    """Programs to build with go, by name: the folder of each beside the file. They are linked statically,
+    with modules as go.sum has them."""
+    cargo: dict[ProgramName, str] = {}
+    """Programs to build with cargo, by name: the folder of the crate beside the file that has this binary,
+    with crates as Cargo.lock has them."""
     links: dict[str, str] = {}
     """Short names in `{fetched}` for folders of what was fetched."""
 
