@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,12 @@ def render_text(templates: Path, name: str, **data: object) -> str:
 
 
 def _template(templates: Path, name: str, *, escaped: bool = True) -> jinja2.Template:
+    return _environment(templates, escaped).get_template(name)
+
+
+@cache
+def _environment(templates: Path, escaped: bool) -> jinja2.Environment:
+    """It keeps what it has compiled, which costs more than to render it, until the file changes."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates),
         autoescape=escaped,
@@ -44,7 +51,7 @@ def _template(templates: Path, name: str, *, escaped: bool = True) -> jinja2.Tem
         keep_trailing_newline=not escaped,
     )
     environment.filters |= {"grouped": _grouped, "cell": _cell}
-    return environment.get_template(name)
+    return environment
 
 
 def _grouped(number: Any) -> str:
