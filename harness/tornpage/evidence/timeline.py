@@ -114,17 +114,16 @@ def _told(trace: Trace, sites: Mapping[int, str], hit: str) -> Iterator[_Told]:
                 yield _Told(step)
             continue
         paths.see(trace, event)
-        made = _step(trace, event, paths)
+        site = sites.get(event.seq, hit if event.kind == Op.KILL else "")
+        made = _step(trace, event, paths, line, site)
         if made is None:
             continue
-        site = sites.get(event.seq, hit if event.kind == Op.KILL else "")
-        step = replace(made, line=line, site=site)
         if event.kind in (Op.KILL, Op.FAULT):
             damage = trace.damage(event)
             how = "killed" if event.kind == Op.KILL else "a fault was injected"
-            yield _Told(step, damage.sector if damage else 0, how)
+            yield _Told(made, damage.sector if damage else 0, how)
         else:
-            yield _Told(step)
+            yield _Told(made)
 
 
 def _mark(trace: Trace, event: Event) -> Step:
@@ -156,7 +155,7 @@ def _with_marks(steps: Sequence[Step], marks: Iterable[Step]) -> tuple[Step, ...
     return tuple(sorted([*steps, *among], key=lambda step: step.seq))
 
 
-def _step(trace: Trace, event: Event, paths: FilePaths) -> Step | None:
+def _step(trace: Trace, event: Event, paths: FilePaths, line: int, site: str) -> Step | None:
     """None: an operation that changes nothing on disk."""
     hit = event.kind in (Op.KILL, Op.FAULT)
     kind = event.flags & 0xFF if hit else event.kind
@@ -168,14 +167,14 @@ def _step(trace: Trace, event: Event, paths: FilePaths) -> Step | None:
         path, to = trace.renamed(event)
     elif not hit and event.kind in (Op.OPEN, Op.UNLINK, Op.SYNC_DIR, Op.MKDIR):
         path = trace.text(event)
-    step = Step(event.seq, op, path, Fate.KEPT, to, thread=event.thread, began=event.began)
-    if op in CONTENT:
-        step = replace(step, offset=event.offset, length=event.length)
-    if hit:
-        return _hit(trace, event, step)
-    if event.result < 0:
-        return replace(step, fate=Fate.FAILED)
-    return replace(step, fate=Fate.DURABLE) if op in SYNCS else step
+    fate = Fate.KEPT
+    if not hit and (event.result < 0 or op in SYNCS):
+        fate = Fate.FAILED if event.result < 0 else Fate.DURABLE
+    place = (event.offset, event.length) if op in CONTENT else (0, 0)
+    step = Step(
+        event.seq, op, path, fate, to, *place, site, line, thread=event.thread, began=event.began
+    )
+    return _hit(trace, event, step) if hit else step
 
 
 def _hit(trace: Trace, event: Event, step: Step) -> Step:

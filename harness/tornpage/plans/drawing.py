@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tornpage.faults.aim import RecoveryAim, faults_of, fits, is_error
-from tornpage.plans.campaign import Campaign, Config, Hit, fault_free_spec, place_of
+from tornpage.plans.campaign import Campaign, Config, fault_free_spec, place_of
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import FaultPlan, GoldenRun, Site, TrialSpec, WriteEvent, config_of
 from tornpage.vocabulary.seeds import derive_seed, make_rng
@@ -62,11 +62,16 @@ def cells_of(campaign: Campaign, golden_runs: Mapping[str, GoldenRun]) -> list[C
     scripts: dict[str, list[Config]] = {}
     for script in campaign.scripted():
         scripts.setdefault(config_of(script.label), []).append(script)
+    by_site = {label: golden_run.by_site() for label, golden_run in golden_runs.items()}
     cells = []
     for hit in campaign.hit:
         for site, mask, label in itertools.product(hit.sites, hit.masks, scripts):
             taken = [script for script in scripts[label] if script.label in golden_runs]
-            writes = (_writes_to_hit(hit, site, mask, golden_runs[s.label]) for s in taken)
+            if hit.during == "recovery":
+                writes = [golden_runs[script.label].writes for script in taken]
+            else:
+                written = (by_site[script.label].get(site, ()) for script in taken)
+                writes = [tuple(w for w in some if fits(mask, w)) for some in written]
             runs = [run for run in zip(taken, writes, strict=True) if run[1]]
             if runs:
                 cells.append(Cell(label, site, mask, tuple(runs), hit.during))
@@ -93,14 +98,6 @@ def draw_trial(campaign: Campaign, target: str, cells: list[Cell], number: int) 
     spec = replace(fault_free, seed=seed, number=number, plan=plan)
     aim = RecoveryAim(cell.site, cell.mask, seed) if cell.during == "recovery" else None
     return Draw(spec, cell, aim)
-
-
-def _writes_to_hit(
-    hit: Hit, site: Site, mask: str, golden_run: GoldenRun
-) -> tuple[WriteEvent, ...]:
-    if hit.during == "recovery":
-        return golden_run.writes
-    return tuple(write for write in golden_run.by_site().get(site, ()) if fits(mask, write))
 
 
 def _of_one_site(writes: tuple[WriteEvent, ...], rng: random.Random) -> list[WriteEvent]:
