@@ -6,10 +6,8 @@ or (state, findings of its own checker), or raises Refused. A state is a
 dict of texts by name; what is no text is written as JSON. Without Tornpage's preload marks do nothing. In a shell that is the client of a server: python3 -m tornpage_mark ack n=3
 """
 
-import ctypes
 import json
 import os
-import socket
 import sys
 import threading
 
@@ -25,12 +23,16 @@ def mark(text):
     file) into that of its server, which must have opened its store."""
     name = os.environ.get("TORNPAGE_CONTROL")
     if name:
+        import socket  # much to load for a recovery, which marks nothing
+
         with socket.socket(socket.AF_UNIX) as server:
             server.connect("\0" + name)
             server.sendall(text.encode("ascii") + b"\n")
             if server.recv(16) != b"ok\n":
                 raise ConnectionError("the server is gone")
         return
+    import ctypes
+
     try:
         function = ctypes.CDLL(None).tp_trace_mark
     except AttributeError:
