@@ -49,6 +49,7 @@ __all__ = [
     "play",
     "play_fault_free",
     "play_golden_run",
+    "process_pool",
     "said",
     "submit",
     "worker_pool",
@@ -72,18 +73,22 @@ class Job:
     aim: RecoveryAim | None = None
 
 
+def process_pool(jobs: int) -> ProcessPoolExecutor:
+    """Spawned rather than forked: the owner has threads (progress, pool), which a fork would halve."""
+    return ProcessPoolExecutor(
+        jobs,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_die_with_owner,
+        initargs=(os.getpid(),),
+    )
+
+
 @contextmanager
 def worker_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes that die with their owner, and at once when what it does with them ends by an
     exception. Raises MachineError when somebody else has killed one."""
-    # Spawned rather than forked: the owner has threads (progress, pool), which a fork would halve.
     with undivided():  # its semaphores would be left
-        pool = ProcessPoolExecutor(
-            jobs,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_die_with_owner,
-            initargs=(os.getpid(),),
-        )
+        pool = process_pool(jobs)
     try:
         with machine_errors():
             yield pool

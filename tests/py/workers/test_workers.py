@@ -25,6 +25,11 @@ from tornpage.workers import pool
 from tornpage.workers.pool import Job, confirmed, play, submit, with_recording_of, worker_pool
 
 
+@pytest.fixture(scope="module", autouse=True)
+def workers() -> None:
+    """Spawned, as those of a run are."""
+
+
 def _job(tmp_path: Path) -> Job:
     return Job(make_spec(3), find_paths(), tmp_path, tmp_path / "images")
 
