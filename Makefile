@@ -39,8 +39,9 @@ test-c: asan build
 	@ctest --preset $(PRESET) --parallel 2 --label-regex long
 
 # Neighbours stay in one process as far as it goes, which makes once what they share; who is done takes from the other.
+# Three on two cores: a test waits for disk and programs of its own.
 test-py: setup-all build
-	@$(PY) -m pytest -n 2 --dist worksteal -m "not extended" tests/e2e tests/py
+	@$(PY) -m pytest -n 3 --dist worksteal -m "not extended" tests/e2e tests/py
 
 asan: setup-all
 	@cmake --preset asan >/dev/null

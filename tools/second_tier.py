@@ -25,8 +25,15 @@ STORE = "harness/tornpage/store/"
 BUNDLED = "harness/tornpage/targets/bundled/"
 
 TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
+    "tests/e2e/test_api.py": ("docs/API.md", "harness/tornpage/api.py"),
     "tests/e2e/test_bench_seeds.py": (LAB, "harness/tornpage/cli/bench.py", "engine/"),
     "tests/e2e/test_bench_speed.py": (LAB, "harness/tornpage/cli/bench.py"),
+    "tests/e2e/test_bisect.py": (
+        "harness/tornpage/campaigns/bisect.py",
+        "harness/tornpage/campaigns/recheck.py",
+        "harness/tornpage/cli/bisect.py",
+        "harness/tornpage/live/kept.py",
+    ),
     "tests/e2e/test_ci_recipes.py": ("examples/", "harness/tornpage/reports/", "tools/setup.sh"),
     "tests/e2e/test_cluster.py": RUNS,
     "tests/e2e/test_e2e_shared_store.py": (STORE, "tests/py/private_postgresql.py"),
@@ -53,6 +60,7 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "harness/tornpage/campaigns/night.py",
     ),
     "tests/e2e/test_site.py": ("docs/", "mkdocs.yml", "README.md", "CHANGELOG.md", "tools/site"),
+    "tests/e2e/test_upstream.py": (BUNDLED, "harness/tornpage/causes/"),
     "tests/e2e/test_wheel.py": (
         "CMakeLists.txt",
         "harness/tornpage/vocabulary/paths.py",

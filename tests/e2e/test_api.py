@@ -40,6 +40,7 @@ def test_the_page_names_every_name() -> None:
     assert sorted(rows) == sorted(api.__all__)
 
 
+@pytest.mark.extended
 def test_the_blocks_of_the_page_run(tmp_path: Path) -> None:
     """One after the other, as files in one folder; the first prints what the control found."""
     told = []

@@ -82,7 +82,11 @@ def bisect(folder: Path, trial: str, good: str, bad: str) -> tuple[int, dict[str
 
 @pytest.mark.parametrize(
     ("run", "width", "bug", "asked"),
-    [(KILLS, DIFFERENT, TORN, "kept"), (POWER, EQUAL, FSYNC, "run")],
+    [
+        (KILLS, DIFFERENT, TORN, "kept"),
+        pytest.param(POWER, EQUAL, FSYNC, "run", marks=pytest.mark.extended),
+    ],
+    ids=["kept", "run"],
 )
 def test_the_first_bad_commit(
     run: str, width: str, bug: tuple[str, str], asked: str, tmp_path: Path
@@ -105,6 +109,7 @@ def test_the_first_bad_commit(
     assert text.returncode == 0 and f"first bad commit: {commits[3]} change 4" in text.stdout
 
 
+@pytest.mark.extended
 def test_commits_that_cannot_be_built_are_skipped(tmp_path: Path) -> None:
     """What is left is told; a search between ends that are alike is refused, and so is a checkout with
     changes, or none; nothing is checked out then."""

@@ -104,6 +104,7 @@ def test_what_is_not_explained_is_shown_as_it_is(tmp_path: Path, tornpage: Tornp
     )
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("name", "option", "says"),
     [
