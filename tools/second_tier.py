@@ -54,6 +54,14 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/e2e/test_mutants.py": (LAB, "tests/mutants/", "engine/", "explorer/judge/"),
     "tests/e2e/test_night.py": (*RUNS, STORE, "harness/tornpage/faults/", "faults/launch.c"),
+    "tests/e2e/test_nightly.py": (
+        "harness/tornpage/campaigns/night.py",
+        "harness/tornpage/cli/nightly.py",
+    ),
+    "tests/e2e/test_pytest_plugin.py": (
+        "harness/tornpage/pytest_plugin.py",
+        "harness/tornpage/torture_items.py",
+    ),
     "tests/e2e/test_recipes.py": (
         "examples/",
         "docs/NIGHTLY.md",

@@ -208,7 +208,9 @@ def _to_its_end(out: Path, campaigns: list[str]) -> list[tuple[object, ...]]:
     return [tuple(run[name] for name in names) for run in runs if run["campaign"] != "replay"]
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    "sent", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.extended)]
+)
 def test_a_night_that_is_ended_goes_on(
     tmp_path: Path, campaigns: list[str], whole: list[tuple[object, ...]], sent: signal.Signals
 ) -> None:

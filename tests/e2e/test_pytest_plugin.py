@@ -137,6 +137,7 @@ def test_a_failing_fixture_tells_what_it_found(project: pytest.Pytester) -> None
     assert shell(line) == 1
 
 
+@pytest.mark.extended
 def test_a_shared_store_remembers_for_all(project: pytest.Pytester) -> None:
     """What one project has found in a campaign file, another plays first, by the store on a server; the line
     that is told replays it from there. A fixture's runs are there too."""
