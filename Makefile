@@ -38,10 +38,10 @@ test-c: asan build
 	@ctest --preset asan --parallel 2 --label-exclude long
 	@ctest --preset $(PRESET) --parallel 2 --label-regex long
 
-# Neighbours stay in one process as far as it goes, which makes once what they share; who is done takes from the other.
-# Three on two cores: a test waits for disk and programs of its own.
+# A file's tests stay in one process, which makes once what they share; the long ones come first, the small ones fill up.
+# Three processes on two cores: a test waits for disk and programs of its own.
 test-py: setup-all build
-	@$(PY) -m pytest -n 3 --dist worksteal -m "not extended" tests/e2e tests/py
+	@$(PY) -m pytest -n 3 --dist loadscope --no-loadscope-reorder -m "not extended" tests/e2e tests/py
 
 asan: setup-all
 	@cmake --preset asan >/dev/null
