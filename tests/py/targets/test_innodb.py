@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tornpage.targets.innodb.judge import answer
 from tornpage.targets.innodb.log import Log, open_log
 from tornpage.targets.innodb.old_records import read_group
 from tornpage.targets.innodb.page import (
+    NO_SPACE,
     Checksum,
     crc32c,
     doublewrite_blocks,
@@ -95,6 +97,35 @@ def test_checksums_of_before_are_known() -> None:
     struct.pack_into(">I", data, 0, 0xDEADBEEF)
     struct.pack_into(">I", data, SIZE - 8, 0xDEADBEEF)
     assert read_page(bytes(data)).checksum is Checksum.NONE
+
+
+def stored(plain: bytes, payload: bytes) -> bytes:
+    """The page as MariaDB stores it compressed (full_crc32)."""
+    blocks = -(-(26 + len(payload) + 4) // 256)
+    data = bytearray(plain[:26] + payload + bytes(blocks * 256 - 26 - len(payload)))
+    struct.pack_into(">H", data, 24, 0x8000 | blocks)
+    struct.pack_into(">I", data, len(data) - 4, crc32c(data[:-4]))
+    return bytes(data) + bytes(SIZE - len(data))
+
+
+def test_a_compressed_page_is_read() -> None:
+    """As the one that it stands for. Torn in what it has it is wrong; behind that nothing matters."""
+    plain = page(5, 9, 77, fill=bytes(range(256)) * 5)
+    compressed = stored(plain, zlib.compress(plain))
+    assert read_page(compressed) == read_page(plain)
+    assert read_page(compressed[:-1] + b"x").whole
+    assert not read_page(compressed[:100] + b"?" + compressed[101:]).whole
+    other = read_page(stored(plain, b"by another algorithm"))
+    assert other.whole and (other.space, other.number, other.lsn) == (NO_SPACE, 9, 77)
+
+
+def test_a_compressed_page_of_before_has_no_checksum() -> None:
+    """Its space is told, its place too."""
+    data = bytearray(page(5, 9, 77, kind=34354))
+    struct.pack_into(">I", data, 0, 0xDEADBEEF)
+    data[-8:] = bytes(8)
+    found = read_page(bytes(data))
+    assert (found.checksum, found.space, found.number) == (Checksum.NONE, 5, 9)
 
 
 def test_a_tablespace_tells_its_page_size_and_its_doublewrite_buffer() -> None:
@@ -283,6 +314,25 @@ def test_a_file_has_the_space_that_it_was_found_with() -> None:
     assert home(judge, "t/t.ibd", page(6, 0, FIRST_LSN, 8), 0) == ["home_page"]
     assert home(judge, "t/t.ibd", page(6, 9, FIRST_LSN), 9) == ["home_page"]
     assert home(judge, "ibdata1", page(5, 9, FIRST_LSN), 9) == ["home_page"]
+
+
+def test_a_compressed_page_has_its_place_and_its_copy() -> None:
+    """As any; of one that only the server can read neither is known."""
+    right = page(5, 9, FIRST_LSN)
+    judge = Judge()
+    assert home(judge, "t/t.ibd", stored(right, zlib.compress(right)), 9) == []
+    assert home(judge, "t/t.ibd", stored(right, zlib.compress(right)), 8) == ["home_page"]
+    assert home(judge, "t/t.ibd", stored(right, zlib.compress(page(6, 9, FIRST_LSN))), 9) == [
+        "home_page"
+    ]
+    judge.broken.clear()
+    judge.rules.write(
+        "t/t.ibd", 10 * SIZE, stored(page(5, 10, FIRST_LSN), zlib.compress(page(5, 10, FIRST_LSN)))
+    )
+    assert judge.broken == ["dblwr_skip"]
+    judge = Judge()
+    judge.rules.write("t/t.ibd", 9 * SIZE, stored(right, b"by another algorithm"))
+    assert judge.broken == []
 
 
 def test_a_new_file_has_the_space_of_its_record() -> None:

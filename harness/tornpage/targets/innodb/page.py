@@ -4,18 +4,24 @@
     4  page number                                       24  page type         34  space id
     size-8  classic: checksum, low half of the LSN       full_crc32: low half of the LSN, checksum
 
+A page that is stored compressed has 26 bytes of this header. full_crc32: the type is how many blocks of 256
+bytes there are, with the highest bit set, and their last four bytes are the checksum; behind the header lies
+the whole page, by zlib unless the flags of the file say otherwise. Classic: a type of its own, no checksum.
+
 Whatever the bytes are, they are read without an error.
 """
 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import google_crc32c
 
 __all__ = [
+    "NO_SPACE",
     "SIZES",
     "Checksum",
     "Page",
@@ -33,9 +39,16 @@ NO_CHECKSUM = 0xDEADBEEF
 FSP_FLAGS = 54
 FLAG_FULL_CRC32 = 0x10
 TYPE_INDEX = 17855
+TYPE_COMPRESSED = 34354
+"""FIL_PAGE_PAGE_COMPRESSED, of the classic format."""
+STORED_COMPRESSED = 0x8000
+STORED_BLOCK = 256
+STORED_HEADER = 26
+NO_SPACE = 0xFFFFFFFF
+"""Of a page that is stored compressed by anything but zlib."""
 TYPES = {
     2: "undo", 3: "inode", 5: "bitmap", 6: "system", 7: "trx_sys", 8: "fsp", 9: "xdes", 10: "blob",
-    17853: "rtree", 17854: "instant", TYPE_INDEX: "index",
+    17853: "rtree", 17854: "instant", TYPE_INDEX: "index", TYPE_COMPRESSED: "compressed",
 }  # fmt: skip
 DOUBLEWRITE = 200
 """From the end of the page TRX_SYS, which is page 5 of the system tablespace."""
@@ -59,7 +72,7 @@ class Checksum(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """level: of an index page, else 0."""
+    """space: NO_SPACE if the bytes do not tell; level: of an index page, else 0."""
 
     space: int
     number: int
@@ -76,17 +89,42 @@ class Page:
 
 def read_page(data: bytes) -> Page:
     """data: a whole page, of a size in SIZES."""
+    (kind,) = struct.unpack_from(">H", data, 24)
+    stored = (kind & ~STORED_COMPRESSED) * STORED_BLOCK
+    if kind & STORED_COMPRESSED and STORED_HEADER + 4 < stored < len(data):
+        return _stored(data, stored) or _plain(data)
+    return _plain(data)
+
+
+def _plain(data: bytes) -> Page:
     number, lsn, kind = struct.unpack_from(">4xI8xQH", data)
     (space,) = struct.unpack_from(">I", data, 34)
     (level,) = struct.unpack_from(">H", data, HEADER + 26) if kind == TYPE_INDEX else (0,)
     name = TYPES.get(kind, f"type {kind}")
-    return Page(space, number, lsn, name, _checksum(data), level)
+    return Page(space, number, lsn, name, _checksum(data, kind), level)
 
 
-def _checksum(data: bytes) -> Checksum:
+def _stored(data: bytes, size: int) -> Page | None:
+    """The page whose compressed form the first `size` bytes are; None if they are none."""
+    (last,) = struct.unpack_from(">I", data, size - 4)
+    if last != crc32c(data[: size - 4]):
+        return None
+    number, lsn = struct.unpack_from(">4xI8xQ", data)
+    try:
+        plain = zlib.decompressobj().decompress(data[STORED_HEADER:size], len(data))
+    except zlib.error:
+        plain = b""
+    if len(plain) != len(data):
+        return Page(NO_SPACE, number, lsn, "compressed", Checksum.FULL_CRC32)
+    return replace(_plain(plain), number=number, lsn=lsn, checksum=Checksum.FULL_CRC32)
+
+
+def _checksum(data: bytes, kind: int) -> Checksum:
     if not any(data):
         return Checksum.ZERO
     (head,) = struct.unpack_from(">I", data)
+    if kind == TYPE_COMPRESSED and head == NO_CHECKSUM:
+        return Checksum.NONE
     (lsn_low,) = struct.unpack_from(">I", data, 20)
     first, last = struct.unpack_from(">II", data, len(data) - TRAILER)
     if first == lsn_low and last == crc32c(data[:-4]):
