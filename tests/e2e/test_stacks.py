@@ -12,6 +12,7 @@ from e2e_support import Tornpage, call
 from trials import kill_at, make_spec
 
 from tornpage.evidence.evidence import keep_evidence, load_evidence
+from tornpage.evidence.stacks import stack_frames
 from tornpage.faults.stacks import StackLog, stacks_path
 from tornpage.live.fault_free import run_fault_free
 from tornpage.live.recording import recorded_run
@@ -24,6 +25,9 @@ from tornpage.reports.dossier import phase_views, way_lines
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.vocabulary.evidence import Fate
 from tornpage.vocabulary.model import GoldenRun, Outcome, Site
+
+CALLERS = ["ddl_rename_steps", "ddl_rename_table", "engine_rename_table"]
+"""Of the rename of a table. The second ends by calling the first."""
 
 
 def test_stacks_change_nothing_else(
@@ -44,6 +48,22 @@ def test_stacks_change_nothing_else(
         for each in (spec, replace(spec, number=1, stacks=True))
     ]
     assert len({(result.outcome, result.trace_hash, result.digest) for result in results}) == 1
+
+
+def test_the_engine_names_who_made_a_record_group(target: EngineTarget, tmp_path: Path) -> None:
+    """Behind what each group goes through; and each caller is there, one too that ends by a call."""
+    run_fault_free(replace(make_spec(), stacks=True), target, tmp_path / "run")
+    log = StackLog.load(tmp_path / "run" / "trace")
+    assert log is not None and log.notes
+    taken = {note.stack: log.stack(note.stack) for note in log.notes}
+    made = [
+        [frame.function for frame in frames]
+        for frames in stack_frames(taken, (), target.wrappers).values()
+    ]
+    layers = ("probe_", "log_", "mtr_", "trx_commit")
+    assert not [functions for functions in made if functions[0].startswith(layers)]
+    assert not [functions for functions in made if functions[0] == functions[1]]
+    assert any(functions[:3] == CALLERS for functions in made), made
 
 
 def test_the_engine_names_who_wrote_a_page(

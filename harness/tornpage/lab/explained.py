@@ -34,7 +34,7 @@ from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError, TornpageError
 from tornpage.vocabulary.model import Outcome, Source, TrialResult
 from tornpage.vocabulary.paths import Paths
-from tornpage.vocabulary.seeds import make_rng
+from tornpage.vocabulary.seeds import derive_seed
 from tornpage.workers.context import Progress
 
 __all__ = [
@@ -123,10 +123,12 @@ def _first_of(cause: Cause) -> Sequence[Operation]:
 
 
 def draw_mutants(mutants: Sequence[Mutant], seed: int, count: int) -> list[Mutant]:
-    """So many of them, by name. Raises ConfigError if there are not so many."""
+    """So many of them, by name: those that come first in an order of the seed's, in which a new one moves no
+    other. Raises ConfigError if there are not so many."""
     if count > len(mutants):
         raise ConfigError(f"--count {count}: there are {len(mutants)} mutants")
-    return sorted(make_rng(seed, "explained").sample(mutants, count), key=lambda one: one.name)
+    order = sorted(mutants, key=lambda one: derive_seed(seed, "explained", one.name))
+    return sorted(order[:count], key=lambda one: one.name)
 
 
 @dataclass(frozen=True, slots=True)

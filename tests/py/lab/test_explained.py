@@ -110,6 +110,8 @@ def test_a_seed_draws_the_same_mutants() -> None:
     assert len(set(names)) == 20 and names == sorted(names)
     assert names == [one.name for one in draw_mutants(mutants, 1, 20)]
     assert names != [one.name for one in draw_mutants(mutants, 2, 20)]
+    fewer = [one for one in mutants if one.name != names[0]]
+    assert {one.name for one in draw_mutants(fewer, 1, 20)} > {*names[1:]}
     with pytest.raises(ConfigError, match="--count 1000: there are"):
         draw_mutants(mutants, 1, 1000)
 
