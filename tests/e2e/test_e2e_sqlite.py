@@ -123,12 +123,12 @@ def test_kills_inside_writes_lose_nothing(tornpage: Tornpage) -> None:
 
 def test_power_loss_keeps_the_promises(tornpage: Tornpage) -> None:
     """WAL with full is clean under every model; with off it is caught, also as corruption."""
-    clean = tornpage("run", "powerloss", "--target", "sqlite", "--states", "1000", "--scripts", "1")
+    clean = tornpage("run", "powerloss", "--target", "sqlite", "--states", "2000", "--scripts", "1")
     assert clean.code == 0, clean.text
     assert clean.data["violations"] == 0
     off = ("--option", "synchronous=off")
     caught = tornpage(
-        "run", "powerloss", "--target", "sqlite", "--states", "1000", "--scripts", "1", *off
+        "run", "powerloss", "--target", "sqlite", "--states", "2000", "--scripts", "1", *off
     )
     assert caught.code == 1, caught.text
     assert {"I1", "I30"} <= set(caught.data["by_invariant"])
@@ -149,7 +149,7 @@ def test_rollback_journal_needs_extra_to_be_durable(tornpage: Tornpage) -> None:
     """Full does not sync the unlink of the journal, and may lose the last commit; extra is clean."""
     answers = [
         tornpage(
-            *("run", "powerloss", "--target", "sqlite", "--states", "1000", "--scripts", "1"),
+            *("run", "powerloss", "--target", "sqlite", "--states", "2000", "--scripts", "1"),
             *("--option", "journal_mode=delete", "--option", f"synchronous={level}"),
         )
         for level in ("full", "extra")
