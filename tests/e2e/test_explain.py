@@ -128,7 +128,7 @@ def test_causes_that_are_alike_are_one(tornpage: Tornpage) -> None:
     pairs = found.data["pairs"]
     assert sum(len(pair["trials"]) for pair in pairs) + len(found.data["unexplained"]) == 3
     assert 1 <= len(pairs) < 3 and {pair["kind"] for pair in pairs} == {"torn"}
-    assert len({pair["lost"] for pair in pairs}) == len(pairs)
+    assert len({(pair["lost"], pair["relied"]) for pair in pairs}) == len(pairs)
 
 
 def test_the_causes_of_a_run(broken_store: Callable[[Change], Path], tornpage: Tornpage) -> None:

@@ -393,7 +393,7 @@ def test_an_installed_target_is_known_by_its_name(tmp_path: Path, tornpage: Torn
     answer = tornpage("run", "powerloss", "--target", "mydb", "--states", "40", **found)
     assert (answer.code, answer.data["target"]) == (0, "mydb"), answer.text
     unknown = tornpage("run", "powerloss", "--target", "yourdb", **found)
-    assert unknown.code == 2 and "did you mean 'mydb'?" in unknown.text
+    assert unknown.code == 2 and "did you mean 'redb' or 'mydb'?" in unknown.text
 
 
 FULL = """set -e
