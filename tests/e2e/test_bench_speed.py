@@ -58,7 +58,10 @@ def test_writes_cost_more_when_contents_are_recorded() -> None:
     cases = {(row["write"], row["fsync"], row["threads"]) for row in rows}
     assert cases == {(w, f, n) for w in ("4k", "16k") for f in ("no", "yes") for n in (1, 2, 8)}
     assert all(row["ns"] > 0 and row["cpu x contents"] > 1 for row in rows)
-    assert all(row["cpu x stacks"] > 1 and row["x fs"] > 1 for row in rows)
+    assert all(row["cpu x stacks"] > 1 for row in rows)
+    if "-" in {row["x fs"] for row in rows}:
+        pytest.skip("the file system that records cannot be mounted")
+    assert all(row["x fs"] > 1 for row in rows)
 
 
 @pytest.mark.parametrize(

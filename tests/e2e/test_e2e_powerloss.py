@@ -26,7 +26,7 @@ def test_the_clean_engine_survives_every_state(tornpage: Tornpage) -> None:
 def test_churn_is_clean(tornpage: Tornpage) -> None:
     """Trees that grow and shrink, long transactions, names that are used again."""
     short = ("--scripts", "1", "--fault-free", "2", "--option", "params.rounds=1")
-    answer = tornpage("run", "churn", "--states", "60", *short)
+    answer = tornpage("run", "churn", "--states", "150", *short)
     assert answer.code == 0, answer.text
     assert answer.data["violations"] == 0 and answer.data["fault_free"] == 2
     assert answer.data["counters"]["tables_dropped"] > 0

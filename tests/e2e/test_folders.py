@@ -77,7 +77,7 @@ def test_a_folder_is_lost_whose_parent_is_not_synced(
     program.chmod(0o755)
     (tmp_path / "folders.toml").write_text(FILE.format(fs=fs), "utf-8")
     target = ("--target", str(tmp_path / "folders.toml"), "--jobs", "1")
-    answer = tornpage("run", "powerloss", *target, "--states", "200", "--depth", "1")
+    answer = tornpage("run", "powerloss", *target, "--states", "400", "--depth", "1")
     assert answer.code == bool(wanted), answer.text
     assert set(answer.data["by_invariant"]) == wanted
 

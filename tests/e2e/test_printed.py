@@ -29,7 +29,6 @@ BOX = "┏┡└│┃"
 CONTROL = ["--option", "doublewrite=off", "--jobs", "1"]
 KILLS = ["run", "smoke", *CONTROL, "--scripts", "1", "--fault-free", "0", "--trials", "24"]
 LOSSES = ["run", "powerloss", *CONTROL, "--scripts", "1", "--depth", "1", "--states", "300"]
-LOSSES += ["--option", "log_write_through=off", "--fault-free", "0"]
 """In several configurations: what one has shown needs no image of the next."""
 
 

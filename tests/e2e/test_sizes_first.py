@@ -55,6 +55,6 @@ def test_appends_without_checksums(fs: str, code: int, tmp_path: Path, tornpage:
     program.chmod(0o755)
     file.write_text(FILE, "utf-8")
     run = ("run", "powerloss", "--target", str(file), "--fs", fs, "--jobs", "1")
-    answer = tornpage(*run, "--states", "200", "--depth", "1")
+    answer = tornpage(*run, "--states", "300", "--depth", "1")
     assert answer.code == code, answer.text
     assert answer.data["looked_at"]["fs"] == fs

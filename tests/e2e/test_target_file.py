@@ -25,7 +25,7 @@ OPTION = """[options.sync]
 values = ["on", "off"]
 what = "whether a commit is synced"
 [commands]"""
-FEW = ("--states", "60", "--trials", "6", "--jobs", "1")
+FEW = ("--states", "150", "--trials", "12", "--jobs", "1")
 
 
 def make(folder: Path, language: Language = Language.PYTHON) -> Path:
@@ -64,7 +64,7 @@ def test_a_skeleton_fits(language: Language, lines: int, tmp_path: Path, paths: 
 
 def test_a_right_store_is_clean_and_the_control_is_not(tmp_path: Path, tornpage: Tornpage) -> None:
     """Power loss and kills find nothing; a disk whose fsyncs lie breaks the promise."""
-    answer = tornpage("try", str(make(tmp_path, Language.C)), "--states", "150", "--trials", "12")
+    answer = tornpage("try", str(make(tmp_path, Language.C)), *FEW)
     assert answer.code == 0, answer.text
     assert answer.data["control"]["kinds"] > 0 and not answer.data["vacuous"]
     loss, kills = answer.data["runs"]
@@ -127,7 +127,7 @@ def test_a_sparse_file_costs_its_data(tmp_path: Path, tornpage: Tornpage) -> Non
     answer = tornpage("try", str(file), *FEW)
     assert answer.code == 0, answer.text
     loss, kills = answer.data["runs"]
-    assert loss["states"] >= 80 and kills["exercised"] == 6
+    assert loss["states"] >= 200 and kills["exercised"] == 12
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 1 << 20  # KB
 
 
@@ -492,7 +492,7 @@ def test_a_server_is_recorded_and_its_client_marks(
     answer = tornpage("try", str(file), *FEW)
     assert answer.code == code, answer.text
     assert answer.data["commits"] == 20 and answer.data["repeatable"]
-    assert answer.data["runs"][1]["exercised"] == 6
+    assert answer.data["runs"][1]["exercised"] == 12
     assert str(program) not in " ".join(
         word
         for process in psutil.process_iter(["cmdline"])
@@ -542,7 +542,7 @@ def test_a_list_of_lines_is_shrunk(tmp_path: Path, tornpage: Tornpage) -> None:
     words = ["safe"] * 30
     words[11] = words[20] = "lazy"
     (file.parent / "work.txt").write_text("".join(f"{word}\n" for word in words), "utf-8")
-    found = tornpage("run", "powerloss", "--target", str(file), "--states", "150", "--depth", "1")
+    found = tornpage("run", "powerloss", "--target", str(file), "--states", "300", "--depth", "1")
     assert found.code == 1, found.text
     shrunk = tornpage("shrink", found.data["bugs"][0]["trial"])
     assert shrunk.code == 0, shrunk.text

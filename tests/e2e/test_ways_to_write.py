@@ -92,7 +92,7 @@ def test_a_way_to_write(
     program, file = tmp_path / "store.py", tmp_path / "ways.toml"
     file.write_text(FILE, "utf-8")
     run = ("run", "powerloss", "--target", str(file), "--jobs", "1")
-    limits = ("--states", "80", "--depth", "1")
+    limits = ("--states", "200", "--depth", "1")
     for sectors, sync, broken in ((3, True, "torn" in during), (1, False, after != "durable")):
         program.write_text(PROGRAM.format(way=way, sectors=sectors, sync=sync), "utf-8")
         program.chmod(0o755)

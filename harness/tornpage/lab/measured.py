@@ -14,6 +14,7 @@ from typing import Any
 from rich.table import Table
 
 __all__ = [
+    "Cell",
     "Effort",
     "Measured",
     "Spent",

@@ -19,7 +19,7 @@ from tornpage.faults.process import launch_argv
 from tornpage.faults.recorder import fs_environment, fs_path, why_no_fs
 from tornpage.faults.scratch import scratch_folder
 from tornpage.faults.stacks import stacks_environment, stacks_path
-from tornpage.lab.measured import Effort, Measured
+from tornpage.lab.measured import Cell, Effort, Measured
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.paths import Paths
 
@@ -61,36 +61,37 @@ class _Cost:
 
 def write_costs(paths: Paths, effort: Effort) -> Measured:
     """Medians, and their ratios to the writes without a recorder; of the file system's processor time nothing
-    is known to the program. TargetError: that file system cannot be here, or something is not built."""
+    is known to the program. Where that cannot be mounted, a note says so. TargetError: nothing is built."""
     program = paths.build / "faults" / "bench_preload"
     if not program.is_file():
         raise TargetError(f"{program}: no such program: run make build in the sources")
     why = why_no_fs(fs_path(preload_path(paths.build)))
-    if why:
-        raise TargetError(f"recorder fs: {why}")
-    rows = []
+    ways = ("", *PRELOADED) if why else ("", *PRELOADED, FS)
+    rows: list[tuple[Cell, ...]] = []
     with scratch_folder() as scratch:
         (scratch / "data").mkdir()
         for size, fsync, threads in itertools.product(SIZES, (False, True), THREADS):
             words = [str(program), f"{scratch}/data/file", str(size), str(int(fsync)), str(threads)]
             turns = [
-                {way: _cost(words, paths, scratch, way) for way in ("", *PRELOADED, FS)}
+                {way: _cost(words, paths, scratch, way) for way in ways}
                 for _ in range(effort.rounds * TURNS)
             ]
-            middle = {way: _median([turn[way] for turn in turns]) for way in turns[0]}
-            plain = middle.pop("")
+            middle = {way: _median([turn[way] for turn in turns]) for way in ways}
+            plain = middle[""]
             rows.append(
                 (
                     f"{size // 1024}k",
                     "yes" if fsync else "no",
                     threads,
                     plain.wall,
-                    *(one.wall / plain.wall for one in middle.values()),
+                    *(middle[way].wall / plain.wall for way in PRELOADED),
+                    "-" if why else middle[FS].wall / plain.wall,
                     plain.cpu,
                     *(middle[way].cpu / plain.cpu for way in PRELOADED),
                 )
             )
-    return Measured("recorder", "what a recorder costs a write, on tmpfs", COLUMNS, rows)
+    notes = (f"fs: {why}",) if why else ()
+    return Measured("recorder", "what a recorder costs a write, on tmpfs", COLUMNS, rows, notes)
 
 
 def _cost(words: list[str], paths: Paths, scratch: Path, way: str) -> _Cost:

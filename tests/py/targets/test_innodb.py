@@ -13,6 +13,7 @@ import pytest
 from fake_trace import FakeTrace
 from hypothesis import given
 from hypothesis import strategies as st
+from innodb_pages import SIZE, full_crc32, page
 
 from tornpage.faults.stream import CREATED
 from tornpage.faults.trace import WRITE_PAYLOAD, Op
@@ -20,8 +21,6 @@ from tornpage.targets.innodb.judge import answer
 from tornpage.targets.innodb.log import Log, open_log
 from tornpage.targets.innodb.old_records import read_group
 from tornpage.targets.innodb.page import (
-    NO_SPACE,
-    Checksum,
     crc32c,
     doublewrite_blocks,
     read_page,
@@ -33,24 +32,12 @@ from tornpage.targets.innodb.show import log_lines, main, page_facts
 from tornpage.targets.innodb.sites import site_of_write
 from tornpage.vocabulary.model import Site
 
-SIZE = 4096
 FIRST_LSN = 12288
 RING = 8192
 FULL_CRC32_4K = 0x13
 INIT = b"\x12\x05\x09"
 """Initialises page 9 of space 5."""
 FREE = b"\x02\x05\x09"
-
-
-def page(space: int, number: int, lsn: int, kind: int = 17855, fill: bytes = b"") -> bytes:
-    """With a right checksum (full_crc32)."""
-    data = bytearray(SIZE)
-    struct.pack_into(">4xI8xQH", data, 0, number, lsn, kind)
-    struct.pack_into(">I", data, 34, space)
-    data[100 : 100 + len(fill)] = fill
-    struct.pack_into(">I", data, SIZE - 8, lsn & 0xFFFFFFFF)
-    struct.pack_into(">I", data, SIZE - 4, crc32c(data[:-4]))
-    return bytes(data)
 
 
 def group(records: bytes, lap: int = 1) -> bytes:
@@ -74,58 +61,6 @@ def system_file() -> bytes:
     struct.pack_into(">I", pages[0], 54, FULL_CRC32_4K)
     struct.pack_into(">III", pages[5], SIZE - 190, 536853855, 256, 512)
     return b"".join(pages)
-
-
-def test_a_torn_page_has_a_wrong_checksum() -> None:
-    """Whichever sector is missing."""
-    right = page(5, 9, 77, fill=bytes(range(256)) * 14)
-    assert read_page(right).checksum is Checksum.FULL_CRC32
-    assert (read_page(right).space, read_page(right).number, read_page(right).lsn) == (5, 9, 77)
-    for sector in range(8):
-        torn = right[: sector * 512] + bytes(512) + right[sector * 512 + 512 :]
-        assert not read_page(torn).whole
-    assert read_page(bytes(SIZE)).checksum is Checksum.ZERO
-
-
-def test_checksums_of_before_are_known() -> None:
-    """crc32 of 10.2, and none."""
-    data = bytearray(page(5, 9, 77, fill=b"row"))
-    checksum = crc32c(data[4:26]) ^ crc32c(data[38:-8])
-    struct.pack_into(">I", data, 0, checksum)
-    struct.pack_into(">II", data, SIZE - 8, checksum, 77)
-    assert read_page(bytes(data)).checksum is Checksum.CRC32
-    struct.pack_into(">I", data, 0, 0xDEADBEEF)
-    struct.pack_into(">I", data, SIZE - 8, 0xDEADBEEF)
-    assert read_page(bytes(data)).checksum is Checksum.NONE
-
-
-def stored(plain: bytes, payload: bytes) -> bytes:
-    """The page as MariaDB stores it compressed (full_crc32)."""
-    blocks = -(-(26 + len(payload) + 4) // 256)
-    data = bytearray(plain[:26] + payload + bytes(blocks * 256 - 26 - len(payload)))
-    struct.pack_into(">H", data, 24, 0x8000 | blocks)
-    struct.pack_into(">I", data, len(data) - 4, crc32c(data[:-4]))
-    return bytes(data) + bytes(SIZE - len(data))
-
-
-def test_a_compressed_page_is_read() -> None:
-    """As the one that it stands for. Torn in what it has it is wrong; behind that nothing matters."""
-    plain = page(5, 9, 77, fill=bytes(range(256)) * 5)
-    compressed = stored(plain, zlib.compress(plain))
-    assert read_page(compressed) == read_page(plain)
-    assert read_page(compressed[:-1] + b"x").whole
-    assert not read_page(compressed[:100] + b"?" + compressed[101:]).whole
-    other = read_page(stored(plain, b"by another algorithm"))
-    assert other.whole and (other.space, other.number, other.lsn) == (NO_SPACE, 9, 77)
-
-
-def test_a_compressed_page_of_before_has_no_checksum() -> None:
-    """Its space is told, its place too."""
-    data = bytearray(page(5, 9, 77, kind=34354))
-    struct.pack_into(">I", data, 0, 0xDEADBEEF)
-    data[-8:] = bytes(8)
-    found = read_page(bytes(data))
-    assert (found.checksum, found.space, found.number) == (Checksum.NONE, 5, 9)
 
 
 def test_a_tablespace_tells_its_page_size_and_its_doublewrite_buffer() -> None:
@@ -317,22 +252,22 @@ def test_a_file_has_the_space_that_it_was_found_with() -> None:
 
 
 def test_a_compressed_page_has_its_place_and_its_copy() -> None:
-    """As any; of one that only the server can read neither is known."""
+    """As any. One that only the server can read is counted."""
     right = page(5, 9, FIRST_LSN)
+    compressed = full_crc32(right, zlib.compress(right))
     judge = Judge()
-    assert home(judge, "t/t.ibd", stored(right, zlib.compress(right)), 9) == []
-    assert home(judge, "t/t.ibd", stored(right, zlib.compress(right)), 8) == ["home_page"]
-    assert home(judge, "t/t.ibd", stored(right, zlib.compress(page(6, 9, FIRST_LSN))), 9) == [
-        "home_page"
-    ]
-    judge.broken.clear()
-    judge.rules.write(
-        "t/t.ibd", 10 * SIZE, stored(page(5, 10, FIRST_LSN), zlib.compress(page(5, 10, FIRST_LSN)))
-    )
+    assert home(judge, "t/t.ibd", compressed, 9) == []
+    assert home(judge, "t/t.ibd", compressed, 8) == ["home_page"]
+    other = full_crc32(right, zlib.compress(page(6, 9, FIRST_LSN)))
+    assert home(judge, "t/t.ibd", other, 9) == ["home_page"]
+    judge = Judge()
+    judge.rules.write("t/t.ibd", 9 * SIZE, compressed)
     assert judge.broken == ["dblwr_skip"]
     judge = Judge()
-    judge.rules.write("t/t.ibd", 9 * SIZE, stored(right, b"by another algorithm"))
-    assert judge.broken == []
+    judge.rules.write("t/t.ibd", 9 * SIZE, full_crc32(right, b"by another algorithm"))
+    assert judge.broken == [] and judge.rules.counters["pages_unread"] == 1
+    judge.rules.write("t/t.ibd", 9 * SIZE, page(0xFFFFFFFF, 9, FIRST_LSN))
+    assert judge.broken == ["home_page"]
 
 
 def test_a_new_file_has_the_space_of_its_record() -> None:

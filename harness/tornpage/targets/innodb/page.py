@@ -4,9 +4,12 @@
     4  page number                                       24  page type         34  space id
     size-8  classic: checksum, low half of the LSN       full_crc32: low half of the LSN, checksum
 
-A page that is stored compressed has 26 bytes of this header. full_crc32: the type is how many blocks of 256
-bytes there are, with the highest bit set, and their last four bytes are the checksum; behind the header lies
-the whole page, by zlib unless the flags of the file say otherwise. Classic: a type of its own, no checksum.
+A page that is stored compressed (PAGE_COMPRESSED) has a header and, compressed, the whole page with its own:
+
+    full_crc32  26 bytes of header, the page. The type is how many blocks of 256 bytes that are, with the
+                highest bit set; their last four bytes are the checksum. The file's flags have the algorithm
+    classic     38 bytes of header, two with a length, the page. A type of its own; 0xDEADBEEF is the
+                checksum, the algorithm is at 26
 
 Whatever the bytes are, they are read without an error.
 """
@@ -21,8 +24,8 @@ from enum import StrEnum
 import google_crc32c
 
 __all__ = [
-    "NO_SPACE",
     "SIZES",
+    "UNREAD",
     "Checksum",
     "Page",
     "crc32c",
@@ -41,14 +44,17 @@ FLAG_FULL_CRC32 = 0x10
 TYPE_INDEX = 17855
 TYPE_COMPRESSED = 34354
 """FIL_PAGE_PAGE_COMPRESSED, of the classic format."""
-STORED_COMPRESSED = 0x8000
-STORED_BLOCK = 256
-STORED_HEADER = 26
+COMPRESSED_BIT = 0x8000
+COMPRESSED_BLOCK = 256
+COMPRESSED_HEADER = 26
+ZLIB = 1
+"""PAGE_ZLIB_ALGORITHM."""
+UNREAD = "unread"
+"""The type of a page that is compressed by anything but zlib. What is in it, and its space, is not known."""
 NO_SPACE = 0xFFFFFFFF
-"""Of a page that is stored compressed by anything but zlib."""
 TYPES = {
     2: "undo", 3: "inode", 5: "bitmap", 6: "system", 7: "trx_sys", 8: "fsp", 9: "xdes", 10: "blob",
-    17853: "rtree", 17854: "instant", TYPE_INDEX: "index", TYPE_COMPRESSED: "compressed",
+    17853: "rtree", 17854: "instant", TYPE_INDEX: "index",
 }  # fmt: skip
 DOUBLEWRITE = 200
 """From the end of the page TRX_SYS, which is page 5 of the system tablespace."""
@@ -72,7 +78,7 @@ class Checksum(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """space: NO_SPACE if the bytes do not tell; level: of an index page, else 0."""
+    """type: UNREAD if only the server can read it; level: of an index page, else 0."""
 
     space: int
     number: int
@@ -90,9 +96,11 @@ class Page:
 def read_page(data: bytes) -> Page:
     """data: a whole page, of a size in SIZES."""
     (kind,) = struct.unpack_from(">H", data, 24)
-    stored = (kind & ~STORED_COMPRESSED) * STORED_BLOCK
-    if kind & STORED_COMPRESSED and STORED_HEADER + 4 < stored < len(data):
-        return _stored(data, stored) or _plain(data)
+    if kind == TYPE_COMPRESSED:
+        return _classic(data)
+    size = (kind & ~COMPRESSED_BIT) * COMPRESSED_BLOCK
+    if kind & COMPRESSED_BIT and COMPRESSED_HEADER + 4 < size < len(data):
+        return _full_crc32(data, size) or _plain(data)
     return _plain(data)
 
 
@@ -101,30 +109,46 @@ def _plain(data: bytes) -> Page:
     (space,) = struct.unpack_from(">I", data, 34)
     (level,) = struct.unpack_from(">H", data, HEADER + 26) if kind == TYPE_INDEX else (0,)
     name = TYPES.get(kind, f"type {kind}")
-    return Page(space, number, lsn, name, _checksum(data, kind), level)
+    return Page(space, number, lsn, name, _checksum(data), level)
 
 
-def _stored(data: bytes, size: int) -> Page | None:
-    """The page whose compressed form the first `size` bytes are; None if they are none."""
+def _full_crc32(data: bytes, size: int) -> Page | None:
+    """That of which the first `size` bytes are the compressed form; None if they are none."""
     (last,) = struct.unpack_from(">I", data, size - 4)
     if last != crc32c(data[: size - 4]):
         return None
     number, lsn = struct.unpack_from(">4xI8xQ", data)
-    try:
-        plain = zlib.decompressobj().decompress(data[STORED_HEADER:size], len(data))
-    except zlib.error:
-        plain = b""
-    if len(plain) != len(data):
-        return Page(NO_SPACE, number, lsn, "compressed", Checksum.FULL_CRC32)
+    plain = _inflated(data[COMPRESSED_HEADER:size], len(data))
+    if plain is None:
+        return Page(NO_SPACE, number, lsn, UNREAD, Checksum.FULL_CRC32)
     return replace(_plain(plain), number=number, lsn=lsn, checksum=Checksum.FULL_CRC32)
 
 
-def _checksum(data: bytes, kind: int) -> Checksum:
+def _classic(data: bytes) -> Page:
+    """The page in it has a checksum, what it is in has none."""
+    head, number, lsn, algorithm = struct.unpack_from(">II8xQ2xQ", data)
+    (length,) = struct.unpack_from(">H", data, HEADER)
+    plain = _inflated(data[HEADER + 2 : HEADER + 2 + length], len(data))
+    if head != NO_CHECKSUM or (plain is None and algorithm == ZLIB):
+        return replace(_plain(data), checksum=Checksum.WRONG)
+    if plain is None:
+        return Page(NO_SPACE, number, lsn, UNREAD, Checksum.NONE)
+    return _plain(plain)
+
+
+def _inflated(data: bytes, size: int) -> bytes | None:
+    """A page of this size; None: that is not what zlib has made of one."""
+    try:
+        plain = zlib.decompressobj().decompress(data, size)
+    except zlib.error:
+        return None
+    return plain if len(plain) == size else None
+
+
+def _checksum(data: bytes) -> Checksum:
     if not any(data):
         return Checksum.ZERO
     (head,) = struct.unpack_from(">I", data)
-    if kind == TYPE_COMPRESSED and head == NO_CHECKSUM:
-        return Checksum.NONE
     (lsn_low,) = struct.unpack_from(">I", data, 20)
     first, last = struct.unpack_from(">II", data, len(data) - TRAILER)
     if first == lsn_low and last == crc32c(data[:-4]):

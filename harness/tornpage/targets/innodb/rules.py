@@ -23,8 +23,8 @@ Numbered facts of MariaDB that they lean on:
     are whole, of the same lap, they look like more of the log, until the block is written again.
  8. A batch fills the area from its beginning, so behind a short one there are copies of earlier ones, perhaps
     of the same page. Recovery takes the newest that the log has reached (fact 6).
- 9. A page that is compressed (PAGE_COMPRESSED) by anything but zlib does not tell its space. It is left to
-    the states, as most compressed pages are by fact 1: no more of them is written than they have.
+ 9. What is in a page that is compressed by anything but zlib is not known. It is counted, and left to the
+    states, as most compressed pages are by fact 1: no more of them is written than they have.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dataclasses import dataclass, field
 
 from tornpage.targets.innodb.log import LOG_FILE, Log, open_log
 from tornpage.targets.innodb.page import (
-    NO_SPACE,
+    UNREAD,
     Checksum,
     doublewrite_blocks,
     pages_per_extent,
@@ -333,8 +333,9 @@ class Rules:
         if path == SYSTEM and any(number in area for area in self._areas):
             self._write_copy(number, page.space, page.number, data)  # fact 6
             return
-        if page.whole and page.space == NO_SPACE:
-            return  # fact 9
+        if page.type == UNREAD:
+            self.counters["pages_unread"] += 1  # fact 9
+            return
         space = self._spaces.of(path)
         if space is None and number == 0 and page.whole:
             space = self._spaces.claim(path, page.space)
