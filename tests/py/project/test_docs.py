@@ -67,8 +67,8 @@ def layer(path: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_relative_links_lead_somewhere(page: Path) -> None:
-    """Each relative link names an existing file, and an existing heading where it names one. A folder is no page
-    of the site."""
+    """Each relative link names an existing file, and an existing heading where it names one. A folder is no
+    page of the site."""
     broken = []
     for target in LINK.findall(prose(page)):
         if re.match(r"[a-z]+:", target):
