@@ -1,7 +1,8 @@
 /* Markers and fault points of an armed probe. Lowest layer.
 
 1. A point's marker is in the trace before its hook may end the process.
-2. Marker text has no newline and at most 255 bytes. */
+2. Marker text has no newline and at most 255 bytes.
+3. A marker is a note too: who made it is wanted wherever callers are. */
 #include "base/probe.h"
 
 #include <stdarg.h>
@@ -31,6 +32,9 @@ void probe_mark(probe_t *probe, const char *format, ...)
     size_t len = probe_format(text, format, args);
     va_end(args);
     probe->mark(probe->ctx, text, len);
+    if (probe->note != NULL) {
+        probe->note(probe->ctx, text, len);
+    }
 }
 
 void probe_note(probe_t *probe, const char *format, ...)

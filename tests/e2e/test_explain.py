@@ -93,8 +93,9 @@ def test_what_is_kept_is_shown_wherever_the_finding_is(
 
 
 @pytest.mark.parametrize("campaign", sorted(TORN))
-def test_a_torn_page(campaign: str, tornpage: Tornpage) -> None:
-    """Without doublewrite a page write must not be torn, by a power loss or by a kill in the middle of it."""
+def test_a_torn_page(campaign: str, tornpage: Tornpage, tmp_path: Path) -> None:
+    """Without doublewrite a page write must not be torn, by a power loss or by a kill in the middle of it. It
+    is told with who changed the page."""
     assert tornpage("run", campaign, *TORN[campaign]).code == 1
     found = tornpage("explain", "1.0")
     assert found.code == 0, found.text
@@ -103,6 +104,11 @@ def test_a_torn_page(campaign: str, tornpage: Tornpage) -> None:
     assert all(one["right"] for one in cause["counterfactuals"])
     assert found.data["recording"] == "made anew"
     assert any(frame["file"].endswith(".c") for frame in cause["lost"][0]["frames"])
+    change = cause["lost"][0]["change"]
+    assert change["what"].startswith(("the records of LSN", "a change without a record"))
+    assert not change["frames"][0]["function"].startswith(("probe_", "log_append", "mtr_commit"))
+    shown = called(tmp_path, "explain", "1.0").stdout
+    assert f"  changed by:    {change['what']}" in shown
 
 
 def test_a_crash_of_a_recovery(tornpage: Tornpage, tmp_path: Path) -> None:

@@ -20,11 +20,15 @@ def with_frames(
     frames: Mapping[int, tuple[Frame, ...]],
     made: Mapping[int, tuple[Frame, ...]] = NONE,
 ) -> Cause:
-    """frames: by number of the operation; made: of who made the step of it that matters, by number of the
-    stack."""
+    """frames: by number of the operation; made: of who made the step of it that matters, or changed the page,
+    by number of the stack."""
 
     def framed(one: Operation) -> Operation:
-        return replace(one, frames=made[one.stack] if one.stack else frames.get(one.seq, ()))
+        change = one.change
+        if change is not None and change.stack:
+            change = replace(change, frames=made[change.stack])
+        own = made[one.stack] if one.stack else frames.get(one.seq, ())
+        return replace(one, frames=own, change=change)
 
     return replace(
         cause,

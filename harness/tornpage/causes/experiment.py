@@ -114,6 +114,10 @@ class Experiment:
         """The steps that the write brings to its file, the oldest first; none: it is one, or nobody knows."""
         return self._parts.of(seq) if self._parts else ()
 
+    def changer(self, seq: int) -> Part | None:
+        """Of a write of a page the step that changed that last; None: it is none, or nobody knows."""
+        return self._parts.changer(seq) if self._parts else None
+
     def shows(self, choice: Choice, wanted: Iterable[tuple[int, str]]) -> bool:
         """Whether the crash shows one of these findings."""
         return bool({kind_of(one) for one in self.violations(choice)} & set(wanted))

@@ -142,7 +142,7 @@ def _framed(cause: Cause, log: StackLog | None, folders: Sequence[Path], target:
         return cause
     wrappers = target.wrappers
     frames = stack_frames({seq: log.of(seq) for seq in cause.numbers}, folders, wrappers)
-    made = {one.stack: log.stack(one.stack) for one in cause.operations if one.stack}
+    made = {number: log.stack(number) for number in cause.stacks}
     return with_frames(cause, frames, stack_frames(made, folders, wrappers))
 
 

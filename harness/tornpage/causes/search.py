@@ -14,7 +14,7 @@ from tornpage.evidence.timeline import is_covered
 from tornpage.oracle.fingerprint import kind_of
 from tornpage.shrinking.ddmin import ddmin
 from tornpage.targets.target import Part
-from tornpage.vocabulary.cause import Cause, Counterfactual, Kind, Operation
+from tornpage.vocabulary.cause import Cause, Change, Counterfactual, Kind, Operation
 from tornpage.vocabulary.errors import ChildError, ConfigError
 from tornpage.vocabulary.evidence import CONTENT, SYNCS, Fate, Step
 
@@ -326,13 +326,21 @@ class _Search:
         return self._steps.get(seq, Step(seq, "operation", "", Fate.KEPT))
 
     def _told(self, seq: int, part: Part | None) -> Operation:
-        """part: which of its steps matters; its statement is that in which this was made."""
+        """part: which of its steps matters; its statement is that in which this was made. Of a page who
+        changed it last."""
         told = operation_of(self._step(seq))
-        if part is None:
+        if part is not None:
+            line = self._line_of(part, seq)
+            return replace(told, part=part.what, stack=part.stack, line=line)
+        last = self._experiment.changer(seq)
+        if last is None:
             return told
+        return replace(told, change=Change(last.what, self._line_of(last, seq), last.stack))
+
+    def _line_of(self, part: Part, seq: int) -> int:
+        """The statement in which a step of this operation was made."""
         issued = (one for one in self._crash.steps if one.op == "issue" and one.seq <= part.event)
-        line = max(issued, key=lambda one: one.seq, default=self._step(seq)).line
-        return replace(told, part=part.what, stack=part.stack, line=line)
+        return max(issued, key=lambda one: one.seq, default=self._step(seq)).line
 
     def _operations(self, seqs: Sequence[int]) -> tuple[Operation, ...]:
         return tuple(operation_of(self._step(seq)) for seq in seqs)

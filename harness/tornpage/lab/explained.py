@@ -9,7 +9,7 @@ same.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from tornpage.targets.target import Target
 from tornpage.vocabulary.cause import Cause, Explained, Operation
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError, TornpageError
+from tornpage.vocabulary.evidence import Frame
 from tornpage.vocabulary.model import Outcome, Source, TrialResult
 from tornpage.vocabulary.paths import Paths
 from tornpage.vocabulary.seeds import derive_seed
@@ -106,15 +107,26 @@ class ExplainedScore:
 
 
 def named_at(cause: Cause, changed: Sequence[str]) -> str:
-    """Where the first frames of A or B have one of these functions, the innermost place first; "" if they do
-    not."""
+    """Where the first frames of A or B have one of these functions, or those of who changed the page that one
+    of them writes, the innermost place first; "" if they do not."""
     relied = [cause.relied] if cause.relied else []
+    stacks = [
+        (name, frames)
+        for letter, operations in (("A", _first_of(cause)), ("B", relied))
+        for one in operations
+        for name, frames in _stacks_of(letter, one)
+    ]
     for depth in range(FRAMES):
-        for letter, operations in (("A", _first_of(cause)), ("B", relied)):
-            frames = (one.frames[depth] for one in operations if len(one.frames) > depth)
-            if any(frame.function in changed for frame in frames):
-                return f"{letter}, frame {depth + 1}"
+        for name, frames in stacks:
+            if len(frames) > depth and frames[depth].function in changed:
+                return f"{name}, frame {depth + 1}"
     return ""
+
+
+def _stacks_of(letter: str, one: Operation) -> Iterator[tuple[str, Sequence[Frame]]]:
+    yield letter, one.frames
+    if one.change is not None:
+        yield f"change of {letter}", one.change.frames
 
 
 def _first_of(cause: Cause) -> Sequence[Operation]:
@@ -248,9 +260,9 @@ def explained_page(score: ExplainedScore, seed: int) -> str:
         "write, log write, record group or commit goes through (`WRAPPERS` in",
         "`harness/tornpage/targets/engine/target.py`): a bug in one of these is not named",
         "([more on that](TESTING.md#mutants-testing-the-campaigns)). A write of the log is told by the",
-        "record group in it that matters, with the stack of who made that; a write of a page by who wrote",
-        "it, which is seldom who changed it. A bug of recovery is in no stack of the run; it is named only",
-        "where a crash of a recovery shows it.",
+        "record group in it that matters, with the stack of who made that; a write of a page by two stacks,",
+        "who wrote it and who changed it last. A bug of recovery is in no stack of the run; it is named",
+        "only where a crash of a recovery shows it.",
         "",
         f"| {' | '.join(_COLUMNS)} |",
         f"|{'---|' * len(_COLUMNS)}",
@@ -275,15 +287,23 @@ def _cells(row: ExplainedRow, quote: str = "") -> list[str]:
     relied = (cause.relied,) if cause and cause.relied else ()
     met = dict.fromkeys(one.frames[0].function for one in meetings(cause)) if cause else ()
     first = _first_of(cause) if cause else ()
-    names = [[row.name], row.changed, _functions(first), _functions(relied)]
-    name, changed, lost, then, both = (
-        ", ".join(f"{quote}{one}{quote}" for one in cell) for cell in [*names, met]
+    name, changed, both = (
+        ", ".join(f"{quote}{one}{quote}" for one in cell) for cell in ([row.name], row.changed, met)
     )
-    why = row.error or row.why
-    return [name, changed, cause.kind.value if cause else why, lost, then, row.named or "no", both]
+    why = cause.kind.value if cause else row.error or row.why
+    lost, then = _functions(first, quote), _functions(relied, quote)
+    return [name, changed, why, lost, then, row.named or "no", both]
 
 
-def _functions(operations: Iterable[Operation]) -> list[str]:
-    """The first frames of each operation once."""
-    texts = (" ← ".join(one.function for one in op.frames[:FRAMES]) for op in operations)
-    return list(dict.fromkeys(text for text in texts if text))
+def _functions(operations: Iterable[Operation], quote: str) -> str:
+    """The first frames of each operation once, and of who changed its page."""
+
+    def text(frames: Sequence[Frame]) -> str:
+        return f"{quote}{' ← '.join(one.function for one in frames[:FRAMES])}{quote}"
+
+    told = []
+    for one in operations:
+        changed = one.change.frames if one.change else ()
+        told += [text(one.frames)] if one.frames else []
+        told += [f"changed by {text(changed)}"] if changed else []
+    return ", ".join(dict.fromkeys(told))

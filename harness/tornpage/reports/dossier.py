@@ -310,6 +310,10 @@ def _cause_rows(found: Explained | None) -> list[_CauseRow]:
         line = f", statement {one.line}" if one.line else ""
         stack = [str(frame) for frame in one.frames[:FRAMES_SHOWN]]
         rows.append(_CauseRow(role, one.seq, f"{one.what}{site}{line}", stack))
+        if one.change is not None:
+            line = f", statement {one.change.line}" if one.change.line else ""
+            stack = [str(frame) for frame in one.change.frames[:FRAMES_SHOWN]]
+            rows.append(_CauseRow("changed by", one.seq, f"{one.change.what}{line}", stack))
     return rows
 
 

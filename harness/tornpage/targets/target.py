@@ -181,7 +181,8 @@ class Part:
 
 
 class Parts(Protocol):
-    """The steps that writes of a recording bring to files together, one behind the other."""
+    """The steps that writes of a recording bring to files together, one behind the other, and who made what
+    they bring."""
 
     def of(self, seq: int) -> tuple[Part, ...]:
         """Those of this operation, the oldest first; none if it brings none."""
@@ -191,6 +192,9 @@ class Parts(Protocol):
 
     def cut(self, seq: int, count: int) -> bytes:
         """The contents that the write would have had behind so many of them, of the same length."""
+
+    def changer(self, seq: int) -> Part | None:
+        """Of a write of a page the step that changed that last; None: it is none, or nobody knows."""
 
 
 class Target(Protocol):

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, with_config
 
 from tornpage.vocabulary.evidence import Frame, Step
 
-__all__ = ["Cause", "Counterfactual", "Explained", "Kind", "Operation"]
+__all__ = ["Cause", "Change", "Counterfactual", "Explained", "Kind", "Operation"]
 
 _JSON = with_config(ConfigDict(extra="forbid"))
 
@@ -31,12 +31,25 @@ class Kind(StrEnum):
 
 @_JSON
 @dataclass(frozen=True, slots=True)
+class Change:
+    """The last change of a page before a write of it. what: in words; line, stack, frames: as of
+    Operation."""
+
+    what: str
+    line: int
+    stack: int
+    frames: tuple[Frame, ...] = ()
+
+
+@_JSON
+@dataclass(frozen=True, slots=True)
 class Operation:
     """seq: its number in the recording; op, path: of Step; what: in words; line: statement that was in
     flight, 0 if none; frames: where the target's own code called it, the innermost first; none if the
     recording has no stacks; part: of a write that brings several steps to its file, which of them matters, in
     words; stack: number of the call stack of who made that step, whose frames these are then; 0: of the
-    operation's own."""
+    operation's own; change: of a write of a page, who changed that last, None if it is none or nobody
+    knows."""
 
     seq: int
     op: str
@@ -47,6 +60,7 @@ class Operation:
     frames: tuple[Frame, ...] = ()
     part: str = ""
     stack: int = 0
+    change: Change | None = None
 
 
 @_JSON
@@ -86,6 +100,13 @@ class Cause:
         """All of them."""
         ends = [one for one in (self.relied, self.until) if one is not None]
         return [*self.lost, *self.beside, *ends, *self.syncs]
+
+    @property
+    def stacks(self) -> list[int]:
+        """Numbers of the call stacks of those who made what they bring."""
+        parts = [one.stack for one in self.operations]
+        changes = [one.change.stack for one in self.operations if one.change is not None]
+        return [number for number in (*parts, *changes) if number]
 
     @property
     def numbers(self) -> list[int]:

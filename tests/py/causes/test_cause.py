@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tornpage.causes.cause import meetings, sentence, with_frames
-from tornpage.vocabulary.cause import Cause, Kind, Operation
+from tornpage.vocabulary.cause import Cause, Change, Kind, Operation
 from tornpage.vocabulary.evidence import Frame
 
 OUTER = Frame("serve", "main.c", 90, "/bin/store", "", 900)
@@ -39,6 +39,17 @@ def test_a_step_of_a_write_has_the_stack_of_who_made_it() -> None:
     framed = with_frames(told, {2: (OUTER,), 4: (wrote,)}, {9: (made,)})
     assert framed.relied is not None and framed.relied.frames == (made,)
     assert framed.lost[0].frames == (OUTER,)
+
+
+def test_a_page_has_the_stack_of_who_changed_it_too() -> None:
+    """Beside that of who wrote it; one whose stack nobody took has none."""
+    wrote, made = called("flush", 3), called("put", 5)
+    lost = replace(operation(2), change=Change("the records", 7, 9))
+    told = order(lost, replace(operation(4), change=Change("the records", 7, 0)))
+    framed = with_frames(told, {2: (wrote,)}, {9: (made,)})
+    assert framed.lost[0].frames == (wrote,)
+    assert framed.lost[0].change == Change("the records", 7, 9, (made,))
+    assert framed.relied is not None and framed.relied.change == Change("the records", 7, 0)
 
 
 def test_inlined_functions_meet_by_line() -> None:

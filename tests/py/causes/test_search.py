@@ -13,7 +13,7 @@ from tornpage.causes.cause import sentence
 from tornpage.causes.experiment import Choice, Experiment
 from tornpage.causes.search import Crash, find_cause
 from tornpage.targets.target import Part
-from tornpage.vocabulary.cause import Cause, Kind
+from tornpage.vocabulary.cause import Cause, Change, Kind
 from tornpage.vocabulary.errors import ChildError, ConfigError
 from tornpage.vocabulary.evidence import Fate, Step
 from tornpage.vocabulary.model import Violation
@@ -46,10 +46,14 @@ class Store:
         self.mends: set[str] = set()
         self.guards: set[str] = set()
         """Steps with which nothing breaks it."""
+        self.changers: dict[int, Part] = {}
 
     def parts(self, seq: int) -> tuple[Part, ...]:
         names = self.steps.get(seq, [])
         return tuple(Part(f"step {name}", n, seq - 3, ord(name)) for n, name in enumerate(names))
+
+    def changer(self, seq: int) -> Part | None:
+        return self.changers.get(seq)
 
     def whole_parts(self, seq: int, kept: str) -> int:
         """A step per sector."""
@@ -270,6 +274,21 @@ def test_the_step_of_a_lost_write_that_must_be_there(steps: list[Step]) -> None:
     cause = search(store, crash({6: "0000", 12: "1"}, steps, 14))
     assert [(one.seq, one.part) for one in cause.lost] == [(6, "step b")]
     assert cause.relied is not None and (cause.relied.seq, cause.relied.part) == (12, "step e")
+
+
+def test_a_page_is_told_with_who_changed_it(steps: list[Step]) -> None:
+    """And the statement in which that was; a write that is told by its step has that already."""
+    store = Store([4, 8], lambda _, there: lost(there.get(4)) and "1" in there.get(8, "0"))
+    store.changers = {4: Part("a change", 1, 3, 5), 8: Part("another", 1, 7, 6)}
+    told = [*steps[:1], mark(3, "issue", 1), *steps[1:3], mark(7, "issue", 2), *steps[3:]]
+    cause = search(store, crash({4: "0000", 8: "1"}, told, 8))
+    assert cause.relied is not None and cause.lost[0].seq == 4
+    assert cause.lost[0].change == Change("a change", 1, 5)
+    assert cause.relied.change == Change("another", 2, 6)
+    assert sorted(cause.stacks) == [5, 6]
+    store.steps, store.breaks = {8: ["a"]}, {"a"}
+    (relied,) = [search(store, crash({}, told, 8)).relied]
+    assert relied is not None and (relied.part, relied.change) == ("step a", None)
 
 
 def test_a_write_of_which_no_step_matters_is_told_whole(steps: list[Step]) -> None:

@@ -16,7 +16,7 @@ from tornpage.lab.explained import (
 )
 from tornpage.lab.mutant_table import Mutant, load_patches
 from tornpage.lab.mutants import TABLE
-from tornpage.vocabulary.cause import Cause, Explained, Kind, Operation
+from tornpage.vocabulary.cause import Cause, Change, Explained, Kind, Operation
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.evidence import Frame
 
@@ -101,6 +101,18 @@ def test_what_came_too_late_is_a_where_nothing_was_lost() -> None:
     told = replace(cause(operation(6, "then")), until=operation(8, "late", "both"))
     assert named_at(told, ["both"]) == "A, frame 2"
     assert named_at(replace(told, lost=(operation(2, "one"),)), ["both"]) == ""
+
+
+def test_who_changed_a_page_names_it_too() -> None:
+    """Behind who wrote it at the same depth; the page has both."""
+    changed = Change("the records", 1, 9, operation(2, "then", "put", "insert").frames)
+    told = cause(replace(operation(6, "flush", "then"), change=changed), operation(2, "one"))
+    assert named_at(told, ["put"]) == "change of B, frame 2"
+    assert named_at(told, ["then"]) == "change of B, frame 1"
+    assert named_at(told, ["flush", "then"]) == "B, frame 1"
+    row = ExplainedRow("x", ("put",), "smoke: x", Explained("", told, "kept", 9))
+    cell = "| `flush ← then`, changed by `then ← put ← insert` | change of B, frame 2 |"
+    assert cell in explained_page(ExplainedScore((row,)), 1)
 
 
 def test_a_seed_draws_the_same_mutants() -> None:

@@ -1,11 +1,12 @@
 """The record groups that a write of the engine's redo log brings to the file, who made each, and the write as
-it would have been if the log had ended behind one of them.
+it would have been if the log had ended behind one of them. Of a write of a page, who changed that last: its
+LSN is the end of a group, or the page was changed without a record since.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import google_crc32c
 
@@ -21,6 +22,8 @@ CRC = 508
 USED, FIRST_GROUP = 8, 10
 GROUP = "log_group "
 """A note of engine/log/log_write.c: start=LSN end=LSN."""
+UNLOGGED = "page_noredo "
+"""A marker of engine/mtr/mtr.c, which is a note too: space=S page=P lsn=LSN."""
 
 
 class LogGroups:
@@ -29,22 +32,37 @@ class LogGroups:
     def __init__(self, trace: Trace, notes: Iterable[Note]) -> None:
         """notes: of its log of call stacks."""
         self._trace = trace
-        self._writes = {seq: (start, end) for seq, start, end in _log_writes(trace)}
-        self._groups = [
-            (int(facts["start"]), int(facts["end"]), note)
-            for note in notes
-            if note.text.startswith(GROUP)
-            for facts in (parse_mark(note.text.encode()).facts,)
-        ]
+        self._writes = {
+            seq: (int(facts["start"]), int(facts["end"]))
+            for seq, facts in _told_writes(trace, "log_write")
+        }
+        self._pages = {seq: _place(facts) for seq, facts in _told_writes(trace, "page_write")}
+        self._groups: list[tuple[int, int, Note]] = []
+        self._unlogged: dict[tuple[str, str, int], list[Note]] = {}
+        """By page and LSN."""
+        for note in notes:
+            if note.text.startswith((GROUP, UNLOGGED)):
+                facts = parse_mark(note.text.encode()).facts
+                if note.text.startswith(GROUP):
+                    self._groups.append((int(facts["start"]), int(facts["end"]), note))
+                else:
+                    self._unlogged.setdefault(_place(facts), []).append(note)
 
     def of(self, seq: int) -> tuple[Part, ...]:
         """The groups that this write completes, the oldest first; none if it writes no log."""
         first, last = self._writes.get(seq, (0, 0))
-        return tuple(
-            Part(f"the records of LSN {start} to {end}", end, note.event, note.stack)
-            for start, end, note in self._groups
-            if first < end <= last
-        )
+        return tuple(_part(*group) for group in self._groups if first < group[1] <= last)
+
+    def changer(self, seq: int) -> Part | None:
+        """By the page's LSN. What has no record leaves the page the LSN of the newest group."""
+        page = self._pages.get(seq)
+        if page is None:
+            return None
+        unlogged = [note for note in self._unlogged.get(page, ()) if note.event < seq]
+        if unlogged:
+            last, lsn = unlogged[-1], page[2]
+            return Part(f"a change without a record, at LSN {lsn}", lsn, last.event, last.stack)
+        return next((_part(*group) for group in self._groups if group[1] == page[2]), None)
 
     def whole(self, seq: int, share: float) -> int:
         """Whose blocks are all in the first blocks of the write."""
@@ -80,14 +98,22 @@ def cut_blocks(blocks: bytes, start: int, end: int) -> bytes:
     return bytes(cut)
 
 
-def _log_writes(trace: Trace) -> Iterator[tuple[int, int, int]]:
-    """Number of each write of the log, and the LSNs from which and to which it is new, as the last mark
-    before it says."""
+def _part(start: int, end: int, note: Note) -> Part:
+    return Part(f"the records of LSN {start} to {end}", end, note.event, note.stack)
+
+
+def _place(facts: Mapping[str, str]) -> tuple[str, str, int]:
+    """A page and its LSN."""
+    return facts["space"], facts["page"], int(facts["lsn"])
+
+
+def _told_writes(trace: Trace, verb: str) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Number of each write that a mark of this verb tells of, right before it, and what that says."""
     told = None
     for event in trace.events(kinds=(Op.MARK, Op.WRITE)):
         if event.kind == Op.MARK:
-            told = event if trace.tells(event, ("log_write",)) else told
+            told = event if trace.tells(event, (verb,)) else told
         elif told is not None:
             facts = trace.mark(told).facts
             told = None
-            yield event.seq, int(facts["start"]), int(facts["end"])
+            yield event.seq, facts

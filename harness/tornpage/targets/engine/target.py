@@ -94,11 +94,11 @@ def _refusal(program: Path, name: str, value: str) -> str:
 WRAPPERS = (
     *("probe_*", "*/engine/os/*", "*/disk/*", "fil_page_write"),
     *("blocks_write", "buffer_write", "log_write_up_to", "buf_log_wait"),
-    *("log_append*", "mtr_log_append", "mtr_commit", "mtr_end"),
+    *("log_append*", "mtr_log_append", "mtr_commit*", "mtr_end"),
     *("undo_commit", "trx_commit*", "ddl_commit*", "ddl_build_commit"),
 )
-"""Every write of a page or of the log, every group of the log, every commit goes through these: they do not
-tell one from another."""
+"""Every write of a page or of the log, every group of the log, every change of a page, every commit goes
+through these: they do not tell one from another."""
 
 
 class EngineTarget:
