@@ -228,6 +228,7 @@ static dberr_t engine_open_any(os_t *os, probe_t *probe, const engine_options_t 
     }
     engine->env.os = os;
     engine->env.probe = probe;
+    engine->env.err.probe = probe;
     engine->env.sched.state = options->schedule_seed;
     engine->options = *options;
     dberr_t e = options_validate(options, &engine->env.err);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/probe.h"
+
 const char *err_name(dberr_t err)
 {
     switch (err) {
@@ -139,7 +141,8 @@ static void make_printable(char *text)
     }
 }
 
-static void err_put(err_sink_t *sink, refusal_t refusal, const char *format, va_list args)
+static void err_put(err_sink_t *sink, dberr_t err, refusal_t refusal, const char *format,
+                    va_list args)
 {
     if (sink == NULL || sink->held) {
         return;
@@ -151,6 +154,9 @@ static void err_put(err_sink_t *sink, refusal_t refusal, const char *format, va_
     make_printable(msg);
     memcpy(sink->msg, msg, sizeof(msg));
     sink->refusal = refusal;
+    if (sink->probe != NULL) {
+        PROBE_NOTE(sink->probe, "error err=%s refusal=%s", err_name(err), refusal_name(refusal));
+    }
 }
 
 dberr_t err_set(err_sink_t *sink, dberr_t err, const char *format, ...)
@@ -158,7 +164,7 @@ dberr_t err_set(err_sink_t *sink, dberr_t err, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    err_put(sink, refusal_of(err), format, args);
+    err_put(sink, err, refusal_of(err), format, args);
     va_end(args);
     return err;
 }
@@ -168,7 +174,7 @@ dberr_t err_refuse(err_sink_t *sink, dberr_t err, refusal_t refusal, const char 
     va_list args;
 
     va_start(args, format);
-    err_put(sink, refusal, format, args);
+    err_put(sink, err, refusal, format, args);
     va_end(args);
     return err;
 }
@@ -178,5 +184,6 @@ void err_copy(err_sink_t *to, const err_sink_t *from)
     if (to != NULL) {
         *to = *from;
         to->held = false;
+        to->probe = NULL;
     }
 }

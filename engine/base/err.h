@@ -80,6 +80,8 @@ typedef struct err_sink {
     char msg[512];
     refusal_t refusal; /**< of the failure that msg tells of */
     bool held;         /**< the message stays, whatever fails from now on */
+    /** notes who fails, where call stacks are recorded; borrowed; NULL: nobody asks */
+    struct probe *probe;
 } err_sink_t;
 
 /** "torn-page", "io-error", ...; "" for REFUSAL_NONE. Never NULL. */

@@ -314,6 +314,31 @@ static void test_probe_order(void **state)
                         "page_write space=5|point name=dblwr.area_synced|hook:dblwr.area_synced|");
 }
 
+/* A marker is a note as well, and so is a failure where it is told first: not of a copy, nor while
+another message stays. */
+static void test_notes(void **state)
+{
+    trace_t trace = {""};
+    probe_t probe = {.note = trace_mark, .ctx = &trace};
+    err_sink_t err = {.probe = &probe};
+    err_sink_t copy;
+
+    (void)state;
+    (void)err_set(&err, DB_ERROR, "nobody listens");
+    atomic_store(&probe.armed, true);
+    PROBE_MARK(&probe, "never n=%d", 1);
+    assert_string_equal(trace.text, "");
+    probe.mark = trace_mark;
+    PROBE_MARK(&probe, "batch n=%d", 1);
+    (void)err_refuse(&err, DB_CORRUPTION, REFUSAL_TORN_PAGE, "x");
+    err_copy(&copy, &err);
+    (void)err_set(&copy, DB_ERROR, "x");
+    err.held = true;
+    (void)err_set(&err, DB_ERROR, "x");
+    assert_string_equal(trace.text,
+                        "batch n=1|batch n=1|error err=DB_CORRUPTION refusal=torn-page|");
+}
+
 typedef struct stat_list {
     uint64_t n;
     bool in_order;
@@ -377,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_options_describe),
         cmocka_unit_test(test_options_validate_together),
         cmocka_unit_test(test_probe_order),
+        cmocka_unit_test(test_notes),
         cmocka_unit_test(test_stats_each),
         cmocka_unit_test(test_stats_add),
     };

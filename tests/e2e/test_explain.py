@@ -95,7 +95,7 @@ def test_what_is_kept_is_shown_wherever_the_finding_is(
 @pytest.mark.parametrize("campaign", sorted(TORN))
 def test_a_torn_page(campaign: str, tornpage: Tornpage, tmp_path: Path) -> None:
     """Without doublewrite a page write must not be torn, by a power loss or by a kill in the middle of it. It
-    is told with who changed the page."""
+    is told with who changed the page, and where recovery refuses it."""
     assert tornpage("run", campaign, *TORN[campaign]).code == 1
     found = tornpage("explain", "1.0")
     assert found.code == 0, found.text
@@ -109,6 +109,10 @@ def test_a_torn_page(campaign: str, tornpage: Tornpage, tmp_path: Path) -> None:
     assert not change["frames"][0]["function"].startswith(("probe_", "log_append", "mtr_commit"))
     shown = called(tmp_path, "explain", "1.0").stdout
     assert f"  changed by:    {change['what']}" in shown
+    parting = cause["parting"]
+    assert "refusal=torn-page" in parting["fails"]["what"] and parting["blames"]
+    assert any("recv" in frame["file"] for frame in parting["fails"]["frames"])
+    assert f"  fails at:      {parting['fails']['what']}" in shown
 
 
 def test_a_crash_of_a_recovery(tornpage: Tornpage, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from tornpage.vocabulary.cause import Cause, Counterfactual, Kind, Operation
+from tornpage.vocabulary.cause import Cause, Counterfactual, Kind, Operation, Parting
 from tornpage.vocabulary.evidence import Frame, Step
 
 __all__ = ["Meeting", "meetings", "operation_of", "sentence", "with_frames", "words_of"]
@@ -110,7 +110,8 @@ def sentence(cause: Cause) -> str:
         case Kind.ORDER:
             said = f"{lost} {were} lost, which breaks the state at once."
     tried = map(_outcome, cause.counterfactuals)
-    return " ".join([f"{cause.finding}:", said, *cause.notes, *map(str, meetings(cause)), *tried])
+    told = [*cause.notes, *map(str, meetings(cause)), *tried, *_parted(cause.parting)]
+    return " ".join([f"{cause.finding}:", said, *told])
 
 
 def _nothing_lost(cause: Cause) -> str:
@@ -118,7 +119,27 @@ def _nothing_lost(cause: Cause) -> str:
     since = _several([cause.relied]) or "the beginning"
     until = f", until {_several([cause.until])}: these must be one step" if cause.until else ""
     said = f"{cause.finding}: {said} From {since} on a crash breaks it{until}."
-    return " ".join([said, *map(str, meetings(cause))])
+    return " ".join([said, *map(str, meetings(cause)), *_parted(cause.parting)])
+
+
+def _parted(parting: Parting | None) -> list[str]:
+    if parting is None:
+        return []
+    goes, instead = parting.goes, parting.instead
+    if goes is None:
+        assert instead is not None, "one of them does what the other does not"
+        said = [f"Recovery never comes to {instead.what}, as it does {parting.than}."]
+    elif instead is None:
+        said = [f"Recovery goes another way than {parting.than}, at {goes.what}."]
+    else:
+        said = [
+            f"Recovery goes another way than {parting.than}, at {goes.what}, not {instead.what}."
+        ]
+        met = _meet(goes.frames, instead.frames)
+        said += [f"Both are called by {met[0].function}."] if met else []
+    said += [f"It fails at {parting.fails.what}."] if parting.fails else []
+    innocent = "The run has broken no rule on bytes up to the crash, which leaves the recovery."
+    return [*said, innocent] if parting.blames else said
 
 
 def _several(operations: Sequence[Operation | None]) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tornpage.causes.parting import Recoveries
+from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
 from tornpage.live.recording import Recording
 from tornpage.oracle.fingerprint import kind_of
 from tornpage.powerloss.explorer import lay_out_state
-from tornpage.targets.target import Part, Parts, Target
+from tornpage.targets.target import Capability, Part, Parts, Target
+from tornpage.vocabulary.cause import Parting
 from tornpage.vocabulary.errors import ChildError, ConfigError
 from tornpage.vocabulary.model import TrialSpec, Violation
 
@@ -67,10 +70,12 @@ class Experiment:
         scratch: Path,
         parts: Parts | None = None,
         inside: str = "",
+        folders: Sequence[Path] = (),
     ) -> None:
         """parts: what the recording's writes are made of; inside: the state whose recovery is crashed, "" if
-        the run is."""
+        the run is; folders: with debug files."""
         self.probes = 0
+        self._folders = folders
         self._parts = parts
         self._inside = f"{inside}/" if inside else ""
         self._spec, self._target, self._recording = spec, target, recording
@@ -122,12 +127,36 @@ class Experiment:
         """Whether the crash shows one of these findings."""
         return bool({kind_of(one) for one in self.violations(choice)} & set(wanted))
 
-    def _ask(self, choice: Choice) -> tuple[Violation, ...]:
+    def parting(self, broken: Choice, right: Choice, than: str) -> Parting | None:
+        """Where the recovery of a broken crash goes another way than that of a right one, which is another
+        `than` in words. None: nowhere, or nobody can tell."""
+        images = self._scratch / "broken", self._scratch / "right"
+        try:
+            for choice, image in zip((broken, right), images, strict=True):
+                self._ask(choice, image)
+            parting = self._recoveries().parting(*images, than)
+        finally:
+            for image in images:
+                remove_image(image)
+        crash = int(self._inside.partition(".")[0]) if self._inside else broken.seq
+        return replace(parting, blames=self._is_right_until(crash)) if parting else None
+
+    def _recoveries(self) -> Recoveries:
+        options, at = self._spec.options, self._recording.at
+        return Recoveries(self._target, options, at, self._scratch, self._folders)
+
+    def _is_right_until(self, seq: int) -> bool:
+        """The run has broken no rule on bytes up to this event, and would be told."""
+        told = Capability.RULES in self._target.capabilities
+        return told and all(event > seq for event in self._recording.suspect)
+
+    def _ask(self, choice: Choice, image: Path | None = None) -> tuple[Violation, ...]:
+        """image: gets the files of the crash."""
         file = self._scratch / "chosen"
         file.write_text(f"{choice.line}\n", "ascii")
         state = f"{self._inside}{choice.seq}.chosen.0"
         recording = self._recording if choice.cut is None else self._rewritten(*choice.cut)
-        found = lay_out_state(self._spec, self._target, recording, state, None, chosen=file)
+        found = lay_out_state(self._spec, self._target, recording, state, image, chosen=file)
         return found.broken.get(state, ())
 
     def _rewritten(self, seq: int, count: int) -> Recording:

@@ -101,7 +101,9 @@ def _of_run(asked: _Asked) -> Explained:
     trace = Trace.load(asked.recording.trace)
     log = StackLog.load(asked.recording.trace)
     parts = asked.target.parts_of(trace, log.notes if log else ())
-    experiment = Experiment(asked.spec, asked.target, asked.recording, asked.scratch, parts)
+    experiment = Experiment(
+        asked.spec, asked.target, asked.recording, asked.scratch, parts, folders=asked.folders
+    )
     seq, waiting = crash_of(asked.spec, asked.result, experiment)
     began = {event.seq: event.began for event in trace.events(kinds=SYNC_KINDS)}
     crash = replace(asked.crash(seq, waiting, recorded_steps(trace)), began=began)
@@ -115,7 +117,9 @@ def _of_recovery(asked: _Asked) -> Explained:
     """Its operations are those that the explorer tells: the last ones, and what was lost."""
     target, recording, state = asked.target, asked.recording, asked.spec.plan.loss
     inside, _, last = state.rpartition("/")
-    experiment = Experiment(asked.spec, target, recording, asked.scratch, inside=inside)
+    experiment = Experiment(
+        asked.spec, target, recording, asked.scratch, inside=inside, folders=asked.folders
+    )
     command = target.explore_command(recording.trace, recording.allowed, asked.spec.options)
     line = experiment.way(state)[-1]
     phase = stacked_recovery(line, Path(command.argv[0]), asked.folders)

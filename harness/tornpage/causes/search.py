@@ -21,7 +21,8 @@ from tornpage.vocabulary.evidence import CONTENT, SYNCS, Fate, Step
 __all__ = ["Crash", "find_cause"]
 
 NEAR = 12
-"""Operations behind the one that breaks the state, each of which is tried."""
+"""Operations behind the one that breaks the state, each of which is tried, and of those before it."""
+BEFORE = "right before that"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,17 @@ class _Search:
         self._experiment, self._crash, self._tell = experiment, crash, tell
         self._steps = {step.seq: step for step in crash.steps if step.fate is not Fate.MARK}
         self._wanted: set[tuple[int, str]] = set()
+        self._apart: tuple[Choice, Choice, str] | None = None
+        """A broken crash, the right one that is nearest to it, and in what that is another."""
 
     def cause(self) -> Cause:
+        cause = self._cause()
+        if self._apart is None:
+            return cause
+        self._tell("where its recovery goes another way")
+        return replace(cause, parting=self._experiment.parting(*self._apart))
+
+    def _cause(self) -> Cause:
         crash = self._crash
         lost = {seq: kept for seq, kept in crash.waiting.items() if NOTHING in kept}
         self._wanted = self._shown_at_first(Choice(crash.seq, lost))
@@ -127,17 +137,20 @@ class _Search:
         for one in parts:
             rest = {other: kept for other, kept in parts.items() if other != one}
             what = "With it durable" if not rest else f"With operation {one} durable"
-            told.append(self._tried(what, Choice(seq, rest)))
+            told.append(self._tried(what, Choice(seq, rest), parts))
             if ALL in parts[one]:
                 whole = {**parts, one: NOTHING}
                 what = f"With nothing of operation {one} there"
-                told.append(self._tried(what, Choice(seq, whole)))
+                told.append(self._tried(what, Choice(seq, whole), parts))
         nothing = Choice(seq, {}, keeps=True)
-        told.append(self._tried("With nothing kept that was not durable", nothing))
+        told.append(self._tried("With nothing kept that was not durable", nothing, parts))
         return told
 
-    def _tried(self, what: str, choice: Choice) -> Counterfactual:
+    def _tried(self, what: str, choice: Choice, parts: Mapping[int, str]) -> Counterfactual:
+        """The first one that is right is the nearest."""
         right = self._right(choice)
+        if right and self._apart is None:
+            self._apart = Choice(self._crash.seq, parts), choice, what[0].lower() + what[1:]
         return Counterfactual(what, right, not right and not self._shows(choice))
 
     # ---- when ----
@@ -231,23 +244,26 @@ class _Search:
         return parts[bisect_left(range(1, len(parts)), 1, key=changed)]
 
     def _torn_between(self, torn: Mapping[int, str]) -> tuple[Operation, Operation] | None:
-        """Of one write that is there up to the middle, and brings several steps: the one with which it shows,
-        and the next one with which it does not. None: whole steps do not break it."""
+        """Of one write that is torn, and brings several steps: the one with which it shows, and the next one
+        with which it does not, of those that end before the first sector that is lost. None: whole steps do
+        not break it."""
         (seq, kept), *others = torn.items()
         parts = self._experiment.parts(seq)
-        if others or not parts or "01" in kept:
+        if others or not parts:
             return None
 
         def shows(n: int) -> bool:
             return self._shows(Choice(seq, {}, cut=(seq, n)))
 
-        there = self._experiment.whole_parts(seq, kept)
+        head = kept[: kept.index(NOTHING)].ljust(len(kept), NOTHING)
+        there = self._experiment.whole_parts(seq, head)
         if shows(0) or not shows(there):
             return None
         since = bisect_left(range(1, there), 1, key=shows)
         until = next((n for n in range(there + 1, len(parts) + 1) if not shows(n)), None)
         if until is None:
             return None
+        self._parts_apart(seq, since)
         return self._told(seq, parts[since]), self._told(seq, parts[until - 1])
 
     # ---- nothing is lost ----
@@ -266,7 +282,18 @@ class _Search:
             until = self._first_right([seq for seq in sorted(self._steps) if seq > self._crash.seq])
             return self._between(None, None if until is None else self._told(until, None))
         part = self._part_since(since, {})
+        if part is not None:
+            self._parts_apart(since, self._experiment.parts(since).index(part))
+        else:
+            near = (Choice(seq, {}) for seq in reversed(points[:first][-NEAR:]))
+            before = next(filter(self._is_right, near), None)
+            self._apart = (Choice(since, {}), before, BEFORE) if before else None
         return self._between(self._told(since, part), self._until(since, part))
+
+    def _parts_apart(self, seq: int, place: int) -> None:
+        """Of one write with and without the step at this place."""
+        broken, right = (Choice(seq, {}, cut=(seq, n)) for n in (place + 1, place))
+        self._apart = broken, right, BEFORE
 
     def _between(self, since: Operation | None, until: Operation | None) -> Cause:
         return Cause(

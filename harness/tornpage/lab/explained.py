@@ -107,12 +107,15 @@ class ExplainedScore:
 
 
 def named_at(cause: Cause, changed: Sequence[str]) -> str:
-    """Where the first frames of A or B have one of these functions, or those of who changed the page that one
-    of them writes, the innermost place first; "" if they do not."""
-    relied = [cause.relied] if cause.relied else []
+    """Where the first frames of A, B or R have one of these functions, or those of who changed the page that
+    one of them writes, the innermost place first; "" if they do not."""
     stacks = [
         (name, frames)
-        for letter, operations in (("A", _first_of(cause)), ("B", relied))
+        for letter, operations in (
+            ("A", _first_of(cause)),
+            ("B", _then_of(cause)),
+            ("R", _parted(cause)),
+        )
         for one in operations
         for name, frames in _stacks_of(letter, one)
     ]
@@ -132,6 +135,18 @@ def _stacks_of(letter: str, one: Operation) -> Iterator[tuple[str, Sequence[Fram
 def _first_of(cause: Cause) -> Sequence[Operation]:
     """A: what was lost; where nothing was, what came too late."""
     return cause.lost or ((cause.until,) if cause.until else ())
+
+
+def _then_of(cause: Cause) -> Sequence[Operation]:
+    """B."""
+    return (cause.relied,) if cause.relied else ()
+
+
+def _parted(cause: Cause) -> Sequence[Operation]:
+    """R: where nothing of the run is to blame, where recovery fails, else where it goes another way."""
+    told = cause.parting
+    found = (told.fails or told.goes or told.instead) if told and told.blames else None
+    return (found,) if found else ()
 
 
 def draw_mutants(mutants: Sequence[Mutant], seed: int, count: int) -> list[Mutant]:
@@ -261,8 +276,9 @@ def explained_page(score: ExplainedScore, seed: int) -> str:
         "`harness/tornpage/targets/engine/target.py`): a bug in one of these is not named",
         "([more on that](TESTING.md#mutants-testing-the-campaigns)). A write of the log is told by the",
         "record group in it that matters, with the stack of who made that; a write of a page by two stacks,",
-        "who wrote it and who changed it last. A bug of recovery is in no stack of the run; it is named",
-        "only where a crash of a recovery shows it.",
+        "who wrote it and who changed it last. A bug of recovery is in no stack of the run. So where the run",
+        "has broken no rule on bytes up to the crash, R counts as well: where the recovery of the broken",
+        "state fails and that of the nearest right one does not, else the first thing that only it does.",
         "",
         f"| {' | '.join(_COLUMNS)} |",
         f"|{'---|' * len(_COLUMNS)}",
@@ -271,28 +287,28 @@ def explained_page(score: ExplainedScore, seed: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-_COLUMNS = ("mutant", "changed", "cause", "A", "B", "named", "meets in")
+_COLUMNS = ("mutant", "changed", "cause", "A", "B", "R", "named", "meets in")
 
 
 def _title(score: ExplainedScore) -> str:
     return (
         f"{score.named} of {len(score.rows)}: a function that was changed is among the first {FRAMES} frames "
-        f"of A or B; {score.met} with the function in which both meet"
+        f"of A, B or R; {score.met} with the function in which A and B meet"
     )
 
 
 def _cells(row: ExplainedRow, quote: str = "") -> list[str]:
     """quote: around names."""
     cause = row.explained.cause if row.explained else None
-    relied = (cause.relied,) if cause and cause.relied else ()
+    relied, parted = (_then_of(cause), _parted(cause)) if cause else ((), ())
     met = dict.fromkeys(one.frames[0].function for one in meetings(cause)) if cause else ()
     first = _first_of(cause) if cause else ()
     name, changed, both = (
         ", ".join(f"{quote}{one}{quote}" for one in cell) for cell in ([row.name], row.changed, met)
     )
     why = cause.kind.value if cause else row.error or row.why
-    lost, then = _functions(first, quote), _functions(relied, quote)
-    return [name, changed, why, lost, then, row.named or "no", both]
+    lost, then, way = (_functions(one, quote) for one in (first, relied, parted))
+    return [name, changed, why, lost, then, way, row.named or "no", both]
 
 
 def _functions(operations: Iterable[Operation], quote: str) -> str:

@@ -326,6 +326,9 @@ def _roles(cause: Cause) -> Iterator[tuple[str, Operation]]:
         "must be there": cause.beside,
         "from then on": (cause.relied,),
         "until": (cause.until,),
+        "recovery": (cause.parting.goes,) if cause.parting else (),
+        "in place of": (cause.parting.instead,) if cause.parting else (),
+        "fails at": (cause.parting.fails,) if cause.parting else (),
     }
     for role, operations in parts.items():
         yield from ((role, one) for one in operations if one is not None)

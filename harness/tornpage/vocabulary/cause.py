@@ -11,7 +11,7 @@ from pydantic import ConfigDict, with_config
 
 from tornpage.vocabulary.evidence import Frame, Step
 
-__all__ = ["Cause", "Change", "Counterfactual", "Explained", "Kind", "Operation"]
+__all__ = ["Cause", "Change", "Counterfactual", "Explained", "Kind", "Operation", "Parting"]
 
 _JSON = with_config(ConfigDict(extra="forbid"))
 
@@ -76,13 +76,30 @@ class Counterfactual:
 
 @_JSON
 @dataclass(frozen=True, slots=True)
+class Parting:
+    """Where the recovery of the broken state goes another way than that of a right one. than: in what that
+    one is another, in words; goes: the first thing that only the recovery of the broken state does; instead:
+    that only the other one does; fails: where the former says first that it fails, as the latter never does;
+    None: there is none; blames: the run has broken no rule on bytes up to the
+    crash, which leaves the recovery."""
+
+    than: str
+    goes: Operation | None
+    instead: Operation | None
+    fails: Operation | None = None
+    blames: bool = False
+
+
+@_JSON
+@dataclass(frozen=True, slots=True)
 class Cause:
     """finding: what is broken, in the judge's words. lost:
     the smallest set of operations whose loss breaks the state while all else is there; beside: of what was
     not durable, what must be there for that; relied: the operation from which on their loss breaks it, None
     if it does at once; acknowledged: the statement that was acknowledged right there, 0 if none was; until:
     the operation with which it is right again, None if none is; notes: facts of the recording; syncs: the
-    first one after each of `lost` that covers its file, and yet did not make it durable."""
+    first one after each of `lost` that covers its file, and yet did not make it durable; parting: where the
+    recovery goes another way than that of the nearest crash that is right, None if it does not."""
 
     kind: Kind
     finding: str
@@ -94,6 +111,7 @@ class Cause:
     counterfactuals: tuple[Counterfactual, ...]
     notes: tuple[str, ...]
     syncs: tuple[Operation, ...] = ()
+    parting: Parting | None = None
 
     @property
     def operations(self) -> list[Operation]:

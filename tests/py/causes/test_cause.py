@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tornpage.causes.cause import meetings, sentence, with_frames
-from tornpage.vocabulary.cause import Cause, Change, Kind, Operation
+from tornpage.vocabulary.cause import Cause, Change, Kind, Operation, Parting
 from tornpage.vocabulary.evidence import Frame
 
+NOTHING = ("broken", (), (), None, 0, None, (), ())
 OUTER = Frame("serve", "main.c", 90, "/bin/store", "", 900)
 
 
@@ -66,6 +67,28 @@ def test_without_lines_another_place_is_another_call() -> None:
     other = [Frame(name, "", 0, "/bin/store", "", at) for name, at in (("put", 1), ("save", 6))]
     (met,) = meetings(order(operation(2, *nowhere), operation(4, *other)))
     assert str(met) == "Operations 2 and 4 are both called by save."
+
+
+def test_where_recovery_goes_another_way_is_said() -> None:
+    """With the function that decides, where it fails, and whether the run is to blame; whatever was lost."""
+    goes, instead = operation(5, called("read", 5), OUTER), operation(6, called("make", 6), OUTER)
+    fails = operation(9, called("refuse", 7))
+    parting = Parting("with it durable", goes, instead, fails, blames=True)
+    for cause in (order(operation(2), operation(4)), Cause(Kind.NOTHING_LOST, *NOTHING)):
+        said = sentence(replace(cause, parting=parting))
+        assert (
+            "Recovery goes another way than with it durable, at write of f (operation 5), not write of f "
+            "(operation 6). Both are called by serve. It fails at write of f (operation 9). The run has "
+            "broken no rule on bytes up to the crash" in said
+        )
+        alone = sentence(replace(cause, parting=Parting("right before that", goes, None)))
+        assert alone.endswith(
+            "goes another way than right before that, at write of f (operation 5)."
+        )
+        never = sentence(replace(cause, parting=Parting("right before that", None, instead)))
+        assert never.endswith(
+            "Recovery never comes to write of f (operation 6), as it does right before that."
+        )
 
 
 def test_what_does_not_meet_is_not_told() -> None:

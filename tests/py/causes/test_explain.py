@@ -10,10 +10,12 @@ from typing import Any, cast
 import pytest
 from fake_trace import FakeTrace
 
-from tornpage.causes.experiment import Experiment
+from tornpage.causes.experiment import Choice, Experiment
 from tornpage.causes.explain import is_of
 from tornpage.faults.trace import Op
 from tornpage.live.recording import Recording
+from tornpage.targets.target import Capability
+from tornpage.vocabulary.cause import Parting
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult
 
@@ -68,3 +70,47 @@ def test_a_tear_that_cannot_be_told_is_refused(
     else:
         with pytest.raises(ConfigError, match=r"7.one-part.1: operation 4 writes too many sectors"):
             experiment.waiting("7.one-part.1")
+
+
+@pytest.mark.parametrize(
+    ("seq", "inside", "capabilities", "blames"),
+    [
+        (6, "", {Capability.RULES}, True),
+        (7, "", {Capability.RULES}, False),
+        (9, "6.kill.0", {Capability.RULES}, True),
+        (6, "9.kill.0", {Capability.RULES}, False),
+        (6, "", set(), False),
+    ],
+)
+def test_recovery_is_blamed_where_the_run_has_kept_the_rules(
+    seq: int,
+    inside: str,
+    capabilities: set[Capability],
+    blames: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Up to the crash of the run, and where somebody judges it by them: this one breaks one at event 7."""
+    laid_out = []
+
+    def lay_out(
+        _spec: object, _target: object, _recording: object, *asked: object, **_: object
+    ) -> Any:
+        laid_out.append(asked)
+        return SimpleNamespace(broken={})
+
+    monkeypatch.setattr("tornpage.causes.experiment.lay_out_state", lay_out)
+    monkeypatch.setattr(
+        "tornpage.causes.parting.Recoveries.parting",
+        lambda _self, _broken, _right, than: Parting(than, None, None),
+    )
+    spec, target = SimpleNamespace(options={}), SimpleNamespace(capabilities=capabilities)
+    told = SimpleNamespace(suspect=(7, 20), at=None)
+    nothing = cast(Any, None)
+    experiment = Experiment(
+        cast(Any, spec), cast(Any, target), cast(Any, told), tmp_path, nothing, inside
+    )
+    parting = experiment.parting(Choice(seq, {2: "0"}), Choice(seq, {}), "with it durable")
+    assert parting == Parting("with it durable", None, None, blames=blames)
+    state = f"{inside}/{seq}.chosen.0".removeprefix("/")
+    assert laid_out == [(state, tmp_path / "broken"), (state, tmp_path / "right")]

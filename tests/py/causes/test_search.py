@@ -9,11 +9,11 @@ from typing import cast
 
 import pytest
 
-from tornpage.causes.cause import sentence
+from tornpage.causes.cause import operation_of, sentence
 from tornpage.causes.experiment import Choice, Experiment
 from tornpage.causes.search import Crash, find_cause
 from tornpage.targets.target import Part
-from tornpage.vocabulary.cause import Cause, Change, Kind
+from tornpage.vocabulary.cause import Cause, Change, Kind, Parting
 from tornpage.vocabulary.errors import ChildError, ConfigError
 from tornpage.vocabulary.evidence import Fate, Step
 from tornpage.vocabulary.model import Violation
@@ -47,6 +47,8 @@ class Store:
         self.guards: set[str] = set()
         """Steps with which nothing breaks it."""
         self.changers: dict[int, Part] = {}
+        self.asked: list[tuple[Choice, Choice]] = []
+        """Of which recoveries it was asked where they go another way."""
 
     def parts(self, seq: int) -> tuple[Part, ...]:
         names = self.steps.get(seq, [])
@@ -54,6 +56,11 @@ class Store:
 
     def changer(self, seq: int) -> Part | None:
         return self.changers.get(seq)
+
+    def parting(self, broken: Choice, right: Choice, than: str) -> Parting:
+        assert self.violations(broken) and not self.violations(right)
+        self.asked.append((broken, right))
+        return Parting(than, operation_of(write(98)), None)
 
     def whole_parts(self, seq: int, kept: str) -> int:
         """A step per sector."""
@@ -65,7 +72,8 @@ class Store:
         there: list[str] = []
         for seq, names in self.steps.items():
             if seq <= choice.seq:
-                kept = self.whole_parts(seq, choice.of.get(seq, "1" * len(names)))
+                found = choice.of.get(seq, "1" * len(names))
+                kept = self.whole_parts(seq, found.partition("0")[0])
                 there += names[: count if seq == cut else kept]
         return there
 
@@ -252,6 +260,9 @@ def test_a_torn_write_whose_steps_are_whole(steps: list[Step]) -> None:
     assert cause.kind is Kind.NOTHING_LOST
     assert cause.relied is not None and cause.until is not None
     assert (cause.relied.part, cause.until.part) == ("step b", "step e")
+    hole = search(store, crash({8: "1110011", 4: "1"}, steps, 8))
+    assert hole.relied is not None and hole.until is not None, "what is behind a hole is not there"
+    assert (hole.relied.part, hole.until.part) == ("step b", "step e")
     store.steps = {}
     store.rule = lambda _, there: there.get(8, "0000") not in ("0000", "1111")
     assert search(store, crash({8: "1100"}, steps, 8)).kind is Kind.TORN
@@ -274,6 +285,24 @@ def test_the_step_of_a_lost_write_that_must_be_there(steps: list[Step]) -> None:
     cause = search(store, crash({6: "0000", 12: "1"}, steps, 14))
     assert [(one.seq, one.part) for one in cause.lost] == [(6, "step b")]
     assert cause.relied is not None and (cause.relied.seq, cause.relied.part) == (12, "step e")
+
+
+def test_the_recovery_is_held_against_that_of_the_nearest_right_crash(steps: list[Step]) -> None:
+    """One operation more, or right before the one, or the step of one, that breaks it."""
+    store = Store([4, 6], lambda _, there: lost(there.get(4)))
+    cause = search(store, crash({4: "0000", 6: "0000"}, steps, 8))
+    assert cause.parting is not None and cause.parting.than == "with it durable"
+    assert store.asked == [(Choice(8, {4: "0000"}), Choice(8, {}))]
+    store = Store([], lambda seq, _: seq >= 8)
+    cause = search(store, crash({}, steps, 10))
+    assert cause.parting is not None and cause.parting.than == "right before that"
+    assert store.asked == [(Choice(8, {}), Choice(6, {}))]
+    store = Store([], lambda _seq, _there: False)
+    store.steps, store.breaks = {6: ["a", "b", "c"]}, {"b"}
+    search(store, crash({}, steps, 8))
+    assert store.asked == [(Choice(6, {}, cut=(6, 2)), Choice(6, {}, cut=(6, 1)))]
+    store = Store([], lambda _seq, _there: True)
+    assert search(store, crash({}, steps, 8)).parting is None
 
 
 def test_a_page_is_told_with_who_changed_it(steps: list[Step]) -> None:

@@ -16,7 +16,7 @@ from tornpage.lab.explained import (
 )
 from tornpage.lab.mutant_table import Mutant, load_patches
 from tornpage.lab.mutants import TABLE
-from tornpage.vocabulary.cause import Cause, Change, Explained, Kind, Operation
+from tornpage.vocabulary.cause import Cause, Change, Explained, Kind, Operation, Parting
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.evidence import Frame
 
@@ -111,8 +111,24 @@ def test_who_changed_a_page_names_it_too() -> None:
     assert named_at(told, ["then"]) == "change of B, frame 1"
     assert named_at(told, ["flush", "then"]) == "B, frame 1"
     row = ExplainedRow("x", ("put",), "smoke: x", Explained("", told, "kept", 9))
-    cell = "| `flush ← then`, changed by `then ← put ← insert` | change of B, frame 2 |"
+    cell = "| `flush ← then`, changed by `then ← put ← insert` |  | change of B, frame 2 |"
     assert cell in explained_page(ExplainedScore((row,)), 1)
+
+
+def test_recovery_names_it_where_the_run_is_not_to_blame() -> None:
+    """Where it fails, else where it goes another way: of these one."""
+    goes, never, fails = operation(3, "read"), operation(3, "skip"), operation(5, "refuse", "load")
+    parting = Parting("with it durable", goes, never, fails, blames=True)
+    told = replace(cause(operation(6, "then"), operation(2, "one")), parting=parting)
+    assert named_at(told, ["load"]) == "R, frame 2"
+    assert named_at(told, ["read", "skip"]) == ""
+    assert named_at(replace(told, parting=replace(parting, fails=None)), ["read"]) == "R, frame 1"
+    alone = replace(parting, fails=None, goes=None)
+    assert named_at(replace(told, parting=alone), ["skip"]) == "R, frame 1"
+    assert named_at(replace(told, parting=replace(parting, blames=False)), ["load"]) == ""
+    row = ExplainedRow("x", ("load",), "smoke: x", Explained("", told, "kept", 9))
+    cells = "| `one` | `then` | `refuse ← load` | R, frame 2 |"
+    assert cells in explained_page(ExplainedScore((row,)), 1)
 
 
 def test_a_seed_draws_the_same_mutants() -> None:
@@ -141,9 +157,12 @@ def test_the_page_counts_what_is_named() -> None:
         )
     )
     page = explained_page(score, 1)
-    assert "**1 of 4: a function" in page and "; 2 with the function in which both meet.**" in page
-    row = "| `first` | `a` | order | `a ← b ← c` | `d ← e ← f` | A, frame 1 | `save` |"
+    assert "**1 of 4: a function" in page
+    assert "; 2 with the function in which A and B meet.**" in page
+    row = "| `first` | `a` | order | `a ← b ← c` | `d ← e ← f` |  | A, frame 1 | `save` |"
     assert row in page.splitlines()
-    assert "| `refused` | `z` | trial 1.0 crashes a recovery |  |  | no |  |" in page.splitlines()
+    assert (
+        "| `refused` | `z` | trial 1.0 crashes a recovery |  |  |  | no |  |" in page.splitlines()
+    )
     assert (score.exit_code(), ExplainedScore(score.rows[:1]).exit_code()) == (1, 0)
     assert ExplainedScore((ExplainedRow("x", error="no build"),)).exit_code() == 2

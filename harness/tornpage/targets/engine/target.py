@@ -92,7 +92,7 @@ def _refusal(program: Path, name: str, value: str) -> str:
 
 
 WRAPPERS = (
-    *("probe_*", "*/engine/os/*", "*/disk/*", "fil_page_write"),
+    *("probe_*", "*/engine/base/*", "*/engine/os/*", "*/disk/*", "fil_page_write"),
     *("blocks_write", "buffer_write", "log_write_up_to", "buf_log_wait"),
     *("log_append*", "mtr_log_append", "mtr_commit*", "mtr_end"),
     *("undo_commit", "trx_commit*", "ddl_commit*", "ddl_build_commit"),
