@@ -70,6 +70,9 @@ const char ARGUMENTS_HELP[] =
     "                     \"lose SEQ[=KEPT] ...\" or \"keep SEQ[=KEPT] ...\": these operations, a "
     "0 or 1\n"
     "                     of KEPT per sector that is kept of one\n"
+    "  --sample N         with --only: what is looked at besides its recovery is drawn by this "
+    "number,\n"
+    "                     as --way tells it of another state, not by its image\n"
     "  --in-full N        of N images one is scanned anew as well, to the same report; default 64\n"
     "  --batch N          states per process; --deadline SECONDS until a state hangs (default 20;\n"
     "                     behind the first one that did, a tenth and a second)\n"
@@ -188,6 +191,7 @@ enum {
     OPT_CHOSEN,
     OPT_DUMP,
     OPT_WAY,
+    OPT_SAMPLE,
     OPT_IN_FULL,
     OPT_BATCH,
     OPT_DEADLINE,
@@ -237,6 +241,7 @@ static const struct option LONG_OPTIONS[] = {
     {"chosen", required_argument, NULL, OPT_CHOSEN},
     {"dump-state", required_argument, NULL, OPT_DUMP},
     {"way", required_argument, NULL, OPT_WAY},
+    {"sample", required_argument, NULL, OPT_SAMPLE},
     {"in-full", required_argument, NULL, OPT_IN_FULL},
     {"batch", required_argument, NULL, OPT_BATCH},
     {"deadline", required_argument, NULL, OPT_DEADLINE},
@@ -401,6 +406,9 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_WAY:
         args->campaign.way_file = value;
         return true;
+    case OPT_SAMPLE:
+        args->campaign.is_sampled = true;
+        return parse_u64(value, 0, UINT64_MAX, &args->campaign.sample);
     case OPT_IN_FULL:
         return parse_u32(value, 1, 1U << 20, &args->engine.in_full);
     case OPT_BATCH:
@@ -436,8 +444,8 @@ static int check_arguments(int argc, char **argv, arguments_t *args)
         && args->campaign.only.depth == 0) {
         return arguments_usage("--dump-state and --way need --only", "");
     }
-    if (args->chosen != NULL && args->campaign.only.depth == 0) {
-        return arguments_usage("--chosen needs --only", "");
+    if ((args->chosen != NULL || args->campaign.is_sampled) && args->campaign.only.depth == 0) {
+        return arguments_usage("--chosen and --sample need --only", "");
     }
     if ((args->order.n_slices > 0) != (args->slice_file != NULL)) {
         return arguments_usage("--slice and --slice-file belong together", "");

@@ -339,14 +339,25 @@ static bool explore_below_and_judge(explorer_t *explorer, const visit_case_t *c,
     return clean;
 }
 
+/** Rule 4. Who asks for one state may want to look at the same things as in another. */
+static uint64_t sample_of(const explorer_t *explorer, const visit_case_t *c)
+{
+    const campaign_t *campaign = explorer->campaign;
+    const expected_t *expected = &c->expected;
+    if (campaign->is_sampled && campaign->only.depth == c->path.depth) {
+        return campaign->sample;
+    }
+    return stream_mix(image_hash(explorer->image), expected->low, expected->high,
+                      expected->allowed->id);
+}
+
 /** @return the state and all below it were found right */
 static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool counted)
 {
     const campaign_t *campaign = explorer->campaign;
     uint32_t remaining = remaining_levels(campaign, c);
-    uint64_t hash = image_hash(explorer->image);
     const expected_t *expected = &c->expected;
-    uint64_t sample = stream_mix(hash, expected->low, expected->high, expected->allowed->id);
+    uint64_t sample = sample_of(explorer, c);
     uint64_t key = remaining > 0 ? stream_mix(sample, c->way, 0, 0) : sample;
     if (expected->is_shown) {
         key = stream_mix(key, expected->shown, expected->shown_to, 0);
@@ -419,7 +430,7 @@ static void apply_model(const explorer_t *explorer, visit_case_t *c)
     }
     if (campaign->way_file != NULL) {
         way_end(&way, campaign->way_file, c->path.depth, c->model, c->expected.low,
-                c->expected.high);
+                c->expected.high, sample_of(explorer, c));
     }
 }
 

@@ -19,6 +19,8 @@ typedef struct campaign {
     const char *dump_dir; /**< with `only`: where its image is written; or NULL */
     const char *way_file; /**< with `only`: where way.h writes how it came to be; or NULL */
     state_path_t only;    /**< depth 0: all */
+    bool is_sampled;      /**< with `only`: what else is looked at is drawn by `sample` */
+    uint64_t sample;
 } campaign_t;
 
 /** One process's exploration. */

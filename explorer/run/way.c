@@ -254,7 +254,7 @@ static json_t *waits_json(const way_t *way)
 }
 
 void way_end(way_t *way, const char *file, uint32_t level, model_t model, uint32_t low,
-             uint32_t high)
+             uint32_t high, uint64_t sample)
 {
     json_t *object = json_object();
     set(object, "level", number(level));
@@ -264,6 +264,7 @@ void way_end(way_t *way, const char *file, uint32_t level, model_t model, uint32
     set(object, "issued", number(issued_line(way->persist)));
     set(object, "low", number(low));
     set(object, "high", number(high));
+    set(object, "sample", json_sprintf("%" PRIu64, sample));
     set(object, "events", events_json(way));
     set(object, "waits", waits_json(way));
     FILE *out = fopen(file, "ae");

@@ -22,15 +22,16 @@ typedef struct way {
 
 /** Makes models->watch listen. */
 void way_begin(way_t *way, model_config_t *models, const persist_t *persist);
-/** Appends one JSON line to the file: {level, model, sector, waiting, issued, low, high,
+/** Appends one JSON line to the file: {level, model, sector, waiting, issued, low, high, sample,
 events: [{seq, op, path, to, offset, length, site, issued, acked, fate, kept, calls}], waits:
 [{seq, kept}]}. waiting: how many; issued: number of the last statement that was; low, high: the
-prefixes that the crash may leave; fate: durable, kept, torn, lost, or gone (no name leads to
+prefixes that the crash may leave; sample: by which it is drawn what else is looked at, in decimal
+digits; fate: durable, kept, torn, lost, or gone (no name leads to
 its file); calls: that a recovery in this process made, as addresses in the file of this
 program; waits: every operation that was not durable, and what was kept of it, a '0' or '1' per
 sector that a write touches, one of anything else and of a write of too many, which has WAY_IN_PART
 if it was kept in part. */
 void way_end(way_t *way, const char *file, uint32_t level, model_t model, uint32_t low,
-             uint32_t high);
+             uint32_t high, uint64_t sample);
 
 #endif

@@ -372,6 +372,25 @@ class Program(unittest.TestCase):
                 lost += left != written
         self.assertGreater(lost, 0)
 
+    def test_a_state_is_looked_at_as_another_one(self) -> None:
+        """By the number that draws it: its own changes nothing, another one asks for more, or for less."""
+        way = Path(self.folder.name) / "drawn"
+        lie = ("--ignore-fsync", "ib_dblwr")
+        violation = next(v for v in self.explore(*lie, code=1) if v.get("invariant") == 5)
+        state = ("--only", f"{violation['state'].partition('.')[0]}.all-persisted.0")
+        own = self.explore(*state, "--way", str(way), code=0)[-1]
+        drawn = read_way(way)[0]["sample"]
+        way.unlink()
+        self.assertEqual(self.explore(*state, "--sample", drawn, code=0)[-1]["paths"], own["paths"])
+        looks = ("purged", "worked", "recovered_in_batches")
+        every, none = (
+            self.explore(*state, "--sample", number, "--way", str(way), code=0)[-1]["paths"]
+            for number in ("0", "21777")
+        )
+        self.assertEqual([every[look] for look in looks], [1, 1, 1])
+        self.assertEqual([none[look] for look in looks], [0, 0, 0])
+        self.assertEqual([told["sample"] for told in read_way(way)], ["0", "21777"])
+
     def test_replay_of_a_nested_state(self) -> None:
         """An id of two levels leads through the same recovery to the same state."""
         lie = ("--ignore-fsync", "*.ibd")

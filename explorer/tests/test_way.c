@@ -28,7 +28,7 @@ static json_t *way_of_all_lost(persist_fixture_t *f)
     persist_advance(&f->persist, f->list.n);
     way_begin(&way, &models, &f->persist);
     model_apply(&models, MODEL_NONE_PERSISTED, 0, 11, &f->persist, &torn);
-    way_end(&way, path, 1, MODEL_NONE_PERSISTED, 7, 9);
+    way_end(&way, path, 1, MODEL_NONE_PERSISTED, 7, 9, UINT64_MAX);
     json_t *told = json_load_file(path, 0, NULL);
     assert_non_null(told);
     (void)close(fd);
@@ -56,7 +56,7 @@ static json_t *way_of_part(persist_fixture_t *f, uint64_t sectors, uint64_t firs
     persist_advance(&f->persist, f->list.n);
     way_begin(&way, &models, &f->persist);
     models.watch->kept(models.watch->ctx, 0, first, end);
-    way_end(&way, path, 1, MODEL_NONE_PERSISTED, 7, 9);
+    way_end(&way, path, 1, MODEL_NONE_PERSISTED, 7, 9, UINT64_MAX);
     json_t *told = json_load_file(path, 0, NULL);
     assert_non_null(told);
     (void)close(fd);
@@ -135,6 +135,8 @@ static void test_statements(void **state)
     assert_int_equal(number_of(told, "issued"), 4);
     assert_int_equal(number_of(told, "low"), 7);
     assert_int_equal(number_of(told, "high"), 9);
+    const json_t *sample = json_object_get(told, "sample");
+    assert_string_equal(json_string_value(sample), "18446744073709551615");
     json_decref(told);
 }
 

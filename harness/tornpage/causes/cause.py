@@ -138,7 +138,9 @@ def _parted(parting: Parting | None) -> list[str]:
         met = _meet(goes.frames, instead.frames)
         said += [f"Both are called by {met[0].function}."] if met else []
     said += [f"It fails at {parting.fails.what}."] if parting.fails else []
-    innocent = "The run has broken no rule on bytes up to the crash, which leaves the recovery."
+    innocent = (
+        "The run has broken no rule on bytes up to the crash, which leaves what came after it."
+    )
     return [*said, innocent] if parting.blames else said
 
 

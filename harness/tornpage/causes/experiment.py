@@ -60,7 +60,8 @@ def waits_of(line: str, state: str) -> dict[int, str]:
 
 
 class Experiment:
-    """probes: crashes that were recovered."""
+    """probes: crashes that were recovered. What else was looked at in the state of the trial, as new work
+    after its recovery, is looked at in each of them, once the way of that is known."""
 
     def __init__(
         self,
@@ -71,10 +72,13 @@ class Experiment:
         parts: Parts | None = None,
         inside: str = "",
         folders: Sequence[Path] = (),
+        sample: str = "",
     ) -> None:
         """parts: what the recording's writes are made of; inside: the state whose recovery is crashed, "" if
-        the run is; folders: with debug files."""
+        the run is; folders: with debug files; sample: what else is looked at is drawn by it, as way() finds
+        it."""
         self.probes = 0
+        self.sample = sample
         self._folders = folders
         self._parts = parts
         self._inside = f"{inside}/" if inside else ""
@@ -100,6 +104,8 @@ class Experiment:
             ) from error
         lines = way.read_text("utf-8").splitlines()
         way.unlink()
+        if state == self._spec.plan.loss:
+            self.sample = str(json.loads(lines[-1])["sample"])
         return lines
 
     def whole_parts(self, seq: int, kept: str) -> int:
@@ -156,7 +162,9 @@ class Experiment:
         file.write_text(f"{choice.line}\n", "ascii")
         state = f"{self._inside}{choice.seq}.chosen.0"
         recording = self._recording if choice.cut is None else self._rewritten(*choice.cut)
-        found = lay_out_state(self._spec, self._target, recording, state, image, chosen=file)
+        found = lay_out_state(
+            self._spec, self._target, recording, state, image, chosen=file, sample=self.sample
+        )
         return found.broken.get(state, ())
 
     def _rewritten(self, seq: int, count: int) -> Recording:

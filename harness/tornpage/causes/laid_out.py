@@ -98,7 +98,9 @@ def lay_out_cause(
             at=recording.at,
             calls=tuple(_calls(steps, choice, cause, recording, target, folders)),
             line=max(issued, default=0),
-            file_systems=tuple(_on_each(spec, target, recording, explorer, scratch, choice)),
+            file_systems=tuple(
+                _on_each(spec, target, recording, explorer, scratch, choice, experiment.sample)
+            ),
             smaller=any(NOTHING in kept for one, kept in waiting.items() if one not in choice.of),
         )
 
@@ -113,16 +115,18 @@ def _on_each(
     explorer: Path,
     scratch: Path,
     choice: Choice,
+    sample: str,
 ) -> Iterator[tuple[str, str, str]]:
     """What the same loss comes to under the promises of each; none where a process was killed, which loses
-    nothing."""
+    nothing. sample: as of Experiment."""
     if not spec.plan.loss:
         return
-    wanted = {kind_of(v) for v in Experiment(spec, target, recording, scratch).violations(choice)}
+    here = Experiment(spec, target, recording, scratch, sample=sample)
+    wanted = {kind_of(v) for v in here.violations(choice)}
     for name, told in file_systems(explorer).items():
         there = replace(spec, options={**spec.options, FS: name})
         try:
-            found = Experiment(there, target, recording, scratch).violations(choice)
+            found = Experiment(there, target, recording, scratch, sample=sample).violations(choice)
             outcome = _outcome({kind_of(one) for one in found}, wanted)
         except ChildError:
             outcome = "no such crash"

@@ -50,6 +50,8 @@ __all__ = [
 
 FRAMES = 3
 """Innermost ones of the target's own code that may name the function."""
+AFTER_WORK = "after new work: "
+"""What the explorer says of work that it does in a recovered state: no crash has broken that."""
 LIMIT_S = 300.0
 """Of processor time, after which the search for a broken state is given up."""
 
@@ -225,17 +227,20 @@ def _explain(task: _Task, paths: Paths) -> ExplainedRow:
 
 
 def _first_broken(tries: Iterable[Tried]) -> Tried | None:
-    """By a crash of a run; one of a recovery if that is all that an exploration has found."""
+    """By a crash of a run; by one of a recovery, or by new work after it, if that is all that an exploration
+    has found."""
     start = processor_seconds()
-    nested = None
+    other = None
     for tried in tries:
-        if any(one.source is Source.STATE for one in tried.violations) and tried.spec.plan.crashes:
-            if not any(tried.spec.plan.recover) and "/" not in tried.spec.plan.loss:
+        broken = [one for one in tried.violations if one.source is Source.STATE]
+        if broken and tried.spec.plan.crashes:
+            of_run = not any(tried.spec.plan.recover) and "/" not in tried.spec.plan.loss
+            if of_run and not all(one.what.startswith(AFTER_WORK) for one in broken):
                 return tried
-            nested = nested or tried
-        elif nested or processor_seconds() - start > LIMIT_S:
+            other = other or tried
+        elif other or processor_seconds() - start > LIMIT_S:
             break
-    return nested
+    return other
 
 
 def _row(tried: Tried, target: Target, scratch: Path) -> TrialRow:

@@ -190,14 +190,17 @@ def lay_out_state(
     image: Path | None,
     way: Path | None = None,
     chosen: Path | None = None,
+    sample: str = "",
 ) -> Exploration:
     """Runs one state again; its files go to `image`, and to the file `way` what became of the last
     operations before its crash, one JSON object per level. chosen: file with what the states of the model
-    `chosen` keep (disk/chosen.h)."""
+    `chosen` keep (disk/chosen.h); sample: by which it is drawn what is looked at besides its recovery, as the
+    way of another state has it; "": its own."""
     depth = state.count("/") + 1
     arguments = ["--seed", str(spec.seed), "--only", state]
     for option, path in (("--dump-state", image), ("--way", way), ("--chosen", chosen)):
         arguments += [option, str(path)] if path is not None else []
+    arguments += ["--sample", sample] if sample else []
     arguments += ["--depth", str(depth)]
     command = _explorer(spec, target, recording, arguments)
     return _read(target, _run(command, _state_deadline_s(command, depth)))

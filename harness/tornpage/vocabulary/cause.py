@@ -81,7 +81,7 @@ class Parting:
     one is another, in words; goes: the first thing that only the recovery of the broken state does; instead:
     that only the other one does; fails: where the former says first that it fails, as the latter never does;
     None: there is none; blames: the run has broken no rule on bytes up to the
-    crash, which leaves the recovery."""
+    crash, which leaves what came after it."""
 
     than: str
     goes: Operation | None

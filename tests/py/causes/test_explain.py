@@ -17,7 +17,7 @@ from tornpage.live.recording import Recording
 from tornpage.targets.target import Capability
 from tornpage.vocabulary.cause import Parting
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.model import Outcome, TrialResult
+from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, Violation
 
 
 def recording(tmp_path: Path, trace: FakeTrace) -> Recording:
@@ -63,8 +63,8 @@ def test_a_tear_that_cannot_be_told_is_refused(
         way.write_text(json.dumps({"waits": [{"seq": 4, "kept": kept}]}) + "\n", "utf-8")
 
     monkeypatch.setattr("tornpage.causes.experiment.lay_out_state", lay_out)
-    nothing = cast(Any, None)
-    experiment = Experiment(nothing, nothing, nothing, tmp_path)
+    spec, nothing = SimpleNamespace(plan=FaultPlan("other", loss="8.kill.0")), cast(Any, None)
+    experiment = Experiment(cast(Any, spec), nothing, nothing, tmp_path)
     if told:
         assert experiment.waiting("7.one-part.1") == {4: kept}
     else:
@@ -114,3 +114,32 @@ def test_recovery_is_blamed_where_the_run_has_kept_the_rules(
     assert parting == Parting("with it durable", None, None, blames=blames)
     state = f"{inside}/{seq}.chosen.0".removeprefix("/")
     assert laid_out == [(state, tmp_path / "broken"), (state, tmp_path / "right")]
+
+
+def test_each_crash_is_looked_at_as_that_of_the_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What breaks only in new work, for one, would be right wherever nobody works."""
+    own = "7.one-lost.1"
+
+    def lay_out(*asked: object, chosen: Path | None = None, sample: str = "") -> Any:
+        state = asked[3]
+        if chosen is None:
+            way = asked[-1]
+            assert isinstance(way, Path)
+            told = {"waits": [], "sample": "48" if state == own else "7"}
+            way.write_text(json.dumps(told) + "\n", "utf-8")
+        found = (Violation(2, "after new work: a row is missing"),) if sample == "48" else ()
+        return SimpleNamespace(broken={state: found})
+
+    monkeypatch.setattr("tornpage.causes.experiment.lay_out_state", lay_out)
+    spec, nothing = SimpleNamespace(plan=FaultPlan("loss", loss=own)), cast(Any, None)
+    experiment = Experiment(cast(Any, spec), nothing, nothing, tmp_path)
+    experiment.waiting("7.all-persisted.0")
+    assert experiment.violations(Choice(7, {4: "0"})) == ()
+    experiment.waiting(own)
+    experiment.waiting("7.all-persisted.0")
+    assert experiment.sample == "48"
+    assert experiment.violations(Choice(7, {2: "0"})) != ()
+    there = Experiment(cast(Any, spec), nothing, nothing, tmp_path, sample=experiment.sample)
+    assert there.violations(Choice(7, {4: "0"})) != ()
