@@ -108,7 +108,7 @@ def test_a_torn_page(campaign: str, tornpage: Tornpage, tmp_path: Path) -> None:
     assert change["what"].startswith(("the records of LSN", "a change without a record"))
     assert not change["frames"][0]["function"].startswith(("probe_", "log_append", "mtr_commit"))
     shown = called(tmp_path, "explain", "1.0").stdout
-    assert f"  changed by:    {change['what']}" in shown
+    assert f"  made by:       {change['what']}" in shown
     parting = cause["parting"]
     assert "refusal=torn-page" in parting["fails"]["what"] and parting["blames"]
     assert any("recv" in frame["file"] for frame in parting["fails"]["frames"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -20,15 +20,13 @@ def with_frames(
     frames: Mapping[int, tuple[Frame, ...]],
     made: Mapping[int, tuple[Frame, ...]] = NONE,
 ) -> Cause:
-    """frames: by number of the operation; made: of who made the step of it that matters, or changed the page,
-    by number of the stack."""
+    """frames: by number of the operation; made: of who made what it brings, by number of the stack."""
 
     def framed(one: Operation) -> Operation:
         change = one.change
         if change is not None and change.stack:
             change = replace(change, frames=made[change.stack])
-        own = made[one.stack] if one.stack else frames.get(one.seq, ())
-        return replace(one, frames=own, change=change)
+        return replace(one, frames=frames.get(one.seq, ()), change=change)
 
     return replace(
         cause,
@@ -70,13 +68,31 @@ class Meeting:
 
 
 def meetings(cause: Cause) -> list[Meeting]:
-    """Of each operation that was lost and the one that relies on it; if nothing was lost, of the two ends.
-    Calls of different statements meet in what runs statements, which is no meeting."""
+    """Of each operation that was lost and the one that relies on it; if nothing was lost, of the two ends:
+    where they were made, and where what they bring was. Each function once."""
     first = cause.lost or ((cause.relied,) if cause.relied else ())
     last = cause.relied if cause.lost else cause.until
-    pairs = [(one, last) for one in first if last and 0 < one.line == last.line]
-    met = ((one, other, _meet(one.frames, other.frames)) for one, other in pairs)
-    return [Meeting(one.seq, other.seq, frames) for one, other, frames in met if frames]
+    pairs = [(one, last) for one in first if last]
+    met = [
+        Meeting(one.seq, other.seq, frames) for one, other in pairs for frames in _met(one, other)
+    ]
+    return list({(one.one, one.other, one.frames[0].function): one for one in met}.values())
+
+
+def _met(one: Operation, other: Operation) -> Iterator[tuple[Frame, Frame]]:
+    """Calls of different statements meet in what runs statements, which is no meeting."""
+    for line, frames in _stacks(one):
+        for there, others in _stacks(other):
+            found = _meet(frames, others) if 0 < line == there else None
+            if found is not None:
+                yield found
+
+
+def _stacks(one: Operation) -> Iterator[tuple[int, Sequence[Frame]]]:
+    """Each with its statement, of who made what matters first."""
+    if one.change is not None:
+        yield one.change.line, one.change.frames
+    yield one.line, one.frames
 
 
 def _meet(one: Sequence[Frame], other: Sequence[Frame]) -> tuple[Frame, Frame] | None:

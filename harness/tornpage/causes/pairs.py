@@ -12,6 +12,7 @@ from tornpage.store.rows import TrialRow
 from tornpage.store.store import Store
 from tornpage.vocabulary.cause import Cause, Explained, Kind, Operation
 from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.evidence import Frame
 from tornpage.vocabulary.model import Source
 from tornpage.vocabulary.paths import Paths
 
@@ -96,11 +97,17 @@ def _key(cause: Cause) -> tuple[Kind, str, str]:
 
 
 def _place(operations: Sequence[Operation]) -> str:
-    """By its code; an operation without a stack by what it did, and to which file."""
+    """By its code, or that of the step of it that matters; an operation without a stack by what it did, and
+    to which file."""
     places = [
-        " ← ".join(map(str, one.frames[:FRAMES])) or f"{one.op} of {one.path}" for one in operations
+        " ← ".join(map(str, _frames(one)[:FRAMES])) or f"{one.op} of {one.path}"
+        for one in operations
     ]
     return ", ".join(dict.fromkeys(places))
+
+
+def _frames(one: Operation) -> Sequence[Frame]:
+    return one.change.frames if one.part and one.change else one.frames
 
 
 def _pair(key: tuple[Kind, str, str], rows: Sequence[TrialRow]) -> Pair:

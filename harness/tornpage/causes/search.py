@@ -353,16 +353,13 @@ class _Search:
         return self._steps.get(seq, Step(seq, "operation", "", Fate.KEPT))
 
     def _told(self, seq: int, part: Part | None) -> Operation:
-        """part: which of its steps matters; its statement is that in which this was made. Of a page who
-        changed it last."""
+        """part: which of its steps matters."""
         told = operation_of(self._step(seq))
-        if part is not None:
-            line = self._line_of(part, seq)
-            return replace(told, part=part.what, stack=part.stack, line=line)
-        last = self._experiment.changer(seq)
-        if last is None:
+        made = part or self._experiment.changer(seq)
+        if made is None:
             return told
-        return replace(told, change=Change(last.what, self._line_of(last, seq), last.stack))
+        change = Change(made.what, self._line_of(made, seq), made.stack)
+        return replace(told, part=part.what if part else "", change=change)
 
     def _line_of(self, part: Part, seq: int) -> int:
         """The statement in which a step of this operation was made."""

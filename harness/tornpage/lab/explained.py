@@ -109,8 +109,8 @@ class ExplainedScore:
 
 
 def named_at(cause: Cause, changed: Sequence[str]) -> str:
-    """Where the first frames of A, B or R have one of these functions, or those of who changed the page that
-    one of them writes, the innermost place first; "" if they do not."""
+    """Where the first frames of A, B or R have one of these functions, or those of who made what they
+    bring, the innermost place first; "" if they do not."""
     stacks = [
         (name, frames)
         for letter, operations in (
@@ -279,9 +279,9 @@ def explained_page(score: ExplainedScore, seed: int) -> str:
         "functions in which the calls of A and B meet. Frames begin behind the functions that every page",
         "write, log write, record group or commit goes through (`WRAPPERS` in",
         "`harness/tornpage/targets/engine/target.py`): a bug in one of these is not named",
-        "([more on that](TESTING.md#mutants-testing-the-campaigns)). A write of the log is told by the",
-        "record group in it that matters, with the stack of who made that; a write of a page by two stacks,",
-        "who wrote it and who changed it last. A bug of recovery is in no stack of the run. So where the run",
+        "([more on that](TESTING.md#mutants-testing-the-campaigns)). A write of the log or of a page is told",
+        "by two stacks: who wrote it, and who made the record group in it that matters, or changed the page",
+        'last ("change of"). A bug of recovery is in no stack of the run. So where the run',
         "has broken no rule on bytes up to the crash, R counts as well: where the recovery of the broken",
         "state fails and that of the nearest right one does not, else the first thing that only it does.",
         "",
@@ -317,7 +317,7 @@ def _cells(row: ExplainedRow, quote: str = "") -> list[str]:
 
 
 def _functions(operations: Iterable[Operation], quote: str) -> str:
-    """The first frames of each operation once, and of who changed its page."""
+    """The first frames of each operation once, and of who made what it brings."""
 
     def text(frames: Sequence[Frame]) -> str:
         return f"{quote}{' ← '.join(one.function for one in frames[:FRAMES])}{quote}"
@@ -326,5 +326,5 @@ def _functions(operations: Iterable[Operation], quote: str) -> str:
     for one in operations:
         changed = one.change.frames if one.change else ()
         told += [text(one.frames)] if one.frames else []
-        told += [f"changed by {text(changed)}"] if changed else []
+        told += [f"of {text(changed)}"] if changed else []
     return ", ".join(dict.fromkeys(told))

@@ -313,7 +313,7 @@ def _cause_rows(found: Explained | None) -> list[_CauseRow]:
         if one.change is not None:
             line = f", statement {one.change.line}" if one.change.line else ""
             stack = [str(frame) for frame in one.change.frames[:FRAMES_SHOWN]]
-            rows.append(_CauseRow("changed by", one.seq, f"{one.change.what}{line}", stack))
+            rows.append(_CauseRow("made by", one.seq, f"{one.change.what}{line}", stack))
     return rows
 
 

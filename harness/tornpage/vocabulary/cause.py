@@ -14,6 +14,8 @@ from tornpage.vocabulary.evidence import Frame, Step
 __all__ = ["Cause", "Change", "Counterfactual", "Explained", "Kind", "Operation", "Parting"]
 
 _JSON = with_config(ConfigDict(extra="forbid"))
+_LENIENT = with_config(ConfigDict(extra="ignore"))
+"""A store may hold explanations with keys that are gone."""
 
 
 class Kind(StrEnum):
@@ -32,8 +34,9 @@ class Kind(StrEnum):
 @_JSON
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The last change of a page before a write of it. what: in words; line, stack, frames: as of
-    Operation."""
+    """What of that which a write brings to its file matters: a step of several, or the last change of a page.
+    what: in words; line: statement in which it was made; stack: number of the call stack of who made it,
+    frames: as of Operation."""
 
     what: str
     line: int
@@ -41,15 +44,14 @@ class Change:
     frames: tuple[Frame, ...] = ()
 
 
-@_JSON
+@_LENIENT
 @dataclass(frozen=True, slots=True)
 class Operation:
     """seq: its number in the recording; op, path: of Step; what: in words; line: statement that was in
     flight, 0 if none; frames: where the target's own code called it, the innermost first; none if the
     recording has no stacks; part: of a write that brings several steps to its file, which of them matters, in
-    words; stack: number of the call stack of who made that step, whose frames these are then; 0: of the
-    operation's own; change: of a write of a page, who changed that last, None if it is none or nobody
-    knows."""
+    words; change: who made that step, or has changed the page that it writes last; None: nobody knows, or it
+    brings no such thing."""
 
     seq: int
     op: str
@@ -59,7 +61,6 @@ class Operation:
     line: int
     frames: tuple[Frame, ...] = ()
     part: str = ""
-    stack: int = 0
     change: Change | None = None
 
 
@@ -122,9 +123,8 @@ class Cause:
     @property
     def stacks(self) -> list[int]:
         """Numbers of the call stacks of those who made what they bring."""
-        parts = [one.stack for one in self.operations]
-        changes = [one.change.stack for one in self.operations if one.change is not None]
-        return [number for number in (*parts, *changes) if number]
+        changes = (one.change.stack for one in self.operations if one.change is not None)
+        return [number for number in changes if number]
 
     @property
     def numbers(self) -> list[int]:

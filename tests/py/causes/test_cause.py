@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from tornpage.causes.cause import meetings, sentence, with_frames
-from tornpage.vocabulary.cause import Cause, Change, Kind, Operation, Parting
+from tornpage.vocabulary.cause import Cause, Change, Explained, Kind, Operation, Parting
+from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.evidence import Frame
 
 NOTHING = ("broken", (), (), None, 0, None, (), ())
@@ -33,16 +35,7 @@ def test_the_innermost_common_call_is_named() -> None:
     )
 
 
-def test_a_step_of_a_write_has_the_stack_of_who_made_it() -> None:
-    """Not that of who wrote it."""
-    wrote, made, lost = called("flush", 3), called("put", 5), operation(2)
-    told = order(lost, replace(operation(4), part="step b", stack=9))
-    framed = with_frames(told, {2: (OUTER,), 4: (wrote,)}, {9: (made,)})
-    assert framed.relied is not None and framed.relied.frames == (made,)
-    assert framed.lost[0].frames == (OUTER,)
-
-
-def test_a_page_has_the_stack_of_who_changed_it_too() -> None:
+def test_what_a_write_brings_has_the_stack_of_who_made_it() -> None:
     """Beside that of who wrote it; one whose stack nobody took has none."""
     wrote, made = called("flush", 3), called("put", 5)
     lost = replace(operation(2), change=Change("the records", 7, 9))
@@ -51,6 +44,23 @@ def test_a_page_has_the_stack_of_who_changed_it_too() -> None:
     assert framed.lost[0].frames == (wrote,)
     assert framed.lost[0].change == Change("the records", 7, 9, (made,))
     assert framed.relied is not None and framed.relied.change == Change("the records", 7, 0)
+
+
+def test_they_meet_where_they_were_written_too() -> None:
+    """And where one was made and the other written, of the same statement; each function once."""
+    batch, put = called("batch", 10), called("put", 5)
+    lost = replace(
+        operation(2, called("write_log", 3), batch, OUTER, line=8),
+        change=Change("the records", 7, 9, (put, called("insert", 4), OUTER)),
+    )
+    told = order(lost, operation(4, called("write_page", 6), called("batch", 12), OUTER, line=8))
+    assert [one.frames[0].function for one in meetings(told)] == ["batch"]
+    assert told.relied is not None
+    change = Change("others", 7, 9, (called("put", 6), called("insert", 4), OUTER))
+    both = replace(told, relied=replace(told.relied, change=change))
+    assert [one.frames[0].function for one in meetings(both)] == ["put", "batch"]
+    wrote = replace(told, relied=operation(4, called("put", 6), called("insert", 4), OUTER, line=7))
+    assert [one.frames[0].function for one in meetings(wrote)] == ["put"]
 
 
 def test_inlined_functions_meet_by_line() -> None:
@@ -109,3 +119,13 @@ def test_the_ends_meet_where_nothing_was_lost() -> None:
     first, last = operation(2, called("save", 10), OUTER), operation(4, called("save", 12), OUTER)
     cause = Cause(Kind.NOTHING_LOST, "broken", (), (), first, 0, last, (), ())
     assert "these must be one step. Operations 2 and 4 are both called by save," in sentence(cause)
+
+
+def test_what_an_older_tornpage_has_kept_is_read() -> None:
+    """Its operations have a key that is gone."""
+    found = Explained("said", order(operation(2, OUTER), operation(4)), "kept", 3)
+    text = json.loads(to_json(found))
+    for one in (text["cause"]["lost"][0], text["cause"]["relied"]):
+        one |= {"stack": 9}
+        del one["change"]
+    assert from_json(Explained, json.dumps(text)) == found

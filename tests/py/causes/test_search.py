@@ -233,9 +233,12 @@ def test_the_step_of_a_write_that_breaks_it_and_the_one_that_mends_it(steps: lis
     told = [*steps[:1], mark(3, "issue", 7), *steps[1:4], mark(9, "issue", 8), *steps[4:]]
     cause = search(store, crash({}, told, 8))
     assert cause.relied is not None and cause.until is not None
-    assert (cause.relied.line, cause.until.line) == (7, 8), "in which they were made"
-    assert (cause.relied.seq, cause.relied.part, cause.relied.stack) == (6, "step b", ord("b"))
-    assert (cause.until.seq, cause.until.part, cause.until.stack) == (14, "step f", ord("f"))
+    assert (cause.relied.seq, cause.relied.part) == (6, "step b")
+    assert cause.relied.change == Change("step b", 7, ord("b")), (
+        "the statement in which it was made"
+    )
+    assert (cause.until.seq, cause.until.part) == (14, "step f")
+    assert cause.until.change == Change("step f", 8, ord("f"))
     said = sentence(cause)
     assert "f (operation 6), step b on a crash breaks it, until" in said
     assert "(operation 14), step f: these must be one step" in said
@@ -306,7 +309,8 @@ def test_the_recovery_is_held_against_that_of_the_nearest_right_crash(steps: lis
 
 
 def test_a_page_is_told_with_who_changed_it(steps: list[Step]) -> None:
-    """And the statement in which that was; a write that is told by its step has that already."""
+    """And the statement in which that was; a write that brings several steps with who made the one that
+    matters."""
     store = Store([4, 8], lambda _, there: lost(there.get(4)) and "1" in there.get(8, "0"))
     store.changers = {4: Part("a change", 1, 3, 5), 8: Part("another", 1, 7, 6)}
     told = [*steps[:1], mark(3, "issue", 1), *steps[1:3], mark(7, "issue", 2), *steps[3:]]
@@ -317,7 +321,8 @@ def test_a_page_is_told_with_who_changed_it(steps: list[Step]) -> None:
     assert sorted(cause.stacks) == [5, 6]
     store.steps, store.breaks = {8: ["a"]}, {"a"}
     (relied,) = [search(store, crash({}, told, 8)).relied]
-    assert relied is not None and (relied.part, relied.change) == ("step a", None)
+    assert relied is not None and relied.change is not None
+    assert (relied.part, relied.change.what) == ("step a", "step a")
 
 
 def test_a_write_of_which_no_step_matters_is_told_whole(steps: list[Step]) -> None:

@@ -103,7 +103,7 @@ def test_what_came_too_late_is_a_where_nothing_was_lost() -> None:
     assert named_at(replace(told, lost=(operation(2, "one"),)), ["both"]) == ""
 
 
-def test_who_changed_a_page_names_it_too() -> None:
+def test_who_made_what_is_written_names_it_too() -> None:
     """Behind who wrote it at the same depth; the page has both."""
     changed = Change("the records", 1, 9, operation(2, "then", "put", "insert").frames)
     told = cause(replace(operation(6, "flush", "then"), change=changed), operation(2, "one"))
@@ -111,7 +111,7 @@ def test_who_changed_a_page_names_it_too() -> None:
     assert named_at(told, ["then"]) == "change of B, frame 1"
     assert named_at(told, ["flush", "then"]) == "B, frame 1"
     row = ExplainedRow("x", ("put",), "smoke: x", Explained("", told, "kept", 9))
-    cell = "| `flush ← then`, changed by `then ← put ← insert` |  | change of B, frame 2 |"
+    cell = "| `flush ← then`, of `then ← put ← insert` |  | change of B, frame 2 |"
     assert cell in explained_page(ExplainedScore((row,)), 1)
 
 
