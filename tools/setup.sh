@@ -13,8 +13,8 @@ size=${1:-run}
 case $size in
 run) ;;
 all)
-    packages+=(chromium chromium-driver clang clang-format clang-tidy cppcheck fio fiu-utils gcovr
-               libclang-rt-14-dev libfuse3-dev liblmdb0 llvm mariadb-server-core postgresql)
+    packages+=(btrfs-progs chromium chromium-driver clang clang-format clang-tidy cppcheck e2fsprogs fio fiu-utils
+               gcovr libclang-rt-14-dev libfuse3-dev liblmdb0 llvm mariadb-server-core postgresql xfsprogs)
     ;;
 *)
     sed -n '2,4s/^# \?//p' "$0" >&2

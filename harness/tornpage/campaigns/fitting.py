@@ -18,6 +18,7 @@ from tornpage.plans.origin import origin_of
 from tornpage.powerloss.explorer import loss_models
 from tornpage.store.origin import Origin
 from tornpage.store.rows import Run
+from tornpage.targets.option import UNDER, disk_of
 from tornpage.targets.registry import (
     DEFAULT_TARGET,
     TARGET_FILE,
@@ -128,6 +129,9 @@ def _check(opened: Opened, paths: Paths) -> None:
 
 def _check_options(opened: Opened) -> None:
     """A target that cannot be asked is run: that it fails is for the run to say."""
+    disk = disk_of(opened.campaign.options)
+    if disk and not opened.campaign.explore:
+        raise ConfigError(f"{UNDER}={disk}: a disk loses power, and {opened.campaign.name} kills")
     with suppress(TargetError):
         check_options(opened.target, opened.target.name, _options_of(opened.campaign))
         opened.target.check_needs(opened.campaign.options)

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from tornpage.plans.limits import BOUNDS, Bound, Limits
-from tornpage.targets.option import FS
+from tornpage.targets.option import DEFAULT_FS, FS, UNDER, disk_of
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.workers.context import DEFAULT_JOBS
 
@@ -111,6 +111,14 @@ FsOption = Annotated[
         help="Power loss: the file system of `tornpage list fs`, or several, each in turn.",
     ),
 ]
+UnderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--under",
+        metavar="NAME",
+        help="Power loss: work on a real ext4, xfs or btrfs; its disk is what loses power.",
+    ),
+]
 FetchOption = Annotated[
     bool, typer.Option("--fetch", help="First get what the target needs and is not here.")
 ]
@@ -200,12 +208,16 @@ def _limits(given: Mapping[str, Any]) -> Limits:
     return Limits.of({**given, "models": names, "budget_s": seconds})
 
 
-def options_of(said: list[str] | None, fs: str | None) -> dict[str, str]:
-    """What --option and --fs say. ConfigError if it is no NAME=VALUE."""
+def options_of(said: list[str] | None, fs: str | None, under: str | None = None) -> dict[str, str]:
+    """What --option, --fs and --under say. ConfigError if it is no NAME=VALUE."""
     pairs = {}
     for pair in said or []:
         name, equals, value = pair.partition("=")
         if not name or not equals or not value:
             raise ConfigError(f"--option {pair!r}: expected NAME=VALUE, as doublewrite=off")
         pairs[name] = value
-    return {**pairs, **({FS: fs} if fs else {})}
+    pairs |= {FS: fs} if fs else {}
+    pairs |= {UNDER: under} if under else {}
+    if (disk := disk_of(pairs)) and pairs.setdefault(FS, DEFAULT_FS) != DEFAULT_FS:
+        raise ConfigError(f"--under {disk} is a real file system: leave out --fs")
+    return pairs

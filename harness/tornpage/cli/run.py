@@ -33,6 +33,7 @@ from tornpage.cli.options import (
     OutOption,
     StoreOption,
     TargetOptions,
+    UnderOption,
     options_of,
     with_limits,
 )
@@ -69,6 +70,7 @@ def run(
     ] = None,
     limits: Limits = UNLIMITED,
     fs: FsOption = None,
+    under: UnderOption = None,
     options: TargetOptions = None,
     fetch: FetchOption = False,
     stacks: Annotated[
@@ -111,7 +113,7 @@ def run(
     opened = with_needs(fetch, lambda: open_campaign(campaign, target, paths))
     loaded, name = opened.campaign, opened.name
     origin = opened.origin()
-    chosen_options = options_of(options, fs)
+    chosen_options = options_of(options, fs, under)
     (chosen,) = with_needs(fetch, lambda: changed([opened], limits, chosen_options, paths))
     if stacks is not None:
         chosen = replace(chosen, campaign=chosen.campaign.changed({"stacks": stacks}))

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tornpage.faults.aim import is_error
 from tornpage.plans.limits import BOUNDS
-from tornpage.targets.option import FS
+from tornpage.targets.option import FS, UNDER
 from tornpage.targets.registry import DEFAULT_TARGET, family_of
 from tornpage.vocabulary.closest import unknown
 from tornpage.vocabulary.codec import first_error, read_toml
@@ -278,7 +278,7 @@ class Campaign(BaseModel):
         for key, value in given.items():
             if key.startswith("params."):
                 params[key.removeprefix("params.")] = _param(value)
-            elif key == FS and self.explore is None:
+            elif key in (FS, UNDER) and self.explore is None:
                 continue
             elif key == FS and "," in value:
                 options.pop(key, None)

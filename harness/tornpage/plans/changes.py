@@ -7,7 +7,7 @@ from typing import Any
 
 from tornpage.plans.campaign import Campaign
 from tornpage.plans.limits import BOUNDS, Has, Limits
-from tornpage.targets.option import FS
+from tornpage.targets.option import FS, UNDER
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = ["change", "change_all", "command_words", "has", "own"]
@@ -29,8 +29,10 @@ def change_all(
     for name in limits.given():
         if not any(has(campaign, name) for campaign in campaigns):
             raise ConfigError(_refusal(campaigns, BOUNDS[name].option, BOUNDS[name].has))
-    if FS in options and not any(campaign.explore for campaign in campaigns):
-        raise ConfigError(_refusal(campaigns, f"--{FS}", Has.LOSS))
+    lossless = not any(campaign.explore for campaign in campaigns)
+    for name in (UNDER, FS):
+        if name in options and lossless:
+            raise ConfigError(_refusal(campaigns, f"--{name}", Has.LOSS))
     return [_limited(one.with_options(options), limits) for one in campaigns]
 
 

@@ -23,6 +23,7 @@ from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.memory import CLAIMS_MISSED, Answer
 from tornpage.store.memory import NOTHING as NOTHING_EXERCISED
 from tornpage.store.origin import Examined
+from tornpage.targets.option import disk_of
 from tornpage.vocabulary.model import Outcome, TrialResult
 
 __all__ = [
@@ -73,7 +74,8 @@ class Word(StrEnum):
 @dataclass(frozen=True, slots=True)
 class LookedAt:
     """What a run is a statement about. build: hash of the target's own programs, "" where they have none; fs:
-    file-system profile of power losses, "" for live crashes; models: of crash states that were judged;
+    file-system profile of power losses, "" for live crashes; under: the real file system whose disk lost
+    power, "" if none did; models: of crash states that were judged;
     crashes: trials or states judged; fault_free: runs without a crash; not_exercised: in words;
     no_canary: of power losses, in no configuration was there an occasion to try the judge by these; examined:
     what came before the run of a target file; bound: what a run of enumerated scripts is complete for."""
@@ -81,6 +83,7 @@ class LookedAt:
     target: str
     build: str
     fs: str
+    under: str
     crash_model: str
     models: tuple[str, ...]
     crashes: int
@@ -105,7 +108,7 @@ class LookedAt:
     @property
     def extent(self) -> str:
         """How much of it."""
-        parts = [f"fs {self.fs}"] if self.fs else []
+        parts = [f"under {self.under}"] if self.under else [f"fs {self.fs}"] if self.fs else []
         if self.models:
             parts.append(_several(len(self.models), "model"))
         unit = "state" if self.crash_model == "power_loss" else "trial"
@@ -123,6 +126,7 @@ class LookedAt:
             "target": self.target,
             "build": self.build,
             "fs": self.fs,
+            "under": self.under,
             "crash_model": self.crash_model,
             "models": list(self.models),
             "crashes": self.crashes,
@@ -187,6 +191,7 @@ def looked_at(summary: Summary) -> LookedAt:
         target=summary.run.target,
         build=summary.run.origin.build,
         fs=", ".join(sorted({str(part[_FS]) for part in parts if _FS in part})),
+        under=disk_of(settings.get("options", {})),
         crash_model=crash_model,
         models=tuple(sorted(models)),
         crashes=summary.exercised,

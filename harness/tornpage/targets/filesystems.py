@@ -1,5 +1,6 @@
 """The file systems whose promises power loss can be explored under: the explorer's table, and the option `fs`
-that every target has; and `recorder`, of a file system to record by, that every target file has.
+that every target has; and those that every target file has: `recorder`, of a file system to record by, and
+`under`, of a real one to work on.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any
 
 from tornpage.faults.process import run_child
 from tornpage.faults.recorder import Recorder
-from tornpage.targets.option import DEFAULT_FS, FS, RECORDER, TargetOption
+from tornpage.faults.under import DISK_SECTOR, DISKS
+from tornpage.targets.option import DEFAULT_FS, FS, NO_DISK, RECORDER, UNDER, TargetOption, disk_of
 from tornpage.targets.target import last_object
 from tornpage.vocabulary.closest import unknown
 from tornpage.vocabulary.errors import ConfigError, TargetError
@@ -23,6 +25,7 @@ __all__ = [
     "fs_option",
     "recorder_option",
     "require_fs",
+    "under_option",
     "without_fs",
 ]
 
@@ -63,7 +66,10 @@ def fs_arguments(
     explorer: Path, options: Mapping[str, str], default: str = DEFAULT_FS
 ) -> list[str]:
     """What tornpage-explore is told. The default needs no question: it is of the table, or check_ready() has
-    asked. Raises ConfigError for a file system that there is not, TargetError."""
+    asked. On a real file system what loses power is a disk. Raises ConfigError for a file system that there
+    is not, TargetError."""
+    if disk_of(options):
+        return ["--fs", DEFAULT_FS, "--sector", str(DISK_SECTOR)]
     if FS in options:
         require_fs(explorer, [options[FS]])
     return ["--fs", options.get(FS, default)]
@@ -85,3 +91,14 @@ def recorder_option(default: Recorder) -> TargetOption:
 
     what = "what records the store: a library in it, or a file system below it"
     return TargetOption(RECORDER, ", ".join(Recorder), default, what, check)
+
+
+def under_option() -> TargetOption:
+    """The option of every target file."""
+    known = [NO_DISK, *DISKS]
+
+    def check(value: str) -> str:
+        return "" if value in known else unknown("real file system", value, known)
+
+    what = "power loss: the real file system that it works on, on a disk whose writes are recorded"
+    return TargetOption(UNDER, ", ".join(known), NO_DISK, what, check)

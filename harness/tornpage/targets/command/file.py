@@ -12,7 +12,7 @@ import xxhash
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tornpage.faults.recorder import Recorder
-from tornpage.targets.option import DEFAULT_FS, FS, RECORDER
+from tornpage.targets.option import DEFAULT_FS, OWN_OPTIONS
 from tornpage.vocabulary.closest import meant, unknown
 from tornpage.vocabulary.codec import read_toml
 from tornpage.vocabulary.model import Site
@@ -41,7 +41,7 @@ NUMBER = "number"
 PATH = "path"
 """As well: any path of what is there."""
 BASE = "base"
-OURS = frozenset({"dir", "lines", "script", "python", "fetched", "programs", FS, RECORDER})
+OURS = frozenset({"dir", "lines", "script", "python", "fetched", "programs", *OWN_OPTIONS})
 """Words in braces that are no option of the store."""
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
@@ -279,7 +279,7 @@ class TargetFile(BaseModel):
         """Every option of the store with its value. Raises ValueError naming what is wrong with a choice."""
         for name, value in chosen.items():
             if name not in self.options:
-                raise ValueError(unknown("option", name, [FS, RECORDER, *self.options]))
+                raise ValueError(unknown("option", name, [*sorted(OWN_OPTIONS), *self.options]))
             if refusal := self.refusal(name, value):
                 raise ValueError(refusal)
         return {name: chosen.get(name, choice.values[0]) for name, choice in self.options.items()}

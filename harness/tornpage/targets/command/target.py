@@ -15,12 +15,19 @@ from functools import partial
 from pathlib import Path
 
 from tornpage.faults.aim import SECTOR
-from tornpage.faults.image import files_below, fill_image, odd_files
+from tornpage.faults.image import files_below, fill_image, keep_files, odd_files
 from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult, run_child, why_not_run
 from tornpage.faults.recorder import Recorder, control_name, fs_environment, fs_path, why_no_fs
 from tornpage.faults.stacks import Note, stacks_environment
 from tornpage.faults.trace import Trace
+from tornpage.faults.under import (
+    make_disk,
+    mounted_recover,
+    mounted_run,
+    under_path,
+    why_no_disk,
+)
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
 from tornpage.targets.command.answers import recovery_answer, run_answer
@@ -37,11 +44,12 @@ from tornpage.targets.filesystems import (
     fs_option,
     recorder_option,
     require_fs,
+    under_option,
     without_fs,
 )
 from tornpage.targets.innodb.rules import is_tablespace
 from tornpage.targets.innodb.sites import SITES, site_of_write
-from tornpage.targets.option import FS, RECORDER, TargetOption
+from tornpage.targets.option import FS, OWN_OPTIONS, RECORDER, UNDER, TargetOption, disk_of
 from tornpage.targets.target import (
     STATEMENTS,
     ByHand,
@@ -153,7 +161,10 @@ class CommandTarget:
             raise ConfigError(f"{self.path}: template: {self.file.template}: no such folder")
 
     def check_needs(self, options: Mapping[str, str]) -> None:
-        """MissingError: a program or file that these options name is not here, or their recorder."""
+        """MissingError: a program or file that these options name is not here, or their recorder, or the file
+        system that is to be under it."""
+        if disk := disk_of(options):
+            self._check_disk(disk, options)
         if self.is_below(options) and (why := self.why_not_below()):
             raise MissingError(f"recorder=fs: {why}", self.name, why)
         for word, remedy in self._needs_of_options().items():
@@ -161,6 +172,13 @@ class CommandTarget:
                 (place,) = self._filled([word], options)
                 what = f"target {self.file.name} needs {place}"
                 raise MissingError(f"{what}: {remedy}", self.name, remedy)
+
+    def _check_disk(self, disk: str, options: Mapping[str, str]) -> None:
+        """ConfigError: what is recorded of a disk is its writes, and no other choice is left."""
+        if options.get(RECORDER, Recorder.FS) != Recorder.FS:
+            raise ConfigError(f"{UNDER}={disk}: the recorder of a disk is fs")
+        if why := why_no_disk(self.preload, disk):
+            raise MissingError(f"{UNDER}={disk}: {why}", self.name, why)
 
     def _needs_of_options(self) -> dict[str, str]:
         """Which of its needs are what options say."""
@@ -233,8 +251,7 @@ class CommandTarget:
         place of their names."""
         try:
             own = without_fs(self.explorer, options)
-            own.pop(RECORDER, None)
-            values = self.file.values(own)
+            values = self.file.values({n: v for n, v in own.items() if n not in OWN_OPTIONS})
         except ValueError as error:
             raise ConfigError(f"target {self.file.name}: {error}") from error
         values |= {
@@ -282,9 +299,22 @@ class CommandTarget:
 
     def _command(self, shell: str, key: str, options: Mapping[str, str], *dirs: str) -> Command:
         """dirs: what the shell text takes besides the working directory."""
-        words = self._words(key, options)
+        words = self._mounted(key, self._words(key, options), options)
         argv = ("/bin/sh", "-c", shell, "tornpage", str(self.path.parent), *dirs, *words)
         return Command(argv, self._environment(options), self._deadline_s(key))
+
+    def _mounted(self, key: str, words: list[str], options: Mapping[str, str]) -> list[str]:
+        """On the disk that these options say; what is prepared comes there afterwards."""
+        disk, program = disk_of(options), under_path(self.preload)
+        if not disk or key == "prepare":
+            return words
+        if key == "run":
+            return mounted_run(program, disk, DIR, words)
+        return mounted_recover(program, disk, words, many=self.file.long_lived)
+
+    def _ignored(self, options: Mapping[str, str]) -> list[str]:
+        """Of a disk nothing is left out."""
+        return [] if disk_of(options) else self.file.ignore
 
     def _deadline_s(self, key: str) -> float:
         return self.file.state_deadline_s if key == "recover" else self.file.run_deadline_s
@@ -305,14 +335,15 @@ class CommandTarget:
 
     def _recorder_program(self, options: Mapping[str, str]) -> dict[str, Path]:
         """That of a recorder that is none of the preload."""
-        program = fs_path(self.preload)
-        return {"recorder": program} if self.is_below(options) and program.is_file() else {}
+        programs = {"recorder": fs_path(self.preload)} if self.is_below(options) else {}
+        programs |= {UNDER: under_path(self.preload)} if disk_of(options) else {}
+        return {name: program for name, program in programs.items() if program.is_file()}
 
     def chosen_programs(self, options: Mapping[str, str]) -> dict[str, Path]:
         """Those of its needs that these options say, by the name of the file."""
         found = (self._find(word, options) for word in self._needs_of_options())
         chosen = {place.name: place for place in found if place is not None and place.is_file()}
-        return chosen | (self._recorder_program(options) if RECORDER in options else {})
+        return chosen | (self._recorder_program(options) if {RECORDER, UNDER} & {*options} else {})
 
     def files_beside(self) -> dict[str, Path]:
         """Its file, first, then programs, named files and the template that lie in its folder, by their paths
@@ -330,7 +361,7 @@ class CommandTarget:
 
     def is_below(self, options: Mapping[str, str]) -> bool:
         """As these options, or the file, say."""
-        return options.get(RECORDER, self.file.recorder) == Recorder.FS
+        return bool(disk_of(options)) or options.get(RECORDER, self.file.recorder) == Recorder.FS
 
     def why_not_below(self) -> str:
         """It is tried once."""
@@ -353,7 +384,7 @@ class CommandTarget:
         return replace(command, env={**command.env, **env})
 
     def options(self) -> tuple[TargetOption, ...]:
-        """The file system, the recorder, and those of the store."""
+        """The file system, the recorder, what is under it, and those of the store."""
         own = (
             TargetOption(
                 name,
@@ -366,11 +397,17 @@ class CommandTarget:
             for name, choice in self.file.options.items()
         )
         fs = fs_option(self.explorer, self.file.file_systems()[0])
-        return (fs, recorder_option(self.file.recorder), *own)
+        return (fs, recorder_option(self.file.recorder), under_option(), *own)
 
     def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
-        """Copies the template and runs prepare. Raises GoldenRunError if it fails, ConfigError if the
-        template has what no image can have."""
+        """Copies the template and runs prepare; then onto a disk, where these options say one. Raises
+        GoldenRunError if it fails, ConfigError if the template has what no image can have, TargetError."""
+        self._lay_out_files(data, options)
+        if disk := disk_of(options):
+            keep_files(data)
+            make_disk(under_path(self.preload), disk, data)
+
+    def _lay_out_files(self, data: Path, options: Mapping[str, str]) -> None:
         if self.file.template:
             for path, kind in odd_files(self._template()):
                 raise ConfigError(f"{self.path}: template: {path} is {kind}")
@@ -425,7 +462,7 @@ class CommandTarget:
         arguments = ["--target", "command", "--scratch", str(trace.parent)]
         for word in command.argv:
             arguments += ["--recover", word]
-        for pattern in self.file.ignore:
+        for pattern in self._ignored(options):
             arguments += ["--ignore", pattern]
         for site, pattern in self.file.site_patterns():
             arguments += ["--site", f"{site}={pattern}"]
