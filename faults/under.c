@@ -31,6 +31,7 @@ started for it (once), or for all of them (many).
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "faults/children.h"
@@ -44,6 +45,7 @@ started for it (once), or for all of them (many).
 enum {
     EXIT_NOT_STARTED = 126,
     ATTACH_TRIES = 100,  /**< another process may take the free device first */
+    BUSY_LOOKS = 2000,   /**< a millisecond each */
     SECTOR_BYTES = 4096, /**< what this disk writes as a whole; every superblock is smaller */
     ANSWER_GROWS = 65536
 };
@@ -156,10 +158,15 @@ static int mount_disk(const char *fs, const char *folder, bool *is_machine)
     return error;
 }
 
-/** @return 0, or an errno */
+/** Who has answered may still be about to end. @return 0, or an errno */
 static int unmount_disk(const char *folder)
 {
+    const struct timespec look = {.tv_nsec = 1000000};
     int error = unmount(folder);
+    for (int i = 0; i < BUSY_LOOKS && error == EBUSY; i++) {
+        (void)nanosleep(&look, NULL);
+        error = unmount(folder);
+    }
     return error == 0 ? unmount(folder) : error;
 }
 

@@ -250,6 +250,7 @@ def _parts(files: Iterable[str]) -> str:
 PARTS = {
     "image/data": "the files as the crash left them, before any recovery",
     "image/evidence.json": "the last operations before the crash, pages and rows: what `show` prints",
+    "image/confirmed.json": "what real file systems show of it",
     "image/recording": "the recording of the run, with contents, and the files that it began with",
     "image/run.trace": "the recording of the run",
     "image/found": "the files that the run began with",

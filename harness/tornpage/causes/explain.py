@@ -28,7 +28,7 @@ from tornpage.vocabulary.evidence import Fate, Step, unwrapped
 from tornpage.vocabulary.model import Source, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["crash_of", "explain_trial", "is_of", "recording_of"]
+__all__ = ["crash_of", "crash_seq", "explain_trial", "is_of", "recording_of"]
 
 KEPT = "kept"
 """A recording, with its finding."""
@@ -205,9 +205,14 @@ def crash_of(
 ) -> tuple[int, dict[int, str]]:
     """Where the crash was, and what was not durable there."""
     if spec.plan.loss:
-        return int(spec.plan.loss.partition(".")[0]), experiment.waiting(spec.plan.loss)
+        return crash_seq(spec, result), experiment.waiting(spec.plan.loss)
     seq, kept = _killed(result)
     return seq, {**experiment.waiting(f"{seq}.all-persisted.0"), **({seq: kept} if kept else {})}
+
+
+def crash_seq(spec: TrialSpec, result: TrialResult) -> int:
+    """The operation behind or in which the run was crashed. ConfigError as crash_of()."""
+    return int(spec.plan.loss.partition(".")[0]) if spec.plan.loss else _killed(result)[0]
 
 
 def _killed(result: TrialResult) -> tuple[int, str]:

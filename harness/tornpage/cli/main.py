@@ -110,6 +110,7 @@ COMMANDS: dict[str, _Command | _Group] = {
     "shrink": _Command("tornpage.cli.shrink", "shrink"),
     "bisect": _Command("tornpage.cli.bisect", "bisect"),
     "explain": _Command("tornpage.cli.explain", "explain"),
+    "confirm": _Command("tornpage.cli.confirm", "confirm"),
     "upstream": _Command("tornpage.cli.upstream", "upstream"),
     "export": _Command("tornpage.cli.find", "export", "EXPORT_EPILOG"),
     "import": _Command("tornpage.cli.find", "import_", "IMPORT_EPILOG"),

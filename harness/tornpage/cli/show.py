@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.fault_free import row_named, with_kept_image
+from tornpage.causes.confirm import confirmed_lines, load_confirmed
 from tornpage.cli.console import print_trial
 from tornpage.cli.options import (
     DebugFilesOption,
@@ -51,12 +52,13 @@ def show(
     store_place: StoreOption = None,
 ) -> int:
     """Prints what the store knows of a trial: plan, write hit or what the power loss lost, verdict, what
-    recovery did, the line that replays it, and what `tornpage explain` has found."""
+    recovery did, the line that replays it, what `tornpage explain` has found, and `tornpage confirm`."""
     place = place_in(out, store_place)
     row = with_kept_image(row_named(trial, place), out)
     folders = debug_files or ()
     with Store(place, write=False) as store:
         explained = store.explanations(row.run).get(trial)
+    confirmed = load_confirmed(row.result.image) if row.result else None
     looks = svg is not None or json_output
     kept = load_evidence(row.result.image, folders) if row.result and looks else None
     if svg is not None:
@@ -64,6 +66,7 @@ def show(
     if json_output:
         told = {"trial": trial, "spec": to_plain(row.spec), "result": to_plain(row.result)}
         more = {"evidence": to_plain(kept), "explanation": to_plain(explained)}
+        more["confirmed"] = to_plain(confirmed)
         return print_object({**told, "bugs": list(row.bugs), **more})
     if row.result is None:
         print(f"trial {trial} was interrupted; its run goes on with --resume")
@@ -74,6 +77,8 @@ def show(
         console = make_console()
         print_trial(console, trial, row.spec, row.result, line, row.bugs, folders)
         for text in cause_lines(explained) if explained else ():
+            plain_printer(console)(text)
+        for text in confirmed_lines(confirmed) if confirmed else ():
             plain_printer(console)(text)
     return 0
 
