@@ -1,9 +1,10 @@
 """`make finds`: runs the campaigns of workloads/finds and writes docs/FINDS.md: what was found, in which
 engine, and after how many crash states. Of each find a state that shows it is asked again, as it was kept,
-and explained: the list below the table. What a file NAME.md beside NAME.toml tells of a find stands below
-that. Each line of it with a command and `{KEY}` is filled: the command is run with --json, and KEY is what
-it prints under that key, `{violations}`, or `{counters.checkpoints}`. `target check` runs as often as
-`--recordings` says, for a server's threads make each recording another one.
+and explained: the list below the table; and disks of real file systems are asked for it, where they can be.
+What a file NAME.md beside NAME.toml tells of a find stands below that. Each line of it with a command and
+`{KEY}` is filled: the command is run with --json, and KEY is what it prints under that key, `{violations}`,
+or `{counters.checkpoints}`. `target check` runs as often as `--recordings` says, for a server's threads make
+each recording another one.
 
 A campaign or line whose target is not here, or whose command fails, keeps what the page says of it. The page
 is written after each find: what was measured is not lost when a later one fails. Exit code 1 if a command
@@ -43,6 +44,10 @@ KEY = re.compile(r"\{([a-z_.0-9A-Z]+)\}")
 FIGURES = r"[\w:, ]+"
 """What stands in its place when it is filled."""
 RECORDINGS = 3
+TRIES = 2
+"""Recordings on each real file system."""
+REAL = -2
+"""Which cell of a row says what came of them."""
 MEMORY = ("tmpfs", "ramfs")
 """File systems on which an fsync takes no time."""
 HEAD = """\
@@ -56,11 +61,15 @@ when nothing is wrong. Below the table: how finds were checked by hand.
 - Scratch is on a disk (`TORNPAGE_TMP`). On a tmpfs an fsync takes no time, so nothing happens during one.
 - For each find the number of states is doubled, from 100 on, until it appears. With a threaded server that is
   partly chance.
+- On a real file system: what `tornpage confirm ID` says of the first state. "ext4 3 of 40" means that of 40
+  images of a disk with ext4 on it 3 show the same, an empty cell that nobody has asked. "None" is
+  [no proof](FINDINGS.md#on-a-real-file-system) that none can.
 - The figures below the list, except lost names, were measured when the profile `ext4-ordered` promised more
   than today: an fsync of any file made all earlier names durable.
 
-| engine | what is wrong | since, fixed, known | what Tornpage reports | states | repeat it |
-|---|---|---|---|---:|---|
+| engine | what is wrong | since, fixed, known | what Tornpage reports | states \
+| on a real file system | repeat it |
+|---|---|---|---|---:|---|---|
 """
 
 CAUSES = """\
@@ -103,8 +112,8 @@ class Measured:
     cause: str
 
 
-def measured(file: Path, campaign: Campaign) -> Measured | None:
-    """What comes of the campaign; None if its target is not here."""
+def measured(file: Path, campaign: Campaign, old: str) -> Measured | None:
+    """What comes of the campaign; None if its target is not here. old: the row of before."""
     what = ready(campaign.target)
     if what is None:
         return None
@@ -116,13 +125,15 @@ def measured(file: Path, campaign: Campaign) -> Measured | None:
             found = bugs_of(file, states, Path(out))
             shown = [bug for bug in found if known.get("shows", "") in bug.said]
             if shown or states >= campaign.explore.states:
-                cause = cause_of(file.stem, [bug for bug in shown if bug.is_state], Path(out))
+                state_bugs = [bug for bug in shown if bug.is_state]
+                cause = cause_of(file.stem, state_bugs, Path(out))
+                real = confirmed(state_bugs, Path(out)) or cell_of(old)
                 break
         states = min(2 * states, campaign.explore.states)
     command = f"`tornpage run workloads/finds/{file.name} --states {states} --depth 1`"
     said = "<br>".join(bug.said for bug in found) or "nothing"
     count = str(states) if shown else f"none in {states}"
-    cells = (what, campaign.description, known["upstream"], said, count, command)
+    cells = (what, campaign.description, known["upstream"], said, count, real, command)
     row = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
     return Measured(row, cause)
 
@@ -138,6 +149,31 @@ def cause_of(name: str, bugs: list[Bug], out: Path) -> str:
     except CommandFailed as error:
         return item(name, f"{kept}. Not explained: {error}")
     return item(name, " ".join([f"{kept}.", found["sentence"], *calls_of(found["cause"])]))
+
+
+def confirmed(bugs: list[Bug], out: Path) -> str:
+    """What disks of real file systems show of the first of these; "" if none could be asked. out: of the
+    run."""
+    if not bugs:
+        return ""
+    asked = ["confirm", bugs[0].trial, "--tries", str(TRIES), "--out", str(out)]
+    try:
+        disks = printed(asked)["disks"]
+    except CommandFailed as error:
+        print(error, file=sys.stderr)
+        return ""
+    told = (
+        f"{disk['under']} {disk['shown'] or 'none'} of {disk['states']}"
+        for disk in disks
+        if disk["states"]
+    )
+    return ", ".join(told)
+
+
+def cell_of(row: str) -> str:
+    """The same of a row of the page."""
+    cells = row.split(" | ")
+    return cells[REAL].strip() if row else ""
 
 
 def calls_of(cause: dict[str, Any]) -> Iterable[str]:
@@ -326,7 +362,7 @@ def require_disk() -> None:
 def renew(page: Page, file: Path, recordings: int, failed: list[str]) -> None:
     """Row and text of a find. failed: gets each command that does."""
     try:
-        found = measured(file, load_campaign(str(file), PLANS))
+        found = measured(file, load_campaign(str(file), PLANS), page.rows[file])
         if found is not None:
             page.rows[file], page.causes[file] = found.row, found.cause
     except CommandFailed as error:

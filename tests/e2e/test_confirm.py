@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from e2e_support import ONE_CONFIGURATION, Tornpage, call
+from test_json import judged
 from test_target_file import changed, make
 from test_under import NO_SYNC, ext4
 
@@ -29,11 +30,14 @@ def test_a_missing_fsync_is_confirmed(tmp_path: Path, tornpage: Tornpage) -> Non
     trial = found(changed(make(tmp_path), "broken", NO_SYNC), tornpage)
     told = tornpage("confirm", trial, "--under", "ext4", "--states", "40")
     assert told.code == 1, told.text
+    judged(told.data, "confirm")
     (disk,) = told.data["disks"]
     assert disk["here"] and disk["shown"] and disk["state"] and told.data["kept"]
     assert disk["what"].startswith("acknowledged commits are missing")
     assert 0 < disk["flush"] <= disk["flushes"]
-    assert tornpage("show", trial, "--json").data["confirmed"]["disks"] == [disk]
+    kept = tornpage("show", trial, "--json").data
+    judged(kept, "show")
+    assert kept["confirmed"]["disks"] == [disk]
     shown = call(tmp_path, "show", trial).stdout
     assert "on ext4: the same finding at the same statement, in " in shown
 

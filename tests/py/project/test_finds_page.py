@@ -84,6 +84,11 @@ FRAMES = [
     {"function": "run", "file": "store.py", "line": 9},
     {"function": "_run_code", "file": "<frozen runpy>", "line": 88},
 ]
+DISKS = [
+    {"under": "ext4", "states": 40, "shown": 3},
+    {"under": "xfs", "states": 80, "shown": 0},
+    {"under": "btrfs", "states": 0, "shown": 0},
+]
 CAUSE = {"lost": [{"seq": 5, "frames": FRAMES}], "relied": {"seq": 8, "frames": []}}
 
 
@@ -100,7 +105,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if "broken=on" in words:
             raise finds_page.CommandFailed(f"{words}: no server")
         said = {"kept": ["the kept image: broken"], "sentence": "A is lost.", "cause": CAUSE}
-        return {"bugs": [BUG], "writes": 7, "states": 60, **said}
+        return {"bugs": [BUG], "writes": 7, "states": 60, "disks": DISKS, **said}
 
     known = {"one": {"upstream": "new"}, "two": {"upstream": "old", "shows": "rows"}}
     monkeypatch.setattr(finds_page, "KNOWN", known)
@@ -204,7 +209,8 @@ def test_each_find_is_asked_again_and_explained(
     monkeypatch.setattr(finds_page, "bugs_of", lambda _file, _states, _out: bugs)
     monkeypatch.setattr(finds_page, "printed", listen)
     assert finds_page.main([]) == 0
-    assert [words[:2] for words in asked] == [["replay", "1.4"], ["explain", "1.4"]] * 2
+    one = [["replay", "1.4"], ["explain", "1.4"], ["confirm", "1.4"]]
+    assert [words[:2] for words in asked] == one * 2
     told = "the kept image: broken. A is lost. Operation 5: `fil_flush fil0fil.cc:7`."
     assert f"- `one`: {told}\n- `two`: {told}\n" in page.read_text("utf-8")
 
@@ -218,6 +224,27 @@ def test_each_find_is_asked_again_and_explained(
     text = page.read_text("utf-8")
     assert f"- `one`: {told}\n" in text
     assert "- `two`: the kept image: broken. Not explained: it crashes a recovery\n" in text
+
+
+def test_each_find_is_asked_of_real_file_systems(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are here. Where none is, the cell keeps what the page says."""
+    page.with_name("two.md").unlink()
+    printed = finds_page.printed
+    assert finds_page.main(["one"]) == 0
+    cell = "| 100 | ext4 3 of 40, xfs none of 80 | `tornpage run workloads/finds/one.toml"
+    assert cell in page.read_text("utf-8")
+
+    def fails(words: list[str]) -> dict[str, Any]:
+        if words[0] == "confirm":
+            raise finds_page.CommandFailed("no loop devices")
+        return printed(words)
+
+    monkeypatch.setattr(finds_page, "printed", fails)
+    assert finds_page.main([]) == 0
+    text = page.read_text("utf-8")
+    assert cell in text and "| 100 |  | `tornpage run workloads/finds/two.toml" in text
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
