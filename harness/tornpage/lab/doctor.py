@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tornpage.faults.limits import FLOORS, Floor
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, preload_environment, preload_path
 from tornpage.faults.scratch import scratch_folder
+from tornpage.faults.under import DISKS, why_no_disk
 from tornpage.targets.registry import TARGETS, make_target, target_names
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.paths import Paths, filesystem_of, tmpfs_folder
@@ -43,6 +44,7 @@ def examine(paths: Paths) -> list[Finding]:
         _tmpfs,
     ]
     found = [check() for check in checks] + [_limit(floor) for floor in FLOORS]
+    found += [_disk(name, paths) for name in DISKS]
     return found + [_target(name, paths) for name in target_names()]
 
 
@@ -76,6 +78,13 @@ def _preload(paths: Paths) -> Finding:
     if loaded.ok and refused.returncode != EXIT_PRELOAD_REFUSED:
         return Finding("preload", False, f"{library} does nothing", "make build")
     return loaded
+
+
+def _disk(name: str, paths: Paths) -> Finding:
+    """Whether --under is possible: only a run that asks for it needs it."""
+    seen, _, remedy = why_no_disk(preload_path(paths.build), name).partition(": ")
+    told = seen or "targets can work on it"
+    return Finding(f"--under {name}", not seen, told, remedy, needed=False)
 
 
 def _target(name: str, paths: Paths) -> Finding:
