@@ -44,8 +44,8 @@ KEY = re.compile(r"\{([a-z_.0-9A-Z]+)\}")
 FIGURES = r"[\w:, ]+"
 """What stands in its place when it is filled."""
 RECORDINGS = 3
-TRIES = 2
-"""Recordings on each real file system."""
+TRIES = "--tries 2"
+"""Options of `tornpage confirm`: recordings on each real file system."""
 REAL = -2
 """Which cell of a row says what came of them."""
 MEMORY = ("tmpfs", "ramfs")
@@ -127,7 +127,7 @@ def measured(file: Path, campaign: Campaign, old: str) -> Measured | None:
             if shown or states >= campaign.explore.states:
                 state_bugs = [bug for bug in shown if bug.is_state]
                 cause = cause_of(file.stem, state_bugs, Path(out))
-                real = confirmed(state_bugs, Path(out)) or cell_of(old)
+                real = confirmed(state_bugs, known.get("confirm", ""), Path(out)) or cell_of(old)
                 break
         states = min(2 * states, campaign.explore.states)
     command = f"`tornpage run workloads/finds/{file.name} --states {states} --depth 1`"
@@ -151,12 +151,12 @@ def cause_of(name: str, bugs: list[Bug], out: Path) -> str:
     return item(name, " ".join([f"{kept}.", found["sentence"], *calls_of(found["cause"])]))
 
 
-def confirmed(bugs: list[Bug], out: Path) -> str:
-    """What disks of real file systems show of the first of these; "" if none could be asked. out: of the
-    run."""
+def confirmed(bugs: list[Bug], words: str, out: Path) -> str:
+    """What disks of real file systems show of the first of these, "" if none could be asked. words: options
+    of `tornpage confirm`; out: of the run."""
     if not bugs:
         return ""
-    asked = ["confirm", bugs[0].trial, "--tries", str(TRIES), "--out", str(out)]
+    asked = ["confirm", bugs[0].trial, *(words or TRIES).split(), "--out", str(out)]
     try:
         disks = printed(asked)["disks"]
     except CommandFailed as error:
