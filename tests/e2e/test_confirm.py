@@ -26,7 +26,7 @@ def found(file: Path, tornpage: Tornpage) -> str:
 
 @pytest.mark.usefixtures("ext4")
 def test_a_missing_fsync_is_confirmed(tmp_path: Path, tornpage: Tornpage) -> None:
-    """At the statement of the finding, and `show` tells it from then on."""
+    """At the statement of the finding, and `show` tells it from then on, and so does a report."""
     trial = found(changed(make(tmp_path), "broken", NO_SYNC), tornpage)
     told = tornpage("confirm", trial, "--under", "ext4", "--states", "40")
     assert told.code == 1, told.text
@@ -39,7 +39,10 @@ def test_a_missing_fsync_is_confirmed(tmp_path: Path, tornpage: Tornpage) -> Non
     judged(kept, "show")
     assert kept["confirmed"]["disks"] == [disk]
     shown = call(tmp_path, "show", trial).stdout
-    assert "on ext4: the same finding at the same statement, in " in shown
+    line = "on ext4: the same finding at the same statement, in "
+    assert line in shown
+    assert tornpage("upstream", trial, str(tmp_path / "report")).code == 0
+    assert f"\n- {line}" in (tmp_path / "report" / "report.md").read_text("utf-8")
 
 
 @pytest.mark.usefixtures("ext4")

@@ -54,6 +54,8 @@ def test_a_missing_fsync_is_found(disk: str, tmp_path: Path, tornpage: Tornpage)
     trial = told.data["bugs"][0]["trial"]
     replay = tornpage("replay", trial, "--ask", "kept")
     assert replay.code == 1, replay.text
+    report = tornpage("upstream", trial, str(tmp_path / "report"))
+    assert report.code == 2 and "breaks a disk of" in report.text
     kept = [path for path in (tmp_path / "out").rglob(DISK_FILE) if path.parent.name == "data"]
     assert kept and all(path.stat().st_size % DISK_SECTOR == 0 for path in kept)
 

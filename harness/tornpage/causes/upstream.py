@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tornpage.causes.cause import words_of
+from tornpage.causes.confirm import confirmed_lines, load_confirmed
 from tornpage.causes.explain import explain_trial
 from tornpage.causes.laid_out import FRAMES_SHOWN, LaidOut, lay_out_cause, lay_out_kept
 from tornpage.evidence.evidence import load_evidence
@@ -25,6 +26,7 @@ from tornpage.plans.origin import origin_under, program_hashes
 from tornpage.reports.upstream import Call, FindReport, Script, report_text, script_text
 from tornpage.store.origin import OURS, Origin
 from tornpage.store.rows import Run, TrialRow
+from tornpage.targets.option import UNDER, disk_of
 from tornpage.targets.registry import explorer_path, identity_of, make_target
 from tornpage.targets.target import STATEMENTS, ByHand, Target
 from tornpage.vocabulary.cause import Explained
@@ -76,7 +78,8 @@ def report_upstream(
     tell: Callable[[str], None],
 ) -> Reported:
     """Makes the folder `place`. folders: with debug files; known: what was explained of it before; tell:
-    hears how far it is. ConfigError: it breaks no state, nothing was kept of it, or the folder is there."""
+    hears how far it is. ConfigError: it breaks no state, or a disk, nothing was kept of it, or the folder is
+    there."""
     name = f"{row.run}.{row.number}"
     violations = row.result.violations if row.result is not None else ()
     broken = [one for one in violations if one.source is Source.STATE]
@@ -84,6 +87,11 @@ def report_upstream(
         name = name if row.spec.plan.crashes else f"{row.run}.s{row.number}"
         raise ConfigError(
             f"trial {name} breaks no state: a report needs a crash that does; `tornpage bugs` names some"
+        )
+    if disk := disk_of(row.spec.options):
+        raise ConfigError(
+            f"trial {name} breaks a disk of {disk}, and a report needs files: run it without {UNDER}, then "
+            f"`tornpage confirm` asks {disk}"
         )
     if place.exists():
         raise ConfigError(f"{place} is there: name another folder")
@@ -150,6 +158,7 @@ class _Report:
         result = self.row.result
         assert result is not None, "it breaks a state"
         evidence = load_evidence(result.image, self.folders) or Evidence()
+        kept = load_confirmed(result.image)
         name = self.target.what or identity_of(self.target).partition("@")[0]
         title = f"{name}: {without_model(self.broken[0].what)}"
         by_hand = self.target.by_hand(self.row.spec.options)
@@ -178,6 +187,7 @@ class _Report:
             rows_more=evidence.rows_more,
             rows_note=evidence.rows_note,
             file_systems=found.file_systems,
+            confirmed=tuple(confirmed_lines(kept)) if kept is not None else (),
             smaller=found.smaller,
             crashed=_end(crashed),
             whole=shown,

@@ -48,8 +48,8 @@ class FindReport:
     last of its statements, of `statements`; answer: of recovery, "" if it succeeded; smaller: the crash lost
     more when it was found; rows, rows_note: as of Evidence, of that crash; file_systems: name, promise, what
     the same loss comes to there; crashed, whole: lines that the program printed, None if there is no such;
-    differs: `whole` is told as the difference; found:
-    by which Tornpage, with which campaign."""
+    confirmed: a line for each real file system that was asked; differs: `whole` is told as the difference;
+    found: by which Tornpage, with which campaign."""
 
     title: str
     findings: tuple[str, ...]
@@ -67,6 +67,7 @@ class FindReport:
     rows_more: int
     rows_note: str
     file_systems: tuple[tuple[str, str, str], ...]
+    confirmed: tuple[str, ...]
     smaller: bool
     crashed: tuple[str, ...]
     whole: tuple[str, ...] | None
