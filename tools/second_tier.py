@@ -68,6 +68,11 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "harness/tornpage/campaigns/night.py",
     ),
     "tests/e2e/test_site.py": ("docs/", "mkdocs.yml", "README.md", "CHANGELOG.md", "tools/site"),
+    "tests/e2e/test_under.py": (
+        "faults/fs/",
+        "faults/under.c",
+        "harness/tornpage/faults/under.py",
+    ),
     "tests/e2e/test_upstream.py": (BUNDLED, "harness/tornpage/causes/"),
     "tests/e2e/test_wheel.py": (
         "CMakeLists.txt",

@@ -11,14 +11,20 @@ from test_target_file import changed, make
 
 from tornpage.faults import under
 from tornpage.faults.preload import preload_path
-from tornpage.faults.under import DISK_FILE, DISK_SECTOR, DISKS, why_no_disk
+from tornpage.faults.under import DISK_FILE, DISK_SECTOR, why_no_disk
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import MissingError
 
 NO_SYNC = ("        os.fsync(log)\n", "")
 
 
-@pytest.fixture(params=sorted(DISKS))
+@pytest.fixture(
+    params=[
+        "ext4",
+        pytest.param("xfs", marks=pytest.mark.extended),
+        pytest.param("btrfs", marks=pytest.mark.extended),
+    ]
+)
 def disk(request: pytest.FixtureRequest, build: Path) -> str:
     """Each of the file systems; skipped, with the reason, where there can be none."""
     name = str(request.param)
