@@ -3,7 +3,7 @@
 Place: top of the engine, beside engine_calls.c; cli/ and tests are above it.
 
     open    directory | lock | redo log header | fil, buf | recv_redo | dict, trx | recv_finish |
-            drain if log_optimize_ddl is not what it was
+            drain if log_optimize_ddl, or optimize_ddl_drain, is not what it was
     close   end the backup, abort builds, roll back | full checkpoint | trx, dict, buf, fil, log |
             unlock
 
@@ -192,7 +192,8 @@ static dberr_t engine_open_layers(engine_t *engine)
     }
     trx_sys_set_purge(engine->sys, engine->options.purge_interval,
                       engine->options.max_undo_log_size);
-    return buf_set_log_optimize_ddl(engine->pool, engine->options.log_optimize_ddl);
+    return buf_set_log_optimize_ddl(engine->pool, engine->options.log_optimize_ddl,
+                                    !engine->options.optimize_ddl_drain);
 }
 
 static void engine_free(engine_t *engine)

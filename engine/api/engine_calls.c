@@ -272,7 +272,8 @@ dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on)
         return err_set(&engine->env.err, DB_TABLE_LOCKED,
                        "log_optimize_ddl cannot change: a build is running");
     }
-    AND_THEN(err, engine_leave(engine, buf_set_log_optimize_ddl(engine->pool, on)));
+    AND_THEN(err, engine_leave(engine, buf_set_log_optimize_ddl(
+                                           engine->pool, on, !engine->options.optimize_ddl_drain)));
     engine->env.stats.optimize_ddl_sets += err == DB_SUCCESS;
     return err;
 }

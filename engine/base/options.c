@@ -57,6 +57,9 @@ static const option_def_t OPTION_DEFS[] = {
     OPTION(log_optimize_ddl, OPTION_BOOL, false, true, 0, 1,
            "on: index loads are not logged, then flushed (WL#7277); a 10.5 log ignores it "
            "(MDEV-19747)"),
+    OPTION(optimize_ddl_drain, OPTION_BOOL, false, true, 0, 1,
+           "on: SET log_optimize_ddl flushes everything and takes a full checkpoint; off: it does "
+           "not, and each tablespace keeps apart what must not meet (MDEV-19747)"),
     OPTION(doublewrite, OPTION_BOOL, false, true, 0, 1,
            "on: pages are written to the doublewrite file, then to their place"),
     OPTION(
@@ -137,6 +140,7 @@ void options_set_defaults(engine_options_t *options)
         .log_file_size = 0,
         .buffer_pool_pages = 256,
         .log_optimize_ddl = true,
+        .optimize_ddl_drain = true,
         .doublewrite = true,
         .atomic_write_unit = 0,
         .dblwr_pages = 64,

@@ -14,6 +14,7 @@ typedef struct engine_options {
     uint32_t log_format; /**< its number in the header of the log, or 0 */
     uint32_t buffer_pool_pages;
     bool log_optimize_ddl;
+    bool optimize_ddl_drain;
     bool doublewrite;
     uint32_t atomic_write_unit;
     uint32_t dblwr_pages;

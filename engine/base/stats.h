@@ -12,8 +12,10 @@ typedef struct stats {
     uint64_t dblwr_writes;  /**< page copies written to the doublewrite area, as 10.4 counts them
                                        when pages are flushed for export */
     uint64_t dblwr_batches; /**< batches: one area write and fsync each */
-    uint64_t dblwr_full_batches;     /**< of them, those that filled the batch region */
-    uint64_t dblwr_skipped_init;     /**< home writes without doublewrite thanks to init_on_flush */
+    uint64_t dblwr_full_batches; /**< of them, those that filled the batch region */
+    uint64_t dblwr_skipped_init; /**< home writes without doublewrite thanks to init_on_flush */
+    /** initialisations whose first write takes a copy because of an INDEX_LOAD since C */
+    uint64_t dblwr_unskipped;
     uint64_t dblwr_skipped_atomic;   /**< the same thanks to the storage's promise */
     uint64_t batches_interleaved;    /**< batches during which others wrote to the log */
     uint64_t checkpoints_amid_batch; /**< slots written while a batch was in flight */
@@ -65,11 +67,17 @@ typedef struct stats {
     uint64_t rowlog_loads_behind;   /**< loads at whose end full blocks of such logs waited */
     uint64_t rowlog_applied;        /**< of the records, those that were applied */
     uint64_t rowlog_overflows;      /**< such logs that online_alter_log_max_size had no room for */
-    uint64_t builds_duplicate;      /**< index builds given up for a duplicate in a unique index */
-    uint64_t builds_aborted;        /**< index builds */
-    uint64_t indexes_dropped;       /**< by statements */
-    uint64_t tables_rebuilt;        /**< ALTER TABLE ... FORCE */
-    uint64_t tables_copied;         /**< ALTER TABLE with ALGORITHM=COPY */
+    /** loads logged against log_optimize_ddl: pages of their space may be torn without a copy */
+    uint64_t loads_logged_after_skip;
+    /** loads without redo before whose first page such a write was still to come */
+    uint64_t loads_amid_inits;
+    /** parts of a load's flush, its fsync, its INDEX_LOAD: those in front of which others wrote */
+    uint64_t load_flushes_amid;
+    uint64_t builds_duplicate; /**< index builds given up for a duplicate in a unique index */
+    uint64_t builds_aborted;   /**< index builds */
+    uint64_t indexes_dropped;  /**< by statements */
+    uint64_t tables_rebuilt;   /**< ALTER TABLE ... FORCE */
+    uint64_t tables_copied;    /**< ALTER TABLE with ALGORITHM=COPY */
     uint64_t tables_truncated;
     uint64_t tables_exported;
     uint64_t tables_imported;

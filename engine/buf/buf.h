@@ -55,12 +55,21 @@ uint32_t buf_page_size(const buf_pool_t *pool);
 
 /** log_optimize_ddl as it is now; at creation, as options says. It is written with each checkpoint.
 Switching it flushes everything and takes a full checkpoint, so that the log from the checkpoint on
-has either INDEX_LOADs or pages whose write skipped doublewrite, never both (MDEV-19747). No index
-build may be running: its load goes on as it began (the owner of the catalogue sees to that). */
+has either INDEX_LOADs or pages whose write skipped doublewrite, never both (MDEV-19747). Mixed
+(optimize_ddl_drain=OFF): it may have both, and the two functions below keep them apart in each
+space; to become or cease to be mixed takes a full checkpoint too. No index build may be running:
+its load goes on as it began (the owner of the catalogue sees to that). */
 bool buf_log_optimize_ddl(const buf_pool_t *pool);
+WARN_UNUSED dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on, bool mixed);
+/** May the first write of a page that a logged mtr initialises skip doublewrite? Not while an
+INDEX_LOAD of its space may make recovery read it (I13). */
+bool buf_init_may_skip(buf_pool_t *pool, space_id_t space);
+/** May a load into the space, which exists, go without redo? Not while a page that its INDEX_LOAD
+would make recovery read may be torn without a copy (I13). If it may, no page of the space skips
+doublewrite from now on. */
+bool buf_load_unlogged(buf_pool_t *pool, space_id_t space);
 /** log_page_checksums, if the log has such records. */
 bool buf_log_page_checksums(const buf_pool_t *pool);
-WARN_UNUSED dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on);
 
 /* ---- pages; every success pins the block, the caller (mtr) unpins it ---- */
 
@@ -139,9 +148,12 @@ WARN_UNUSED dberr_t buf_flush_list(buf_pool_t *pool, uint32_t max_pages, lsn_t l
 /** Writes every dirty page of the space, blanks what waits for that, and fsyncs its file: nothing
 more comes. */
 WARN_UNUSED dberr_t buf_flush_space(buf_pool_t *pool, space_id_t space);
-/** Writes the dirty pages that carry the stamp of a NO_REDO load, each as a single-page flush, from
-the oldest on; waits for the writes in flight and fsyncs the space's file. */
-WARN_UNUSED dberr_t buf_observer_flush(buf_pool_t *pool, space_id_t space, index_id_t observer);
+/** Writes dirty pages that carry the stamp of a NO_REDO load, at most max_pages, each as a
+single-page flush, from the oldest on. *over: none is left. */
+WARN_UNUSED dberr_t buf_observer_flush(buf_pool_t *pool, space_id_t space, index_id_t observer,
+                                       uint32_t max_pages, bool *over);
+/** Behind the last part: waits for the writes in flight and fsyncs the space's file. */
+WARN_UNUSED dberr_t buf_observer_sync(buf_pool_t *pool, space_id_t space);
 WARN_UNUSED dberr_t buf_flush_all(buf_pool_t *pool); /**< all spaces, fsynced */
 
 lsn_t buf_oldest_modification(const buf_pool_t *pool); /**< 0 if nothing is dirty */

@@ -9,9 +9,9 @@ Invariants
    whose log was lost would outlive that log, and once the new log has passed its LSN a later
    recovery could not tell it from a good one;
 2. (I13) a page goes home without a copy only if doublewrite is off, the storage promises whole
-   pages, or it is the first write since its logged initialisation. That is asked in one place. What
-   makes it safe is that log_optimize_ddl is off for as long as the log holds such an initialisation
-   (buf_pool.c);
+   pages, or it is the first write since its logged initialisation. That is asked in one place. It
+   is safe because log_optimize_ddl is off for as long as the log holds such an initialisation, or,
+   with optimize_ddl_drain=OFF, because its space has no INDEX_LOAD for as long (buf_pool.c);
 3. (I22) a single-page slot is free again when its page's home file was fsynced after the home
    write. */
 #include "buf/buf_dblwr.h"
@@ -65,6 +65,9 @@ bool buf_dblwr_drops(const buf_pool_t *pool, const buf_block_t *block)
 
 void buf_dblwr_copy(const buf_pool_t *pool, const buf_block_t *block, byte *copy)
 {
+    if (pool->ddl_mixed && pool->dblwr_file != NULL && block->init_on_flush) {
+        fil_space_torn(fil_space_get(pool->fil, block->id.space), block->init_lsn);
+    }
     memcpy(copy, block->frame, pool->page_size);
     fil_page_stamp(copy, pool->page_size);
     bool fixed =

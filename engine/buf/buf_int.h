@@ -66,6 +66,7 @@ struct buf_pool {
     uint32_t page_size;
     uint32_t n_blocks;
     bool log_optimize_ddl; /**< only if the log knows unlogged loads */
+    bool ddl_mixed;        /**< it may have been another one since C */
     bool log_page_checksums;
     page_algorithm_t compression; /**< of pages of tables that go home */
 

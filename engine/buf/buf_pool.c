@@ -67,6 +67,7 @@ dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil, const engine_options
     pool->dblwr_pages = options->dblwr_pages;
     pool->atomic_writes = options->atomic_write_unit >= options->page_size;
     pool->log_optimize_ddl = options->log_optimize_ddl && log_format(log)->unlogged_loads;
+    pool->ddl_mixed = log_last_checkpoint(log)->ddl_mixed;
     pool->log_page_checksums = options->log_page_checksums && log_format(log)->page_checksums;
     pool->cleaner_interval = options->cleaner_interval;
     pool->compression = (page_algorithm_t)options->page_compression;
@@ -135,15 +136,53 @@ bool buf_log_page_checksums(const buf_pool_t *pool)
     return pool->log_page_checksums;
 }
 
-dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on)
+bool buf_init_may_skip(buf_pool_t *pool, space_id_t space_id)
 {
-    if (pool->log_optimize_ddl == on || !log_format(pool->log)->unlogged_loads) {
+    if (pool->log_optimize_ddl) {
+        return false;
+    }
+    bool is_read =
+        pool->ddl_mixed
+        && fil_space_get(pool->fil, space_id)->enable_lsn > log_checkpoint_lsn(pool->log);
+    pool->env->stats.dblwr_unskipped += is_read;
+    return !is_read;
+}
+
+bool buf_load_unlogged(buf_pool_t *pool, space_id_t space_id)
+{
+    if (!pool->log_optimize_ddl || !pool->ddl_mixed) {
+        return pool->log_optimize_ddl;
+    }
+    fil_space_t *space = fil_space_get(pool->fil, space_id);
+    if (space->torn_lsn > log_checkpoint_lsn(pool->log)) {
+        pool->env->stats.loads_logged_after_skip++;
+        return false;
+    }
+    bool found = false;
+    buf_block_t *block = space->flush_list;
+    while (block != NULL) {
+        found |= block->init_on_flush;
+        block->init_on_flush = false;
+        block = block->space_next != space->flush_list ? block->space_next : NULL;
+    }
+    pool->env->stats.loads_amid_inits += found;
+    return true;
+}
+
+dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on, bool mixed)
+{
+    if (!log_format(pool->log)->unlogged_loads) {
+        return DB_SUCCESS;
+    }
+    if (pool->ddl_mixed == mixed && (pool->log_optimize_ddl == on || mixed)) {
+        pool->log_optimize_ddl = on;
         return DB_SUCCESS;
     }
     TRY(buf_flush_all(pool));
     /* The slot says how the log behind it is written: until it is durable, recovery starts from
     the old one, in the old mode. */
     pool->log_optimize_ddl = on;
+    pool->ddl_mixed = mixed;
     return buf_checkpoint(pool);
 }
 

@@ -34,6 +34,7 @@ static dberr_t ddl_build_create(trx_sys_t *sys, const ddl_statement_t *statement
     build->sys = sys;
     build->statement = statement;
     build->step = statement->steps;
+    build->unlogged = buf_log_optimize_ddl(trx_sys_pool(sys));
     return dict_table_copy(trx_sys_dict(sys), table, &build->source);
 }
 

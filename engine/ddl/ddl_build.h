@@ -9,7 +9,7 @@ a commit, and what takes them back. */
 #include "ddl/merge_sort.h"
 
 #define BATCH_ROWS 16U /**< rows that a scan copies at a time */
-#define STEPS_MAX 7U   /**< of a statement, with the end of its table */
+#define STEPS_MAX 9U   /**< of a statement, with the end of its table */
 
 /** How often a step is taken. */
 typedef enum ddl_times {
@@ -53,6 +53,7 @@ struct ddl_build {
     const ddl_statement_t *statement;
     const ddl_step_t *step;          /**< the one at hand, or the end of the table */
     bool committed;                  /**< there is nothing to take back */
+    bool unlogged;                   /**< contents of a load are not logged (WL#7277) */
     bool aborting;                   /**< what is left can only be aborted */
     uint32_t progress;               /**< in 10000ths, never falling */
     const engine_options_t *options; /**< the caller's */
@@ -72,6 +73,7 @@ struct ddl_build {
     btr_bulk_t *bulk; /**< the load at hand: during a scan that of the clustered index */
     uint64_t loaded;  /**< records of it */
     byte *rec;        /**< a record for the sorts; in a load, the record before; COPY: a new row */
+    lsn_t flush_lsn;  /**< where the log was when the last step of a flush ended, or 0 */
     const char *duplicate; /**< two rows have one key of the unique index of this name, in table */
     ddl_online_t *online;  /**< LOCK=NONE (ddl_online.c), else NULL */
     const dict_row_watch_t *watch; /**< rows change meanwhile, and this is told of it; or NULL */
@@ -88,12 +90,6 @@ static inline buf_pool_t *build_pool(const ddl_build_t *build)
     return trx_sys_pool(build->sys);
 }
 
-/** Are contents logged (log_optimize_ddl=OFF)? It stays so for as long as there is a build. */
-static inline bool build_redo(const ddl_build_t *build)
-{
-    return !buf_log_optimize_ddl(build_pool(build));
-}
-
 /** May the rows change meanwhile (LOCK=NONE)? */
 static inline bool build_is_online(const ddl_build_t *build)
 {
@@ -103,7 +99,7 @@ static inline bool build_is_online(const ddl_build_t *build)
 /** Are there pages that the log says nothing of (WL#7277)? */
 static inline bool build_is_unlogged(const ddl_build_t *build)
 {
-    return !build_redo(build) && build->has_rows;
+    return build->unlogged && build->has_rows;
 }
 
 extern const ddl_statement_t DDL_ADD_INDEX;  /**< ddl_index.c */
@@ -151,7 +147,10 @@ const dict_index_t *ddl_load_indexes(const ddl_build_t *build, uint32_t *n);
 WARN_UNUSED dberr_t ddl_step_scan(ddl_build_t *build, uint32_t max_rows, bool *over);
 WARN_UNUSED dberr_t ddl_step_merge(ddl_build_t *build, uint32_t max_rows, bool *over);
 WARN_UNUSED dberr_t ddl_step_load(ddl_build_t *build, uint32_t max_rows, bool *over);
+/** Pages of the load; behind them ddl_step_sync(), then ddl_step_index_load(). */
 WARN_UNUSED dberr_t ddl_step_flush(ddl_build_t *build, uint32_t max_rows, bool *over);
+WARN_UNUSED dberr_t ddl_step_sync(ddl_build_t *build, uint32_t max_rows, bool *over);
+WARN_UNUSED dberr_t ddl_step_index_load(ddl_build_t *build, uint32_t max_rows, bool *over);
 WARN_UNUSED dberr_t ddl_merge_position(const ddl_build_t *build, uint32_t *out);
 WARN_UNUSED dberr_t ddl_load_position(const ddl_build_t *build, uint32_t *out);
 /** The pages of a load that goes no further are logged again from here (INDEX_LOAD). */

@@ -195,7 +195,7 @@ static dberr_t import_put(ddl_build_t *build, bool managing)
 {
     const ddl_import_t *import = build->own;
     const byte *page = import->page;
-    bool redo = managing || build_redo(build);
+    bool redo = managing || !build->unlogged;
     TRY(buf_log_free_check(build_pool(build)));
     mtr_t mtr;
     mtr_start(&mtr, build_pool(build), redo ? MTR_LOG_ALL : MTR_LOG_NO_REDO);
@@ -303,7 +303,9 @@ static void ddl_import_free(ddl_build_t *build)
 const ddl_statement_t DDL_IMPORT = {
     .begin = ddl_import_begin,
     .steps = {{ONCE, ddl_step_import, .share = 9, .position = ddl_import_position},
-              {ONCE, ddl_step_flush, .wanted = build_is_unlogged, .share = 1}},
+              {ONCE, ddl_step_flush, .wanted = build_is_unlogged},
+              {ONCE, ddl_step_sync, .wanted = build_is_unlogged},
+              {ONCE, ddl_step_index_load, .wanted = build_is_unlogged, .share = 1}},
     .commit = ddl_import_commit,
     .discard = ddl_rebuild_discard,
     .free = ddl_import_free,

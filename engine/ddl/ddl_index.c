@@ -67,6 +67,7 @@ static dberr_t ddl_add_index_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
     TRY(ddl_add_index_define(build, alter));
     TRY(ddl_load_prepare(build, alter));
+    build->unlogged = buf_load_unlogged(build_pool(build), build->table->space);
     const ddl_change_t rows = {ddl_rows_insert_indexes, .indexes = build->indexes, .n = build->n};
     TRY(ddl_build_commit(build, &rows));
     PROBE_POINT(build_env(build)->probe, "ddl.create_logged");
@@ -83,6 +84,8 @@ const ddl_statement_t DDL_ADD_INDEX = {
             {EACH_INDEX, ddl_step_load, .share = 4, .position = ddl_load_position,
              .undo = ddl_load_undo},
             {EACH_INDEX, ddl_step_flush, .wanted = build_is_unlogged, .undo = ddl_load_undo},
+            {EACH_INDEX, ddl_step_sync, .wanted = build_is_unlogged, .undo = ddl_load_undo},
+            {EACH_INDEX, ddl_step_index_load, .wanted = build_is_unlogged, .undo = ddl_load_undo},
             {EACH_INDEX, ddl_step_apply, .wanted = build_is_online, .share = 2},
             {UNTIL_COMMIT, ddl_step_catch_up, .wanted = ddl_online_is_behind, .share = 2,
              .position = ddl_online_position},

@@ -11,10 +11,13 @@ ddl_rebuild.c and ddl_import.c.
       per index:
         merge   runs merged until one last merge can be read
         load    bottom-up, contents logged or not
-        flush   if not logged, of ADD INDEX: the load's pages written, fsync; then INDEX_LOAD
+        flush   if not logged, of ADD INDEX: the load's pages written, in parts
+        sync    then: fsync
+        announce  then: INDEX_LOAD
         apply   LOCK=NONE, ADD INDEX: what its rows have changed meanwhile, all but the last block
                 of it
-    flush     if not logged, of a rebuild: those of all loads, one fsync; then INDEX_LOAD per index
+    flush, sync, announce  if not logged, of a rebuild: those of all loads, one fsync, INDEX_LOAD
+              per index
     catch up  LOCK=NONE: what rows have changed meanwhile, for as long as whole blocks come
     commit    LOCK=NONE: the last blocks. One durable transaction
 
@@ -25,7 +28,8 @@ Invariants
 2. (I13, MDEV-19747) no page of the space has skipped doublewrite by init_on_flush at or after the
    last checkpoint when a load without redo starts: the flag is given only while log_optimize_ddl is
    OFF, switching it takes a full checkpoint and is refused for as long as a build exists
-   (buf_set_log_optimize_ddl), and recovery goes on in the mode that the log was written in.
+   (buf_set_log_optimize_ddl), and recovery goes on in the mode that the log was written in. Without
+   that checkpoint buf_load_unlogged() tells.
 3. Only rows without a delete mark are read. There is no MVCC, and no open transaction has
    changed the table, so a marked row is merely waiting for purge, which does not miss entries that
    are not there. LOCK=NONE: or the log tells what became of it (ddl_online.c).
@@ -42,6 +46,7 @@ Invariants
 #include "ddl/ddl_online.h"
 
 #define LOAD_FILL_PERCENT 100U
+#define FLUSH_PAGE_ROWS 64U /**< a step of so many rows more flushes a page more */
 
 const dict_index_t *ddl_load_indexes(const ddl_build_t *build, uint32_t *n)
 {
@@ -60,7 +65,7 @@ dberr_t ddl_load_prepare(ddl_build_t *build, const ddl_alter_t *alter)
 static dberr_t ddl_load_begin(ddl_build_t *build, const dict_index_t *index)
 {
     const btr_t *tree = &index->tree;
-    bool redo = build_redo(build);
+    bool redo = !build->unlogged;
     index_id_t observer = build->clustered != NULL ? build->clustered->id : tree->id;
     PROBE_MARK(build_env(build)->probe, "load_begin space=%u index=%" PRIu64 " redo=%d",
                tree->space, tree->id, redo ? 1 : 0);
@@ -218,24 +223,66 @@ static dberr_t ddl_index_load(ddl_build_t *build, const dict_index_t *index, boo
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     mtr_index_load(&mtr, tree->space, tree->root, tree->id);
     mtr_commit(&mtr);
+    fil_space_get(buf_fil(pool), tree->space)->enable_lsn = mtr.end_lsn;
     PROBE_MARK(build_env(build)->probe,
                "index_load space=%u index=%" PRIu64 " root=%u lsn=%" PRIu64 "%s", tree->space,
                tree->id, tree->root, mtr.end_lsn, aborted ? " aborted=1" : "");
     return DB_SUCCESS;
 }
 
+/** Whose pages the next flush, fsync and INDEX_LOAD are about: those of one index, or of all that a
+table is built with, *n of them, which carry the stamp of the first. */
+static const dict_index_t *ddl_flushed(const ddl_build_t *build, uint32_t *n)
+{
+    *n = 1;
+    return build->clustered != NULL ? ddl_load_indexes(build, n) : &build->indexes[build->current];
+}
+
+/** Between two of these steps anything else may happen. */
+static void ddl_flush_goes_on(ddl_build_t *build)
+{
+    lsn_t lsn = log_lsn(buf_log(build_pool(build)));
+    build_env(build)->stats.load_flushes_amid += build->flush_lsn != 0 && build->flush_lsn != lsn;
+}
+
+static void ddl_flush_pauses(ddl_build_t *build, bool goes_on)
+{
+    build->flush_lsn = goes_on ? log_lsn(buf_log(build_pool(build))) : 0;
+}
+
 dberr_t ddl_step_flush(ddl_build_t *build, uint32_t max_rows, bool *over)
 {
-    uint32_t n = 1;
-    const dict_index_t *first =
-        build->clustered != NULL ? ddl_load_indexes(build, &n) : &build->indexes[build->current];
+    uint32_t n = 0;
+    const dict_index_t *first = ddl_flushed(build, &n);
+    ddl_flush_goes_on(build);
+    TRY(buf_observer_flush(build_pool(build), first->tree.space, first->id,
+                           1 + max_rows / FLUSH_PAGE_ROWS, over));
+    ddl_flush_pauses(build, true);
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_step_sync(ddl_build_t *build, uint32_t max_rows, bool *over)
+{
     (void)max_rows;
-    TRY(buf_observer_flush(build_pool(build), first->tree.space, first->id));
+    ddl_flush_goes_on(build);
+    TRY(buf_observer_sync(build_pool(build), build->table->space));
     PROBE_POINT(build_env(build)->probe, "ddl.flushed");
+    ddl_flush_pauses(build, true);
+    *over = true;
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_step_index_load(ddl_build_t *build, uint32_t max_rows, bool *over)
+{
+    uint32_t n = 0;
+    const dict_index_t *first = ddl_flushed(build, &n);
+    (void)max_rows;
+    ddl_flush_goes_on(build);
     for (uint32_t i = 0; i < n; i++) {
         TRY(ddl_index_load(build, &first[i], false));
     }
     PROBE_POINT(build_env(build)->probe, "ddl.index_load_logged");
+    ddl_flush_pauses(build, false);
     *over = true;
     return DB_SUCCESS;
 }

@@ -142,6 +142,8 @@ const ddl_statement_t DDL_REBUILD = {
             {EACH_INDEX, ddl_step_merge, .share = 3, .position = ddl_merge_position},
             {EACH_INDEX, ddl_step_load, .share = 4, .position = ddl_load_position},
             {ONCE, ddl_step_flush, .wanted = build_is_unlogged},
+            {ONCE, ddl_step_sync, .wanted = build_is_unlogged},
+            {ONCE, ddl_step_index_load, .wanted = build_is_unlogged},
             {UNTIL_COMMIT, ddl_step_catch_up, .wanted = ddl_online_is_behind, .share = 2,
              .position = ddl_online_position},
         },

@@ -24,14 +24,22 @@ typedef struct fil_space {
     uint64_t n_writes;           /**< writes of the file begun so far */
     uint64_t n_synced;           /**< of them, those that an fsync has made durable */
     uint32_t n_syncing;          /**< fsyncs begun and not ended */
-    lsn_t enable_lsn;            /**< recovery: LSN of the last INDEX_LOAD seen, or 0 */
-    lsn_t max_lsn;               /**< end of the newest mtr that changed a page of the space */
-    void *flush_list;            /**< owned by buf/: the dirty pages of this space */
+    lsn_t enable_lsn;            /**< end of the last INDEX_LOAD, in recovery that seen, or 0 */
+    lsn_t torn_lsn;   /**< of the pages that may be torn without a copy the newest initialisation or
+                       free, or 0 */
+    lsn_t max_lsn;    /**< end of the newest mtr that changed a page of the space */
+    void *flush_list; /**< owned by buf/: the dirty pages of this space */
     struct fil_space *next;      /**< in order of id */
     struct fil_space *hash_next; /**< private to fil/ */
     os_file_t *file; /**< private to fil/: NULL while its descriptor is given to others */
     struct fil_space *lru_prev, *lru_next; /**< private to fil/: open files, newest use first */
 } fil_space_t;
+
+/** A page that was initialised or freed at lsn may be torn where it lies, without a copy. */
+static inline void fil_space_torn(fil_space_t *space, lsn_t lsn)
+{
+    space->torn_lsn = lsn > space->torn_lsn ? lsn : space->torn_lsn;
+}
 
 /** log may still be closed for writing; it must be writable before the first file operation. At
 most open_files files are open at any time (at least 1): the one used longest ago is fsynced, if it

@@ -53,6 +53,7 @@ typedef struct log_checkpoint {
     lsn_t marker_lsn; /**< start of the record group that holds OP_CHECKPOINT(C) */
     uint32_t epoch;
     bool log_optimize_ddl; /**< as it is for all of the log from C on */
+    bool ddl_mixed;        /**< it is on and off there (optimize_ddl_drain=OFF) */
 } log_checkpoint_t;
 
 /** Header facts that survive any torn data page. */
@@ -169,10 +170,11 @@ env_t *log_env(const log_t *log);
 /** Writes (and with sync, fsyncs) the log at least up to lsn. No-op when that is done already. */
 WARN_UNUSED dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync);
 
-/** Writes the checkpoint (C, marker, log_optimize_ddl) into the alternate slot and fsyncs: the
-marker must be durable (CHECK). After success the log before C may be overwritten. */
+/** Writes the checkpoint (C, marker, log_optimize_ddl or that it is mixed) into the alternate slot
+and fsyncs: the marker must be durable (CHECK). After success the log before C may be overwritten.
+*/
 WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn,
-                                         bool log_optimize_ddl);
+                                         bool log_optimize_ddl, bool ddl_mixed);
 
 /* ---- a copy that follows a log which is written ---- */
 

@@ -31,8 +31,9 @@ and the writer (log_write.c) stand beside it.
 #define SLOT_LSN 12
 #define SLOT_MARKER 20
 #define SLOT_EPOCH 28
-#define SLOT_MODE 32 /* bit 0: log_optimize_ddl */
+#define SLOT_MODE 32 /* log_optimize_ddl: MODE_... */
 #define SLOT_END 36
+enum { MODE_OFF, MODE_ON, MODE_MIXED };
 
 #define LOG_MARKER_LEN 9U /* OP_CHECKPOINT: type and C */
 
@@ -103,7 +104,9 @@ void log_slot_encode(byte block[LOG_BLOCK_SIZE], const log_checkpoint_t *ckpt)
     mach_write_8(block + SLOT_LSN, ckpt->lsn);
     mach_write_8(block + SLOT_MARKER, ckpt->marker_lsn);
     mach_write_4(block + SLOT_EPOCH, ckpt->epoch);
-    mach_write_4(block + SLOT_MODE, ckpt->log_optimize_ddl ? 1 : 0);
+    mach_write_4(block + SLOT_MODE, ckpt->ddl_mixed          ? MODE_MIXED
+                                    : ckpt->log_optimize_ddl ? MODE_ON
+                                                             : MODE_OFF);
     crc_set(block);
 }
 
@@ -114,14 +117,15 @@ bool log_checkpoint_decode(const byte block[LOG_BLOCK_SIZE], log_checkpoint_t *o
         .lsn = mach_read_8(block + SLOT_LSN),
         .marker_lsn = mach_read_8(block + SLOT_MARKER),
         .epoch = mach_read_4(block + SLOT_EPOCH),
-        .log_optimize_ddl = mach_read_4(block + SLOT_MODE) == 1,
+        .log_optimize_ddl = mach_read_4(block + SLOT_MODE) == MODE_ON,
+        .ddl_mixed = mach_read_4(block + SLOT_MODE) == MODE_MIXED,
     };
 
     if (!crc_is_right(block) || mach_read_4(block) != SLOT_MAGIC
         || !is_zero(block + SLOT_END, LOG_CRC_OFFSET - SLOT_END)
-        || mach_read_4(block + SLOT_MODE) > 1 || ckpt.epoch == 0 || ckpt.no >= LOG_LSN_LIMIT
-        || !lsn_is_credible(ckpt.lsn) || !lsn_is_credible(ckpt.marker_lsn)
-        || ckpt.marker_lsn < ckpt.lsn) {
+        || mach_read_4(block + SLOT_MODE) > MODE_MIXED || ckpt.epoch == 0
+        || ckpt.no >= LOG_LSN_LIMIT || !lsn_is_credible(ckpt.lsn)
+        || !lsn_is_credible(ckpt.marker_lsn) || ckpt.marker_lsn < ckpt.lsn) {
         return false;
     }
     *out = ckpt;

@@ -7,8 +7,8 @@ Invariants
 2. a page has at most one open mtr that changes it, so that the order of records is the order of
    changes;
 3. nothing can fail at commit: log and pages get the same LSN, or the process ends;
-4. (I13) a page is marked init_on_flush by a logged initialisation only, with log_optimize_ddl off
-   as it is then; nothing else sets or asks it here;
+4. (I13) a page is marked init_on_flush by a logged initialisation only, if buf_init_may_skip() says
+   so then; nothing else sets or asks it here;
 5. (I15) a freed page has no other record in the freeing mtr. Freeing changes no byte of it and
    makes it no dirtier than it is. */
 #include "mtr/mtr.h"
@@ -326,7 +326,7 @@ void mtr_trim_pages(mtr_t *mtr, space_id_t space, uint32_t size_pages)
 static void mtr_commit_init(mtr_t *mtr, buf_block_t *block)
 {
     block->init_lsn = mtr->end_lsn;
-    block->init_on_flush = !buf_log_optimize_ddl(mtr->pool);
+    block->init_on_flush = buf_init_may_skip(mtr->pool, block->id.space);
     PROBE_MARK(buf_env(mtr->pool)->probe,
                "page_init space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64, block->id.space,
                block->id.page_no, mtr->end_lsn);

@@ -210,6 +210,7 @@ static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const rec
         /* It can be created again, for as long as the checkpoint stays where it is. */
         block->init_lsn = created_lsn;
         block->init_on_flush = created_lsn != 0 && !buf_log_optimize_ddl(recv->pool);
+        fil_space_torn(space, created_lsn); /* by the killed process, if its mode allowed that */
     }
     buf_block_unfix(recv->pool, block);
     return err;
@@ -218,7 +219,8 @@ static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const rec
 /** The home page may be torn, with no copy, and lack changes from before the checkpoint. Nobody
 asks for that now. But when the page is initialised again, and an INDEX_LOAD makes the next recovery
 read it before it went home, somebody does. */
-static dberr_t recv_page_free(recv_t *recv, const recv_batch_t *batch, page_id_t id, lsn_t lsn)
+static dberr_t recv_page_free(recv_t *recv, const recv_batch_t *batch, fil_space_t *space,
+                              page_id_t id, lsn_t lsn)
 {
     PROBE_MARK(recv->env->probe, "recv_free space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64,
                id.space, id.page_no, lsn);
@@ -232,6 +234,7 @@ static dberr_t recv_page_free(recv_t *recv, const recv_batch_t *batch, page_id_t
     fil_page_set_lsn(block->frame, recv->page_size, lsn);
     buf_block_set_dirty(recv->pool, block, batch->start_lsn, lsn);
     block->freed = true;
+    fil_space_torn(space, lsn);
     buf_block_unfix(recv->pool, block);
     return DB_SUCCESS;
 }
@@ -255,7 +258,7 @@ static dberr_t recv_batch_page(recv_t *recv, const recv_batch_t *batch, recv_pag
     case FATE_NOTHING:
         return DB_SUCCESS;
     case FATE_FREE:
-        return recv_page_free(recv, batch, page->id, hist->event_lsn);
+        return recv_page_free(recv, batch, space, page->id, hist->event_lsn);
     default:
         return recv_page_load(recv, batch, page, space, hist, fate);
     }

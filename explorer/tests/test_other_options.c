@@ -62,6 +62,7 @@ static void test_copies(void **state)
     assert_false(other.doublewrite);
     assert_true(other.atomic_write_unit >= options.page_size);
     assert_false(other.log_optimize_ddl);
+    assert_false(other.optimize_ddl_drain);
     assert_true(other.scrub);
     assert_true(other.recv_memory < options.recv_memory);
 }

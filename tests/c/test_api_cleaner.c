@@ -180,6 +180,86 @@ static uint32_t count_index_loads(fixture_t *f, lsn_t from)
     return n;
 }
 
+static uint32_t add_index_loads(fixture_t *f, const char *index, const char *column)
+{
+    lsn_t from = log_lsn(f->engine->log);
+    const ddl_index_def_t def = index_def(index, column, 0);
+    OK(f, add_indexes(f->engine, "t", &def, 1));
+    return count_index_loads(f, from);
+}
+
+static stats_t stats_of(fixture_t *f)
+{
+    engine_status_t status;
+    engine_get_status(f->engine, &status);
+    return status.stats;
+}
+
+/** Without the drain pages that were initialised for a write without a copy, and a load without
+redo, share a checkpoint interval (MDEV-19747): these pages, and those of the space that come before
+C has passed the INDEX_LOAD, are written with copies. */
+static void test_no_drain_index_load(void **state)
+{
+    fixture_t *f = *state;
+    fixture_close(f, true);
+    f->options.optimize_ddl_drain = false;
+    fixture_open(f);
+    create_table(f, "t");
+    OK(f, engine_checkpoint(f->engine, true));
+    lsn_t c = log_checkpoint_lsn(f->engine->log);
+    OK(f, engine_set_log_optimize_ddl(f->engine, false));
+    insert_rows(f, "t", 1, 100);
+    OK(f, engine_set_log_optimize_ddl(f->engine, true));
+    assert_int_equal(add_index_loads(f, "ib", "b"), 1);
+    assert_int_equal(stats_of(f).loads_amid_inits, 1);
+    OK(f, engine_set_log_optimize_ddl(f->engine, false));
+    assert_int_equal(stats_of(f).dblwr_unskipped, 0);
+    insert_rows(f, "t", 101, 200);
+    assert_true(stats_of(f).dblwr_unskipped > 0);
+    assert_int_equal(log_checkpoint_lsn(f->engine->log), c);
+    assert_true(log_last_checkpoint(f->engine->log)->ddl_mixed);
+    OK(f, engine_flush_table(f->engine, "t"));
+    assert_int_equal(stats_of(f).dblwr_skipped_init, 0);
+    OK(f, engine_checkpoint(f->engine, true));
+    uint64_t unskipped = stats_of(f).dblwr_unskipped;
+    insert_rows(f, "t", 201, 300);
+    OK(f, engine_flush_table(f->engine, "t"));
+    assert_true(stats_of(f).dblwr_skipped_init > 0);
+    assert_int_equal(stats_of(f).dblwr_unskipped, unskipped);
+}
+
+/** And the other way round: a load is logged until C has passed the pages that may be torn, those
+of the process that was killed too. Who drains again has neither. */
+static void test_no_drain_skipped(void **state)
+{
+    fixture_t *f = *state;
+    fixture_close(f, true);
+    f->options.optimize_ddl_drain = false;
+    fixture_open(f);
+    create_table(f, "t");
+    OK(f, engine_set_log_optimize_ddl(f->engine, false));
+    insert_rows(f, "t", 1, 100);
+    OK(f, engine_flush_table(f->engine, "t"));
+    assert_true(stats_of(f).dblwr_skipped_init > 0);
+    OK(f, engine_set_log_optimize_ddl(f->engine, true));
+    assert_int_equal(add_index_loads(f, "ib", "b"), 0);
+    assert_int_equal(stats_of(f).loads_logged_after_skip, 1);
+    fixture_close(f, false);
+    fixture_open(f);
+    assert_int_equal(stats_of(f).checkpoints, 0);
+    assert_int_equal(add_index_loads(f, "ic", "c"), 0);
+    assert_int_equal(stats_of(f).loads_logged_after_skip, 1);
+    OK(f, engine_checkpoint(f->engine, true));
+    OK(f, drop_index(f->engine, "t", "ic"));
+    assert_int_equal(add_index_loads(f, "ic", "c"), 1);
+    fixture_close(f, false);
+    f->options.optimize_ddl_drain = true;
+    fixture_open(f);
+    assert_int_equal(stats_of(f).checkpoints, 1);
+    assert_false(log_last_checkpoint(f->engine->log)->ddl_mixed);
+    assert_int_equal(count_rows(f, "t", "ic"), 100);
+}
+
 /** Any load without redo ends with INDEX_LOAD, given up or not; a logged one never. */
 static void test_index_load_after_abort(void **state)
 {
@@ -252,6 +332,8 @@ int main(void)
         cmocka_unit_test(test_same_rows_same_io),
         cmocka_unit_test_setup_teardown(test_switch_refused, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_mode_of_the_slot, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_no_drain_index_load, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_no_drain_skipped, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_index_load_after_abort, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_given_up_pages_are_reused, fixture_setup,

@@ -93,6 +93,7 @@ static void check_online(fixture_t *f, bool optimize, bool rebuild)
     engine_get_status(f->engine, &status);
     assert_int_equal(status.stats.rowlog_applied, status.stats.rowlog_records);
     assert_true(status.stats.rowlog_blocks_written > 0);
+    assert_int_equal(status.stats.load_flushes_amid > 0, optimize);
     assert_int_equal(status.onlineddl_rowlog_rows, 0);
     assert_int_equal(status.onlineddl_pct_progress, 0);
     uint64_t rows = count_rows(f, "t", NULL);

@@ -241,7 +241,7 @@ static void test_each_copy(void **state)
     FX_OK(fx, buf_flush_all(fx->pool));
     fx_new_page(fx, 1, 9)->observer = 20;
     fx_new_page(fx, 1, 10)->observer = 20;
-    FX_OK(fx, buf_observer_flush(fx->pool, 1, 20));
+    FX_OK(fx, flush_load(fx->pool, 1, 20));
     uint64_t size = 0;
     byte *bytes = image_os_bytes(fx->base.os, DBLWR_FILE_NAME, &size);
     assert_int_equal(size, 16 * 4096);

@@ -142,4 +142,14 @@ static inline byte fx_home_byte(buf_fixture_t *fx, const char *path, page_no_t p
     return bytes[(size_t)page_no * fx->base.page_size + 100];
 }
 
+/** All of it, as the steps of a build do. */
+static inline dberr_t flush_load(buf_pool_t *pool, space_id_t space, index_id_t observer)
+{
+    bool over = false;
+    while (!over) {
+        TRY(buf_observer_flush(pool, space, observer, 8, &over));
+    }
+    return buf_observer_sync(pool, space);
+}
+
 #endif

@@ -394,9 +394,9 @@ static void test_switch_log_optimize_ddl(void **state)
 {
     buf_fixture_t *fx = *state;
     fx_new_page(fx, 1, 1);
-    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, true));
+    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, true, false));
     assert_int_equal(buf_dirty_pages(fx->pool), 1);
-    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, false));
+    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, false, false));
     assert_false(buf_log_optimize_ddl(fx->pool));
     assert_int_equal(buf_dirty_pages(fx->pool), 0);
     assert_int_equal(fx->base.env.stats.checkpoints, 1);

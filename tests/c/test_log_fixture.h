@@ -134,7 +134,7 @@ static inline void lfx_checkpoint(log_t *log)
 
     log_append_rec(log, &marker, &end);
     assert_int_equal(log_write_up_to(log, end, true), DB_SUCCESS);
-    assert_int_equal(log_checkpoint_write(log, c, c, true), DB_SUCCESS);
+    assert_int_equal(log_checkpoint_write(log, c, c, true, false), DB_SUCCESS);
     assert_true(log_checkpoint_lsn(log) == c);
 }
 

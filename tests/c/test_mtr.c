@@ -126,7 +126,7 @@ static void test_memo(void **state)
 static void assert_init_flag(bool optimize, mtr_mode_t mode, bool expected)
 {
     buf_fixture_t *fx = fx_create(4096, 64, true);
-    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, optimize));
+    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, optimize, false));
     buf_block_t *block = fx_mtr_create(fx, mode, mode == MTR_LOG_NO_REDO ? 20 : 0, fx_id(1, 3));
     assert_int_equal(block->init_on_flush, expected);
     FX_OK(fx, buf_flush_all(fx->pool));
@@ -150,7 +150,7 @@ every next initialisation that is not logged; each logged initialisation sets it
 static void test_flag_life(void **state)
 {
     buf_fixture_t *fx = *state;
-    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, false));
+    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, false, false));
     buf_block_t *block = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
     fx_mtr_write(fx, MTR_LOG_ALL, fx_id(1, 3), 7);
     assert_true(block->init_on_flush);
@@ -202,7 +202,7 @@ initialisation. */
 static void test_free_page(void **state)
 {
     buf_fixture_t *fx = *state;
-    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, false));
+    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, false, false));
     buf_block_t *block = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
     lsn_t oldest = block->oldest_modification;
     lsn_t from = log_lsn(fx->base.log);

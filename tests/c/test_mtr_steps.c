@@ -282,7 +282,7 @@ static void test_observer_own_pages(void **state)
         fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(2, i));
     }
     uint32_t from = fx->base.rec.n;
-    FX_OK(fx, buf_observer_flush(fx->pool, 1, 20));
+    FX_OK(fx, flush_load(fx->pool, 1, 20));
     rec_assert_order(&fx->base.rec, from, "# flush_observer space=1 index=20 pages=2",
                      "sync " LOG_FILE_NAME, "# dblwr_single slot=0 space=1 page=9 pos=8",
                      "write ib_dblwr 32768 4096", "sync ib_dblwr", "# page_write space=1 page=9",
@@ -305,7 +305,7 @@ static void test_single_slots(void **state)
     for (page_no_t i = 0; i < 11; i++) {
         fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, i));
     }
-    FX_OK(fx, buf_observer_flush(fx->pool, 1, 20));
+    FX_OK(fx, flush_load(fx->pool, 1, 20));
     uint32_t sync = rec_find(&fx->base.rec, 0, "sync t1.ibd");
     uint32_t ninth = rec_find(&fx->base.rec, 0, "# page_write space=1 page=8");
     assert_true(rec_find(&fx->base.rec, 0, "# page_write space=1 page=7") < sync && sync < ninth);
@@ -323,7 +323,7 @@ static void test_observer_freed_page(void **state)
     fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, 3));
     buf_block_t *freed = fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, 4));
     fx_mtr_free(fx, fx_id(1, 4));
-    FX_OK(fx, buf_observer_flush(fx->pool, 1, 20));
+    FX_OK(fx, flush_load(fx->pool, 1, 20));
     assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write"), 1);
     assert_true(freed->observer == 0 && freed->oldest_modification != 0);
     FX_OK(fx, buf_flush_all(fx->pool));
@@ -338,7 +338,7 @@ static void test_observer_and_cleaner(void **state)
         fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, i));
     }
     FX_OK(fx, buf_yield(fx->pool));
-    FX_OK(fx, buf_observer_flush(fx->pool, 1, 20));
+    FX_OK(fx, flush_load(fx->pool, 1, 20));
     for (page_no_t i = 0; i < 12; i++) {
         char text[64];
         snprintf(text, sizeof(text), "# page_write space=1 page=%u ", i);

@@ -337,4 +337,14 @@ static inline void dbx_keep_at(dbx_keeper_t *k, dbx_t *db, const char *point)
     db->point_ctx = k;
 }
 
+/** All of it, as the steps of a build do. */
+static inline dberr_t flush_load(buf_pool_t *pool, space_id_t space, index_id_t observer)
+{
+    bool over = false;
+    while (!over) {
+        TRY(buf_observer_flush(pool, space, observer, 8, &over));
+    }
+    return buf_observer_sync(pool, space);
+}
+
 #endif

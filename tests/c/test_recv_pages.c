@@ -71,7 +71,7 @@ static dbx_t *torn_after_flush(bool second_flush)
     if (second_flush) {
         page_change(db, 3, 200, 2); /* its copy goes into a single-page slot */
         buf_page_peek(db->pool, (page_id_t){T1, 3})->observer = 77;
-        ASSERT_OK(db, buf_observer_flush(db->pool, T1, 77));
+        ASSERT_OK(db, flush_load(db->pool, T1, 77));
     }
     page_change(db, 3, 201, 9);
     db = dbx_crash(db);

@@ -42,6 +42,7 @@ static engine_options_t other_options(const judge_t *judge)
     engine_options_t options = small_options(judge);
     options.atomic_write_unit = options.atomic_write_unit > 0 ? 0 : PAGE_SIZE_MAX;
     options.log_optimize_ddl = !options.log_optimize_ddl;
+    options.optimize_ddl_drain = !options.optimize_ddl_drain;
     options.doublewrite = !options.doublewrite;
     options.scrub = !options.scrub;
     return options;
