@@ -14,7 +14,8 @@ case $size in
 run) ;;
 all)
     packages+=(btrfs-progs chromium chromium-driver clang clang-format clang-tidy cppcheck e2fsprogs fio fiu-utils
-               gcovr libclang-rt-14-dev libfuse3-dev liblmdb0 llvm mariadb-server-core postgresql xfsprogs)
+               gcovr libclang-rt-14-dev libfuse3-dev liblmdb0 llvm mariadb-client-core mariadb-server-core
+               postgresql xfsprogs)
     ;;
 *)
     sed -n '2,4s/^# \?//p' "$0" >&2

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tornpage.faults.scratch import scratch_folder
+from tornpage.lab.statements import find_server
 
 pytestmark = pytest.mark.extended
 
@@ -60,6 +61,28 @@ def test_redo(figures: dict[int, dict[str, float]], published: dict[str, float])
         assert logged <= limit
         assert redo[f"{what}, 10.4, log_optimize_ddl=on"] <= logged / 7
         assert 0.5 * logged <= redo[f"{what}, 10.5, log_optimize_ddl=off"] <= 1.5 * logged
+
+
+def test_redo_of_the_server_stands_beside() -> None:
+    """As the documents': of a build MariaDB logs more than the engine, of FORCE about the same, and that is
+    several times as much."""
+    if find_server() is None:
+        pytest.skip("MariaDB, or its client, is not installed")
+    command = [sys.executable, "-m", "tornpage", "bench", "seeds", "--only", "3", "--rows", "1000"]
+    done = subprocess.run(
+        [*command, "--json", "--dir", "/var/tmp"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    (table,) = json.loads(done.stdout)["tables"]
+    rows = {row["what"].partition(",")[0]: row for row in table["rows"] if "10.5" in row["what"]}
+    add, force = rows["ADD INDEX"], rows["FORCE"]
+    for who in ("published", "ours", "server"):
+        assert add[who] < force[who] / 4
+    assert add["ours"] < add["server"]
+    assert 0.7 < force["ours"] / force["server"] < 1.3
 
 
 def test_copy_logs_what_force_logs(figures: dict[int, dict[str, float]]) -> None:

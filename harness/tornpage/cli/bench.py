@@ -84,7 +84,8 @@ def seeds(
     server = find_server() if with_server else None
     if with_server and server is None:
         notes.print(
-            "MariaDB is not installed, nothing to compare with: apt install mariadb-server-core"
+            "MariaDB is not installed, nothing to compare with: "
+            "apt install mariadb-server-core mariadb-client-core"
         )
     for table in measure(engine, rows, only or (), place, server):
         tables.append(table)
