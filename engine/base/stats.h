@@ -13,6 +13,7 @@ typedef struct stats {
                                        when pages are flushed for export */
     uint64_t dblwr_batches; /**< batches: one area write and fsync each */
     uint64_t dblwr_full_batches; /**< of them, those that filled the batch region */
+    uint64_t batches_unsynced;   /**< those without copies, which end without an fsync */
     uint64_t dblwr_skipped_init; /**< home writes without doublewrite thanks to init_on_flush */
     /** initialisations whose first write takes a copy because of an INDEX_LOAD since C */
     uint64_t dblwr_unskipped;
@@ -40,6 +41,8 @@ typedef struct stats {
     uint64_t log_room_waits; /**< flushes and checkpoints because the log had no room for a group */
     uint64_t checkpoints;
     uint64_t pages_evicted;
+    uint64_t pages_evicted_singly;  /**< dirty victims written by themselves, not in a batch */
+    uint64_t pages_exported_singly; /**< pages of a space written one by one for its export */
     uint64_t load_pages_evicted; /**< pages of a load without redo that were written for room in the
                                       pool, before the load's own flush */
     uint64_t flush_list_visited; /**< flush list entries looked at while flushing one space */
@@ -113,6 +116,7 @@ typedef struct stats {
     uint64_t recv_pages_created; /**< pages initialised in memory, never read (MDEV-12699) */
     /** reads that only an INDEX_LOAD in the space made necessary */
     uint64_t recv_index_load_reads;
+    uint64_t recv_freed_reads;    /**< of them, those of pages that the log frees last */
     uint64_t recv_records;        /**< redo records applied */
     uint64_t recv_pages_compared; /**< page checksums in the log that the page had after redo */
     uint64_t recv_batches;        /**< apply batches */

@@ -13,9 +13,9 @@ What happens to a page in a batch, by its newest initialisation or freeing in th
     init, in a later batch        nothing: all of it is older than the initialisation
     init, in an earlier batch     read: that batch has created and flushed it
     freed                         10.4: created empty with the LSN of the free, never read (I15):
-                                  written home like any freed page, so that the file has a page
-                                  whose LSN tells that its past is over; nothing if an
-                                  MLOG_INDEX_LOAD of the space came later: a load may have filled it
+                                  written home like any freed page, so that the file has a whole one
+                                  10.4, and an INDEX_LOAD of the space anywhere in the log: read, and
+                                  left as it is, neither changed nor dirty
                                   10.5: neither read nor written; scrubbed later, if that is wanted
     freed, but changed later      read: a non-logged load that INDEX_LOAD vouches for initialised it
 Records from before the TRIM_PAGES of their space are no part of this: what they say of a page is
@@ -23,9 +23,10 @@ void.
 
 Invariants
 1. (I14) a page that redo initialises is not read, unless its space has an INDEX_LOAD, and then it
-   is always read, also if it was initialised long after: the initialisation may be of a previous
-   life, and a non-logged load may have filled the page since. A torn page is refused there, without
-   a second try from the initialisation: what a torn page may cost is the writer's business (I13);
+   is always read, also if it was initialised, or freed, long after: what the log says may be of a
+   previous life, and a non-logged load may have filled the page since. A torn page is refused there,
+   without a second try from the initialisation: what a torn page may cost is the writer's business
+   (I13);
 2. a record is applied once. On a page that was created the newest initialisation tells. On a page
    that was read its LSN does, and where that is older than the newest initialisation, that is where
    it begins: the initialisation wipes what is there, and what comes before it may build on changes
@@ -43,30 +44,30 @@ typedef enum recv_fate {
     FATE_FREE,
     FATE_CREATE,
     FATE_READ,
-    FATE_READ_INDEX_LOAD /**< an initialisation is in the batch, but the page may be newer */
+    FATE_READ_INDEX_LOAD, /**< an initialisation is in the batch, but the page may be newer */
+    FATE_READ_FREED       /**< a free is: nothing to apply, but the page must be whole */
 } recv_fate_t;
 
-/** Is the newest thing the log says of the page that it is free? Not where an INDEX_LOAD of its
-space came later: a load without redo may have filled it. */
-static bool recv_page_is_free(const recv_hist_t *hist, const fil_space_t *space)
+/** Is the newest thing the log says of the page that it is free? */
+static bool recv_page_is_free(const recv_hist_t *hist)
 {
-    return hist->freed && hist->used_lsn == 0 && space->enable_lsn < hist->event_lsn;
+    return hist->freed && hist->used_lsn == 0;
 }
 
 static recv_fate_t recv_page_fate(const recv_batch_t *batch, const recv_hist_t *hist,
                                   const fil_space_t *space)
 {
     if (hist == NULL || hist->event_lsn <= batch->start_lsn) {
-        return hist != NULL && hist->freed && hist->used_lsn == 0 ? FATE_NOTHING : FATE_READ;
+        return hist != NULL && recv_page_is_free(hist) ? FATE_NOTHING : FATE_READ;
     }
     if (hist->event_lsn > batch->end_lsn) {
         return FATE_NOTHING;
     }
-    if (recv_page_is_free(hist, space)) {
-        return FATE_FREE;
+    if (recv_page_is_free(hist)) {
+        return space->enable_lsn == 0 ? FATE_FREE : FATE_READ_FREED;
     }
     if (hist->freed) {
-        return hist->used_lsn == 0 ? FATE_NOTHING : FATE_READ;
+        return FATE_READ;
     }
     return space->enable_lsn == 0 ? FATE_CREATE : FATE_READ_INDEX_LOAD;
 }
@@ -83,7 +84,7 @@ static dberr_t recv_page_refuse(const recv_t *recv, const fil_space_t *space, pa
 static dberr_t recv_page_read(recv_t *recv, fil_space_t *space, buf_block_t *block,
                               const recv_hist_t *hist, recv_fate_t fate, lsn_t *page_lsn)
 {
-    bool index_load = fate == FATE_READ_INDEX_LOAD;
+    bool index_load = fate == FATE_READ_INDEX_LOAD || fate == FATE_READ_FREED;
     env_t *env = recv->env;
     page_id_t id = block->id;
     PROBE_MARK(env->probe, "recv_read space=%" PRIu32 " page=%" PRIu32 " why=%s", id.space,
@@ -91,6 +92,7 @@ static dberr_t recv_page_read(recv_t *recv, fil_space_t *space, buf_block_t *blo
     TRY(fil_page_read(recv->fil, space, id.page_no, block->frame));
     env->stats.recv_pages_read++;
     env->stats.recv_index_load_reads += index_load;
+    env->stats.recv_freed_reads += fate == FATE_READ_FREED;
     page_verdict_t verdict = fil_page_verify(block->frame, recv->page_size, id);
     *page_lsn = 0;
     if (verdict == PAGE_ZERO && index_load) {
@@ -108,7 +110,7 @@ static dberr_t recv_page_read(recv_t *recv, fil_space_t *space, buf_block_t *blo
                           " is beyond the end of the log, %" PRIu64,
                           id.page_no, space->path, *page_lsn, recv->end_lsn);
     }
-    if (hist != NULL && hist->freed && *page_lsn < hist->event_lsn) {
+    if (hist != NULL && hist->used_lsn != 0 && *page_lsn < hist->event_lsn) {
         return err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_PAGE_FREED,
                           "page %" PRIu32 " of %s: changed at %" PRIu64
                           " after it was freed at %" PRIu64 ", but never initialised",
@@ -202,6 +204,10 @@ static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const rec
         if (fate == FATE_READ_INDEX_LOAD && page_lsn < hist->event_lsn) {
             init_lsn = hist->event_lsn;
         }
+    }
+    if (fate == FATE_READ_FREED) {
+        init_lsn = LSN_MAX; /* nothing is applied */
+        block->freed = page_lsn < hist->event_lsn;
     }
     recv_applied_t done = {.n = 0};
     AND_THEN(err, recv_page_apply(recv, page, block, space, init_lsn, page_lsn, &done));

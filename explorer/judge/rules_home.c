@@ -42,14 +42,19 @@ void rules_home_before(rules_t *rules, uint32_t inode, const char *path, page_no
     }
 }
 
+/** The initialisation or free of a page as it was when it was copied: a page in flight may be freed,
+and given out again, before it is home. */
+static const redo_entry_t *defined_at(const rules_t *rules, const rules_page_t *page, lsn_t lsn)
+{
+    return redo_defined(&rules->redo, page->key, lsn);
+}
+
 /** Why doublewrite must not be skipped; NULL: it may be. */
-static const char *skip_is_wrong(rules_t *rules, const rules_page_t *page, lsn_t lsn)
+static const char *skip_is_wrong(const rules_t *rules, const rules_page_t *page, lsn_t lsn)
 {
     const redo_t *redo = &rules->redo;
     const rules_log_t *log = &rules->log;
-    /* As the page was when it was copied: a page in flight may be freed, and given out again,
-       before it is home. */
-    const redo_entry_t *init = redo_defined(redo, page->key, lsn);
+    const redo_entry_t *init = defined_at(rules, page, lsn);
     lsn_t c = log->slot_pending && log->slot_written.lsn > log->slot.lsn ? log->slot_written.lsn
                                                                          : log->slot.lsn;
     if (init == NULL || init->kind != REDO_INIT) {
@@ -71,7 +76,6 @@ static const char *skip_is_wrong(rules_t *rules, const rules_page_t *page, lsn_t
     if (redo_space_load(redo, key_space(page->key), rules_c(rules), LSN_MAX) != 0) {
         return "its space has an INDEX_LOAD behind the checkpoint";
     }
-    *REDO_PUSH(&rules->skips) = (rules_skip_t){page->key, init->start_lsn, init->end_lsn};
     return NULL;
 }
 
@@ -81,6 +85,10 @@ static void check_copy(rules_t *rules, const rules_page_t *page, lsn_t lsn,
     space_id_t space = key_space(page->key);
     page_no_t page_no = key_page(page->key);
     const char *wrong = copy->exists ? NULL : skip_is_wrong(rules, page, lsn);
+    if (wrong == NULL && !copy->exists) {
+        const redo_entry_t *init = defined_at(rules, page, lsn);
+        *REDO_PUSH(&rules->skips) = (rules_skip_t){page->key, init->start_lsn, init->end_lsn};
+    }
     if (wrong != NULL) {
         rules_report(rules, 13, "dblwr_skip",
                      "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
@@ -272,6 +280,8 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
         check_copy(rules, page, lsn, &copy);
     }
     bool restored = copy.found;
+    /* What recovery builds from the log may equal a copy that it found, and does not need it. */
+    bool needed = copy.exists && !(copy.found && skip_is_wrong(rules, page, lsn) == NULL);
     check_freed(rules, page->key, restored);
     if (rules->log.found && !page->touched) {
         rules_recv_write(rules, page, restored);
@@ -284,7 +294,7 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
                   : restored   ? SITE_OTHER
                                : site_of(bytes, page->key, unlogged);
     event->first_flush = is_first_flush(rules, page);
-    home_add(rules, page, event->inode, copy.exists ? copy.position + 1 : 0, lsn,
+    home_add(rules, page, event->inode, needed ? copy.position + 1 : 0, lsn,
              unlogged ? index_of(bytes) : 0);
 }
 

@@ -4,14 +4,15 @@ Place: beside rules_home.c. The log that was found says what had to happen: [C, 
 
 What each rule sees
   I14  a page is read that redo initialises, and no INDEX_LOAD lies in its space; a page goes home
-       that was not read, and that redo does not initialise or an INDEX_LOAD lies in its space
-  I15  a page is read whose last record is its free
+       that was not read, and that redo neither initialises nor frees or an INDEX_LOAD lies in its
+       space
+  I15  a page is read whose last record is its free, and no INDEX_LOAD lies in its space
 
 Reads that are right: of pages 0 to 3, and of the first whole one, which tell whose a file is; of a
 page with a copy in the area, to see whether it is torn; of a page that this process has written or
-initialised since; of a freed page that a load without redo has taken again (INDEX_LOAD behind the
-free, or a home of a later LSN); of any page once the journal has a statement: recovery is over, and
-who reads a page that is free is a backup. */
+initialised since; of a freed page that a load without redo has taken again (a home of a later LSN);
+of any page once the journal has a statement: recovery is over, and who reads a page that is free is
+a backup. */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
@@ -39,9 +40,10 @@ static const redo_entry_t *found_defined(const rules_t *rules, uint64_t key)
     return defined == NULL || defined->start_lsn < rules->log.found_c ? NULL : defined;
 }
 
-static bool found_load(const rules_t *rules, uint64_t key, lsn_t from)
+static bool found_load(const rules_t *rules, uint64_t key)
 {
-    return redo_space_load(&rules->redo, key_space(key), from, rules->log.found_end) != 0;
+    return redo_space_load(&rules->redo, key_space(key), rules->log.found_c, rules->log.found_end)
+           != 0;
 }
 
 /** Is a read of this page one that asks whose file it is: of page 0 to 3, or of one before which
@@ -71,9 +73,8 @@ void rules_recv_read(rules_t *rules, uint32_t inode, uint64_t key)
         return;
     }
     bool init = defined->kind == REDO_INIT;
-    if (init ? found_load(rules, key, rules->log.found_c)
-             : last != defined || found_load(rules, key, defined->end_lsn)
-                   || rules_home_in_image(rules, key) >= defined->end_lsn) {
+    if (found_load(rules, key)
+        || (!init && (last != defined || rules_home_in_image(rules, key) >= defined->end_lsn))) {
         return;
     }
     if (!rules_copy_found(rules, key) && !identifies(rules, inode, key_page(key))) {
@@ -92,9 +93,8 @@ void rules_recv_write(rules_t *rules, const rules_page_t *page, bool restored)
         return;
     }
     const redo_entry_t *defined = found_defined(rules, key);
-    bool freed = defined != NULL && defined->kind == REDO_FREE;
-    bool load = found_load(rules, key, rules->log.found_c);
-    if (!page->read && !freed && (defined == NULL || load)) {
+    bool load = found_load(rules, key);
+    if (!page->read && (defined == NULL || load)) {
         rules_report(rules, 14, "recv_unread",
                      "page %" PRIu32 ":%" PRIu32 ", changed at %" PRIu64
                      ", goes home and was not read, although %s",

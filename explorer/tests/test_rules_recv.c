@@ -100,6 +100,19 @@ static void recv_reads_where_an_index_load_is(world_t *w)
     world_read(w, 9);
 }
 
+/** The INDEX_LOAD lies before what is freed. */
+static void recv_reads_freed_where_an_index_load_was(world_t *w)
+{
+    world_load_durable(w, 41);
+    (void)recv_start(w);
+    world_read(w, 9);
+}
+
+static void recv_writes_freed_where_an_index_load_is(world_t *w)
+{
+    world_flush(w, 9, recv_start_with_load(w));
+}
+
 static void recv_creates_where_an_index_load_is(world_t *w)
 {
     world_flush(w, 8, recv_start_with_load(w));
@@ -137,6 +150,24 @@ static void recv_restores_a_page(world_t *w)
     lsn_t lsn = world_change_durable(w, 6);
     restart_with_copy(w, 6, lsn);
     world_home(w, 6, lsn);
+}
+
+/** Position 3 has what the log builds of page 8, and of page 6 what nothing else has. */
+static void recv_reuses_the_copy_of(world_t *w, uint32_t page, lsn_t lsn)
+{
+    restart_with_copy(w, page, lsn);
+    world_home(w, page, lsn);
+    world_copy(w, 3, page, lsn);
+}
+
+static void recv_reuses_a_copy_that_it_does_not_need(world_t *w)
+{
+    recv_reuses_the_copy_of(w, 8, scenario_init_and_free(w));
+}
+
+static void recv_reuses_a_copy_before_the_fsync(world_t *w)
+{
+    recv_reuses_the_copy_of(w, 6, world_change_durable(w, 6));
 }
 
 static void recv_trusts_a_cold_log(world_t *w)
@@ -177,11 +208,15 @@ static void test_recovery(void **state)
         KEEPS(recv_fsyncs_a_cold_log),
         BREAKS(21, recv_creates), /* its checkpoint is of the old epoch; the rest is right */
         BREAKS(14, recv_reads_what_redo_initialises),
+        KEEPS(recv_reads_freed_where_an_index_load_was),
+        BREAKS(14, recv_writes_freed_where_an_index_load_is),
         BREAKS(14, recv_creates_where_an_index_load_is),
         BREAKS(14, recv_makes_up_a_page),
         BREAKS(15, recv_reads_a_freed_page),
         KEEPS(backup_reads_a_freed_page),
         KEEPS(recv_restores_a_freed_page),
+        KEEPS(recv_reuses_a_copy_that_it_does_not_need),
+        BREAKS(22, recv_reuses_a_copy_before_the_fsync),
         BREAKS(4, recv_trusts_a_cold_log),
         BREAKS(19, recv_checkpoint_over_a_cold_file),
     };

@@ -153,6 +153,37 @@ static void test_index_load_no_mercy_later(void **state)
     refused_without_copy(db, "torn page 3 of t1.ibd");
 }
 
+/* A page that the log frees last is read where an INDEX_LOAD lies in its space, before the free or
+behind it, and is left as it is: neither changed nor dirty. Torn it is refused, unless a copy has
+restored it. */
+static void test_index_load_freed(void **state)
+{
+    (void)state;
+    dbx_t *db = pages_create();
+    page_init(db, 4, 0xC3, MTR_LOG_NO_REDO);
+    index_load(db);
+    page_init(db, 3, 0xA1, MTR_LOG_ALL);
+    ASSERT_OK(db, buf_flush_all(db->pool));
+    page_change(db, 3, 200, 0xD4);
+    dbx_page_free(db, (page_id_t){T1, 3});
+    db = dbx_crash(db);
+    dbx_t *torn = dbx_clone(db);
+    ASSERT_OK(db, dbx_redo(db));
+    assert_true(dbx_marked(db, "recv_read space=5 page=3 why=index_load"));
+    assert_false(dbx_marked(db, "recv_free space=5 page=3"));
+    assert_int_equal(db->env.stats.recv_freed_reads, 1);
+    const buf_block_t *block = buf_page_peek(db->pool, (page_id_t){T1, 3});
+    assert_true(block->freed && block->oldest_modification == 0);
+    assert_int_equal(block->frame[200], 0xA1);
+    dbx_free(db);
+    dbx_tear(torn, T1_PATH, 3);
+    dbx_t *no_copy = dbx_clone(torn);
+    ASSERT_OK(torn, dbx_redo(torn));
+    assert_true(dbx_marked(torn, "recv_dblwr_restore space=5 page=3"));
+    dbx_free(torn);
+    refused_without_copy(no_copy, "torn page 3 of t1.ibd");
+}
+
 /* Redo of a page that is older than its newest initialisation begins there: what was changed before
 it may build on changes that the file never got. */
 static void test_index_load_read_begins_at_init(void **state)
@@ -221,6 +252,7 @@ int main(void)
         cmocka_unit_test(test_index_load_reads),
         cmocka_unit_test(test_index_load_no_mercy),
         cmocka_unit_test(test_index_load_no_mercy_later),
+        cmocka_unit_test(test_index_load_freed),
         cmocka_unit_test(test_index_load_read_begins_at_init),
         cmocka_unit_test(test_index_load_batches),
         cmocka_unit_test(test_index_load_batches_unwritten),

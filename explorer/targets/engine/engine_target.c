@@ -20,10 +20,10 @@ typedef struct engine_self {
 } engine_self_t;
 
 static const char *const COUNTERS[ENGINE_COUNTERS] = {
-    "dblwr_restored",  "redo_records",   "pages_created",    "index_load_reads",
-    "indexes_dropped", "tables_dropped", "trx_rolled_back",  "several_batches",
-    "swaps_finished",  "pages_compared", "backups_prepared", "recovered_in_batches",
-    "purged",          "worked",         "exports_judged"};
+    "dblwr_restored",       "redo_records",    "pages_created",  "index_load_reads",
+    "freed_reads",          "indexes_dropped", "tables_dropped", "trx_rolled_back",
+    "several_batches",      "swaps_finished",  "pages_compared", "backups_prepared",
+    "recovered_in_batches", "purged",          "worked",         "exports_judged"};
 
 static void *engine_open_images(const void *config, image_t *image, const rules_t *history)
 {

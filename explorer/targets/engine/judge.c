@@ -374,6 +374,7 @@ static void count_paths(const stats_t *stats, outcome_t *outcome)
     counters[ENGINE_REDO_RECORDS] = stats->recv_records;
     counters[ENGINE_PAGES_CREATED] = stats->recv_pages_created;
     counters[ENGINE_INDEX_LOAD_READS] = stats->recv_index_load_reads;
+    counters[ENGINE_FREED_READS] = stats->recv_freed_reads;
     counters[ENGINE_INDEXES_DROPPED] = stats->recv_indexes_dropped;
     counters[ENGINE_TABLES_DROPPED] = stats->recv_tables_dropped;
     counters[ENGINE_TRX_ROLLED_BACK] = stats->recv_trx_rolled_back;

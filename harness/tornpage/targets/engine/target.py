@@ -51,6 +51,7 @@ _COUNTERS = {
     "recv_pages_read": "pages_read",
     "recv_pages_created": "pages_created",
     "recv_index_load_reads": "index_load_reads",
+    "recv_freed_reads": "freed_reads",
     "recv_records": "redo_records",
     "recv_pages_compared": "pages_compared",
     "recv_batches": "batches",
