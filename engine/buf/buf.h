@@ -148,6 +148,8 @@ WARN_UNUSED dberr_t buf_flush_list(buf_pool_t *pool, uint32_t max_pages, lsn_t l
 /** Writes every dirty page of the space, blanks what waits for that, and fsyncs its file: nothing
 more comes. */
 WARN_UNUSED dberr_t buf_flush_space(buf_pool_t *pool, space_id_t space);
+/** The same, each page by itself (FLUSH TABLES ... FOR EXPORT). */
+WARN_UNUSED dberr_t buf_flush_for_export(buf_pool_t *pool, space_id_t space);
 /** Writes dirty pages that carry the stamp of a NO_REDO load, at most max_pages, each as a
 single-page flush, from the oldest on. *over: none is left. */
 WARN_UNUSED dberr_t buf_observer_flush(buf_pool_t *pool, space_id_t space, index_id_t observer,

@@ -7,7 +7,8 @@ Place: above buf_dblwr.c, below buf_flush.c, buf_lru.c and buf_checkpoint.c, whi
     --one home write per step--> UNSYNCED
     --fsync of the next file begun--> SYNCING --ended--> UNSYNCED, or NONE after the last file
 
-A batch without copies (all its pages skip doublewrite) goes from LOG_WRITTEN to HOME. One batch is
+A batch without copies (all its pages skip doublewrite) goes from LOG_WRITTEN to HOME, and ends with
+its last home write: it has nothing to free, and the next checkpoint fsyncs the files. One batch is
 in flight. Between its steps other work goes on: log writes, changes and frees of other pages,
 reads, checkpoints. A call that needs it done drives it, as a waiting thread would.
 
@@ -122,38 +123,32 @@ static dberr_t buf_batch_write_page(buf_pool_t *pool, const buf_batch_page_t *pa
                                 skip ? -1 : (int)page->pos, why);
 }
 
-/** The page was freed: nobody needs its home, once the log that says so is durable. */
-static dberr_t buf_batch_drop_page(buf_pool_t *pool, const buf_batch_page_t *page)
+/** The region is free: all pages are home and, if there are copies, durable. */
+static void buf_batch_end(buf_pool_t *pool)
 {
-    TRY(buf_dblwr_write_log(pool, page->block->newest_modification));
-    buf_block_discard(pool, page->block);
-    pool->env->stats.pages_freed_unwritten++;
-    return DB_SUCCESS;
+    buf_batch_t *batch = &pool->batch;
+    if (batch->n_copies > 0) {
+        PROBE_POINT(pool->env->probe, "dblwr.home_synced");
+        PROBE_MARK(pool->env->probe, "dblwr_done");
+    }
+    pool->env->stats.batches_interleaved += log_lsn(pool->log) != batch->submit_lsn;
+    pool->env->stats.batches_unsynced += batch->n_copies == 0;
+    batch->state = BATCH_NONE;
 }
 
 static dberr_t buf_batch_write_next(buf_pool_t *pool)
 {
     buf_batch_t *batch = &pool->batch;
     const buf_batch_page_t *page = &batch->pages[batch->n_home];
-    TRY(buf_dblwr_drops(pool, page->block) ? buf_batch_drop_page(pool, page)
+    TRY(buf_dblwr_drops(pool, page->block) ? buf_dblwr_drop_page(pool, page->block)
                                            : buf_batch_write_page(pool, page));
     page->block->in_flight = false;
-    if (++batch->n_home == batch->n) {
+    if (++batch->n_home == batch->n && batch->n_copies > 0) {
         batch->state = BATCH_UNSYNCED;
+    } else if (batch->n_home == batch->n) {
+        buf_batch_end(pool);
     }
     return DB_SUCCESS;
-}
-
-/** All pages are home and durable: the region is free. */
-static void buf_batch_end(buf_pool_t *pool)
-{
-    buf_batch_t *batch = &pool->batch;
-    PROBE_POINT(pool->env->probe, "dblwr.home_synced");
-    if (batch->n_copies > 0) {
-        PROBE_MARK(pool->env->probe, "dblwr_done");
-    }
-    pool->env->stats.batches_interleaved += log_lsn(pool->log) != batch->submit_lsn;
-    batch->state = BATCH_NONE;
 }
 
 static dberr_t buf_batch_begin_sync(buf_pool_t *pool)

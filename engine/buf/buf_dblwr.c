@@ -193,9 +193,20 @@ static dberr_t buf_single_write_copy(buf_pool_t *pool, const buf_block_t *block,
     return DB_SUCCESS;
 }
 
+dberr_t buf_dblwr_drop_page(buf_pool_t *pool, buf_block_t *block)
+{
+    TRY(buf_dblwr_write_log(pool, block->newest_modification));
+    buf_block_discard(pool, block);
+    pool->env->stats.pages_freed_unwritten++;
+    return DB_SUCCESS;
+}
+
 dberr_t buf_dblwr_write_single(buf_pool_t *pool, buf_block_t *block)
 {
     CHECK(block->fix_count == 0 && !block->in_flight && block->oldest_modification != 0);
+    if (buf_dblwr_drops(pool, block)) {
+        return buf_dblwr_drop_page(pool, block);
+    }
     bool skip = buf_dblwr_skips(pool, block);
     buf_dblwr_copy(pool, block, pool->single_buf);
     TRY(buf_dblwr_write_log(pool, block->newest_modification));

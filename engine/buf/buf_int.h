@@ -7,6 +7,7 @@
 #include "page/page_compress.h"
 
 #define BUF_LRU_FLUSH_PAGES 16U    /**< dirty pages written at once when a victim is dirty */
+#define BUF_LRU_SINGLE 4U          /**< one dirty victim in so many is written by itself */
 #define BUF_CLEANER_STEP_PAGES 32U /**< pages of one step of the page cleaner */
 #define BUF_CLEANER_CHECKPOINT 16U /**< one step in so many is a checkpoint instead */
 #define BUF_CLEANER_FULL 4U        /**< one of these in so many is a full one */
@@ -148,7 +149,10 @@ WARN_UNUSED dberr_t buf_dblwr_write_home(buf_pool_t *pool, buf_block_t *block, c
                                          int pos, const char *why);
 /** Overwrites the home of a freed page with zeros. The log that frees it is durable. */
 WARN_UNUSED dberr_t buf_dblwr_write_freed(buf_pool_t *pool, page_id_t id);
-/** Writes one dirty, unpinned page by itself, up to its home write. */
+/** A freed page that is not written at all: the log that frees it is made durable, then the page is
+off the flush list. */
+WARN_UNUSED dberr_t buf_dblwr_drop_page(buf_pool_t *pool, buf_block_t *block);
+/** Writes one dirty, unpinned page by itself, up to its home write; or drops it. */
 WARN_UNUSED dberr_t buf_dblwr_write_single(buf_pool_t *pool, buf_block_t *block);
 
 /* ---- buf_scrub.c ---- */
@@ -173,7 +177,7 @@ WARN_UNUSED dberr_t buf_batch_step(buf_pool_t *pool);
 /** Drives the batch in flight, if there is one, to its end. */
 WARN_UNUSED dberr_t buf_batch_finish(buf_pool_t *pool);
 /** Writes dirty, unpinned blocks (any number: split into batches), each batch to its end. None is
-in flight (CHECK). On success all are clean and their files fsynced. */
+in flight (CHECK). On success all are clean; the files of a batch with copies are fsynced. */
 WARN_UNUSED dberr_t buf_batch_write(buf_pool_t *pool, buf_block_t *const *blocks, uint32_t n);
 
 #endif

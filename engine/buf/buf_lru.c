@@ -1,8 +1,10 @@
 /** Eviction.
 
 Place: above buf_list.c and buf_batch.c. The victim is the least recently used unpinned page. If it
-is dirty, the dirty pages nearest to the tail are written with it in one doublewrite batch, so that
-the next misses find clean victims.
+is dirty, the dirty pages nearest to the tail are written with it in one doublewrite batch, as
+InnoDB's page cleaner does, so that the next misses find clean victims; or, as a user's thread does
+that comes too early for that, it is written by itself. A batch in flight is driven to its end, or
+passed by such a write. The schedule draws which.
 
 Invariants
 1. the choice depends on the order of page accesses only: the same accesses give the same I/O;
@@ -38,9 +40,22 @@ static dberr_t buf_lru_flush_tail(buf_pool_t *pool, buf_block_t *victim)
     return buf_batch_write(pool, chosen, n);
 }
 
+/** Writes the victim by itself, and waits until it is durable, as InnoDB does. */
+static dberr_t buf_lru_flush_victim(buf_pool_t *pool, buf_block_t *victim)
+{
+    stats_t *stats = &pool->env->stats;
+    stats->load_pages_evicted += victim->observer != 0;
+    stats->pages_evicted_singly++;
+    TRY(buf_dblwr_write_single(pool, victim));
+    return fil_sync(pool->fil, fil_space_get(pool->fil, victim->id.space));
+}
+
 /** Brings a clean page towards the tail: finishes the batch in flight, or writes the victim. */
 static dberr_t buf_lru_make_clean(buf_pool_t *pool, buf_block_t *victim)
 {
+    if (victim != NULL && sched_draw(&pool->env->sched, BUF_LRU_SINGLE) == 0) {
+        return buf_lru_flush_victim(pool, victim);
+    }
     if (pool->batch.state != BATCH_NONE) {
         return buf_batch_finish(pool);
     }

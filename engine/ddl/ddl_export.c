@@ -56,7 +56,7 @@ static dberr_t ddl_export_begin(ddl_build_t *build, const ddl_alter_t *alter)
     (void)alter;
     TRY(ddl_export_purge(build->sys));
     trx_purge_stop(build->sys);
-    dberr_t err = buf_flush_space(pool, build->source->space);
+    dberr_t err = buf_flush_for_export(pool, build->source->space);
     if (err == DB_SUCCESS) {
         const fil_space_t *space = fil_space_get(buf_fil(pool), build->source->space);
         const ddl_cfg_t cfg = {.page_size = buf_page_size(pool),

@@ -13,8 +13,8 @@ What happens to a page in a batch, by its newest initialisation or freeing in th
     init, in a later batch        nothing: all of it is older than the initialisation
     init, in an earlier batch     read: that batch has created and flushed it
     freed                         10.4: created empty with the LSN of the free, never read (I15):
-                                  written home like any freed page, so that the file has a whole one
-                                  10.4, and an INDEX_LOAD of the space anywhere in the log: read, and
+                                  written home like any freed page: the file then has a whole one
+                                  10.4, and an INDEX_LOAD of the space anywhere: read, and
                                   left as it is, neither changed nor dirty
                                   10.5: neither read nor written; scrubbed later, if that is wanted
     freed, but changed later      read: a non-logged load that INDEX_LOAD vouches for initialised it
@@ -24,9 +24,9 @@ void.
 Invariants
 1. (I14) a page that redo initialises is not read, unless its space has an INDEX_LOAD, and then it
    is always read, also if it was initialised, or freed, long after: what the log says may be of a
-   previous life, and a non-logged load may have filled the page since. A torn page is refused there,
-   without a second try from the initialisation: what a torn page may cost is the writer's business
-   (I13);
+   previous life, and a non-logged load may have filled the page since. A torn page is refused
+   there, without a second try from the initialisation: what a torn page may cost is the writer's
+   business (I13);
 2. a record is applied once. On a page that was created the newest initialisation tells. On a page
    that was read its LSN does, and where that is older than the newest initialisation, that is where
    it begins: the initialisation wipes what is there, and what comes before it may build on changes

@@ -42,8 +42,8 @@ void rules_home_before(rules_t *rules, uint32_t inode, const char *path, page_no
     }
 }
 
-/** The initialisation or free of a page as it was when it was copied: a page in flight may be freed,
-and given out again, before it is home. */
+/** The initialisation or free of a page as it was when it was copied: a page in flight may be
+freed, and given out again, before it is home. */
 static const redo_entry_t *defined_at(const rules_t *rules, const rules_page_t *page, lsn_t lsn)
 {
     return redo_defined(&rules->redo, page->key, lsn);

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "buf/buf_int.h"
 #include "test_buf_fixture.h"
 
 static int setup_tiny(void **state)
@@ -29,6 +30,42 @@ static void test_evict_dirty(void **state)
     /* A dirty victim takes its dirty neighbours along: at most 8 pages (the slot) per batch here.
     */
     assert_true(fx->base.env.stats.dblwr_batches <= 200 / 8 + 1);
+}
+
+/** Some dirty victims are written by themselves: copy, home write and its fsync before the frame is
+used again. So the single-page slots are free again, and one serves them all. */
+static void test_evict_singly(void **state)
+{
+    buf_fixture_t *fx = *state;
+    for (page_no_t i = 1; i <= 200; i++) {
+        fx_new_page(fx, 1 + i % 2, i);
+    }
+    const stats_t *stats = &fx->base.env.stats;
+    assert_true(stats->pages_evicted_singly > 0);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# dblwr_single slot=0"),
+                     stats->pages_evicted_singly);
+    rec_assert_order(&fx->base.rec, 0, "# dblwr_single slot=0", "write ib_dblwr 32768",
+                     "sync ib_dblwr", "# page_write", "write t", "sync t", NULL);
+}
+
+/** A victim is written past the batch in flight, whose steps it neither takes nor disturbs. */
+static void test_evict_amid_batch(void **state)
+{
+    buf_fixture_t *fx = *state;
+    for (page_no_t i = 0; i < 32; i++) {
+        fx_new_page(fx, 1, i);
+    }
+    uint64_t singly = 0;
+    for (page_no_t i = 32; singly == 0; i++) {
+        FX_OK(fx, buf_batch_finish(fx->pool));
+        buf_block_t *first = fx->t1->flush_list;
+        buf_batch_submit(fx->pool, &first, 1);
+        fx_new_page(fx, 1, i);
+        singly = fx->base.env.stats.pages_evicted_singly;
+        assert_true(singly == 0 || first->in_flight);
+    }
+    FX_OK(fx, buf_flush_all(fx->pool));
+    assert_int_equal(buf_dirty_pages(fx->pool), 0);
 }
 
 /** A pinned page is neither written nor evicted; with all pinned the pool says so. */
@@ -141,6 +178,29 @@ static void test_flush_space_cost(void **state)
     assert_null(fx->t2->flush_list);
     FX_OK(fx, buf_flush_space(fx->pool, 2));
     assert_int_equal(fx->base.env.stats.flush_list_visited, 5);
+}
+
+/** For an export each page goes home by itself, through slots that are used again only when the
+file was fsynced. */
+static void test_flush_for_export(void **state)
+{
+    buf_fixture_t *fx = *state;
+    for (page_no_t i = 0; i < 20; i++) {
+        fx_new_page(fx, 1, i);
+        fx_new_page(fx, 2, i);
+    }
+    FX_OK(fx, buf_flush_for_export(fx->pool, 1));
+    assert_int_equal(fx->base.env.stats.pages_exported_singly, 20);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write space=1"), 20);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write space=2"), 0);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# dblwr_batch"), 0);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# dblwr_single slot=0"), 3);
+    uint32_t first = rec_find(&fx->base.rec, 0, "# dblwr_single slot=0");
+    uint32_t again = rec_find(&fx->base.rec, first + 1, "# dblwr_single slot=0");
+    uint32_t synced = rec_find(&fx->base.rec, first, "sync t1.ibd");
+    assert_true(rec_find(&fx->base.rec, first, "# dblwr_single slot=7") < synced && synced < again);
+    assert_null(fx->t1->flush_list);
+    assert_int_equal(buf_dirty_pages(fx->pool), 20);
 }
 
 /** Asserts that both lists hold these n pages in this order, and ascend. */
@@ -406,11 +466,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_evict_dirty, setup_tiny, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_evict_singly, setup_tiny, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_evict_amid_batch, setup_tiny, fx_teardown),
         cmocka_unit_test_setup_teardown(test_all_pinned, setup_tiny, fx_teardown),
         cmocka_unit_test_setup_teardown(test_bad_pages, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_create_again, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_page_from_the_future, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_flush_space_cost, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_flush_for_export, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_list_order, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_list_order_of_one_lsn, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_list_order_is_checked, fx_setup, fx_teardown),

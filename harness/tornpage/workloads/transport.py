@@ -1,11 +1,13 @@
 """Pieces of scripts that export a table and import its pages into another one: amid dirty pages and purge,
-onto a table with rows or without, twice; then both change.
+onto a table with rows or without, twice; then both change. Before that, pages whose copies of several
+ages lie in the doublewrite area.
 """
 
 from __future__ import annotations
 
 from tornpage.workloads import phases
 from tornpage.workloads.book import Book
+from tornpage.workloads.script import Verb
 from tornpage.workloads.table import Table
 
 __all__ = ["transport"]
@@ -18,6 +20,8 @@ def transport(book: Book, table: Table) -> None:
     for _ in range(book.rng.randint(0, 6)):
         phases.change(book, table)
     other = _make(book, table)
+    if book.rng.random() < 0.5:
+        _age_copies(book, table)
     book.export(table)
     for _ in range(book.rng.randint(1, 2)):
         _change(book, other)
@@ -27,6 +31,21 @@ def transport(book: Book, table: Table) -> None:
         book.unlock(table)
         _change(book, table)
         _change(book, other)
+
+
+def _age_copies(book: Book, table: Table) -> None:
+    """The pages have copies in a batch, in the slots of an export, and soon in those of the next one; a
+    checkpoint passes the first two, and few pages are written that could overwrite them."""
+    book.add(Verb.FLUSH_TABLE, table=table.name)
+    for _ in range(book.rng.randint(1, 3)):
+        for _ in range(book.rng.randint(1, 6)):
+            phases.change(book, table)
+        book.export(table)
+        book.unlock(table)
+        book.add(Verb.CLEAN, number=book.rng.randint(2, 8))
+        book.add(Verb.CHECKPOINT)
+    for _ in range(book.rng.randint(1, 6)):
+        phases.change(book, table)
 
 
 def _make(book: Book, table: Table) -> Table:
