@@ -83,8 +83,8 @@ def test_the_status_of_an_online_alter(build: Path, tmp_path: Path) -> None:
     changes = "insert - t a=-1\ndelete - t a=149999\n" + "".join(
         f'update - t a={a} set b="changed {a}"\n' for a in range(1, 2002)
     )
-    steps = "step index t 1 9000\nstatus\n" * 75
-    first, second = steps[: len(steps) // 3], steps[len(steps) // 3 :]
+    step = "step index t 1 9000\nstatus\n"
+    first, second = step * 25, step * 95
     text = (
         "create table t a:bigint b:char(90) c:bigint primary a\ninsert_seq - t 1 150000\n"
         f"add index t ib(b)\nstart rebuild t lock=none\n{first}{changes}status\n{second}"

@@ -31,6 +31,7 @@ RESTART_OPTIONS: Mapping[str, frozenset[str] | Numbers] = {
     LOG_FORMAT: _FORMATS,
     "buffer_pool_pages": Numbers(32, 1 << 20),
     "log_optimize_ddl": _SWITCH,
+    "optimize_ddl_drain": _SWITCH,
     "dblwr_pages": Numbers(4, 256),
     "cleaner_interval": Numbers(0, 1_000_000),
     "purge_interval": Numbers(0, 1_000_000),
