@@ -18,16 +18,17 @@ pytestmark = pytest.mark.extended
 FENCE = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"# exit code (\d)")
 FOUND = (
-    "bug 3, new, always with bug 1: page torn: torn page # of #: no doublewrite copy",
-    "torn page 1 of ibdata1",
-    "replay 1.8",
+    "bug 3, new, always with bug 1: page torn: page # of #: bad checksum",
+    "torn page 1 of t1.ibd: no doublewrite copy",
+    "trial 1.9",
     "reproduced",
-    "accused write ibdata1, page 1, system page",
-    "doublewrite copy of page 0:1: none: nothing was written to the area before",
-    "redo records of page 0:1: since the checkpoint",
+    "accused write ib_logfile0",
+    "skip_drain: INDEX_LOAD of index 34",
+    "doublewrite copy of page 1:40: none: nothing was written to the area before",
+    "redo records of page 1:40: since the checkpoint",
     "255 -> 1",
-    "torn    write ibdata1, page 1, system page 10000000",
-    "1 operations were not synced",
+    "torn    write ibdata1, page 3, system page 00000111",
+    "7 operations were not synced",
     "bad checksum",
     "not reproduced: fixed?",
 )
