@@ -50,9 +50,9 @@ def test_from_a_red_row_to_the_cause(tmp_path: Path, build: Path) -> None:
     """With a planted bug of the engine; the report names it, and later that it is gone."""
     walk("FINDINGS.md", FOUND, tmp_path, build)
     report = (tmp_path / "out" / "report-1.html").read_text("utf-8")
-    assert "no doublewrite copy" in report
+    assert "bad checksum" in report
     gone = (tmp_path / "out" / "report-3.html").read_text("utf-8").partition("<h3>Gone</h3>")[2]
-    assert "no doublewrite copy" in gone
+    assert "bad checksum" in gone
 
 
 def test_from_a_lost_key_to_the_missing_fsync(tmp_path: Path, build: Path) -> None:
