@@ -55,7 +55,8 @@ def test_the_engine_names_who_made_a_record_group(target: EngineTarget, tmp_path
     run_fault_free(replace(make_spec(), stacks=True), target, tmp_path / "run")
     log = StackLog.load(tmp_path / "run" / "trace")
     assert log is not None and log.notes
-    taken = {note.stack: log.stack(note.stack) for note in log.notes}
+    groups = [note for note in log.notes if note.text.startswith("log_group ")]
+    taken = {note.stack: log.stack(note.stack) for note in groups}
     made = [
         [frame.function for frame in frames]
         for frames in stack_frames(taken, (), target.wrappers).values()
