@@ -73,7 +73,7 @@ class Recoveries:
         known = {deed.key for deed in one} & {deed.key for deed in again}
         each_time = [deed for deed in one if deed.key in known]
         goes, instead = self._first(each_time, other), self._first(other, [*one, *again])
-        fails = self._first([deed for deed in each_time if deed.told.op == ERROR], other)
+        fails = self._first([deed for deed in reversed(each_time) if deed.told.op == ERROR], other)
         return Parting(than, goes, instead, fails) if goes or instead else None
 
     @property

@@ -80,9 +80,9 @@ class Counterfactual:
 class Parting:
     """Where the recovery of the broken state goes another way than that of a right one. than: in what that
     one is another, in words; goes: the first thing that only the recovery of the broken state does; instead:
-    that only the other one does; fails: where the former says first that it fails, as the latter never does;
-    None: there is none; blames: the run has broken no rule on bytes up to the
-    crash, which leaves what came after it."""
+    that only the other one does; fails: what the former says last of a failure, as the latter never does;
+    None: there is none; blames: the run has broken no rule on bytes up to the crash, which leaves what came
+    after it."""
 
     than: str
     goes: Operation | None

@@ -79,9 +79,9 @@ def begun() -> Recovery:
 
 
 def test_what_only_one_of_them_does_is_told(images: tuple[Path, Path], tmp_path: Path) -> None:
-    """Not how often it reads by the same call, which pages, and numbers of a note; the first failure too."""
+    """Not how often it reads by the same call, which pages, and numbers of a note; the last failure too."""
     broken = begun().read(1, SCAN).say("batch n=2 lsn=9", SCAN).read(7, READ)
-    broken.say("error err=CORRUPT refusal=torn", REFUSE)
+    broken.say("error err=MISSING refusal=", SCAN).say("error err=CORRUPT refusal=torn", REFUSE)
     right = begun().say("batch n=1 lsn=5", SCAN).read(4, REPAIR)
     parting = recoveries(Store(broken=[broken], right=[right]), tmp_path).parting(
         *images, "with it"

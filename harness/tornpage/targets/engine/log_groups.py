@@ -1,6 +1,7 @@
 """The record groups that a write of the engine's redo log brings to the file, who made each, and the write as
-it would have been if the log had ended behind one of them. Of a write of a page, who changed that last: its
-LSN is the end of a group, or the page was changed without a record since.
+it would have been if the log had ended behind one of them. Of a write of a page, who changed that last
+without a record since it was written before, which the log does not bring back; else who made the group whose
+end its LSN is.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ BLOCK = 512
 HEADER = 12
 CRC = 508
 USED, FIRST_GROUP = 8, 10
+Page = tuple[str, str]
+"""Numbers of its space and of itself."""
 GROUP = "log_group "
 """A note of engine/log/log_write.c: start=LSN end=LSN."""
 UNLOGGED = "page_noredo "
@@ -36,17 +39,23 @@ class LogGroups:
             seq: (int(facts["start"]), int(facts["end"]))
             for seq, facts in _told_writes(trace, "log_write")
         }
-        self._pages = {seq: _place(facts) for seq, facts in _told_writes(trace, "page_write")}
+        self._pages: dict[int, tuple[Page, int, int]] = {}
+        """Of each write its page, the LSN of that, and the number of the write of the same page before."""
+        before: dict[Page, int] = {}
+        for seq, facts in _told_writes(trace, "page_write"):
+            page = facts["space"], facts["page"]
+            self._pages[seq] = page, int(facts["lsn"]), before.get(page, 0)
+            before[page] = seq
         self._groups: list[tuple[int, int, Note]] = []
-        self._unlogged: dict[tuple[str, str, int], list[Note]] = {}
-        """By page and LSN."""
+        self._unlogged: dict[Page, list[Note]] = {}
         for note in notes:
             if note.text.startswith((GROUP, UNLOGGED)):
                 facts = parse_mark(note.text.encode()).facts
                 if note.text.startswith(GROUP):
                     self._groups.append((int(facts["start"]), int(facts["end"]), note))
                 else:
-                    self._unlogged.setdefault(_place(facts), []).append(note)
+                    page = facts["space"], facts["page"]
+                    self._unlogged.setdefault(page, []).append(note)
 
     def of(self, seq: int) -> tuple[Part, ...]:
         """The groups that this write completes, the oldest first; none if it writes no log."""
@@ -54,15 +63,16 @@ class LogGroups:
         return tuple(_part(*group) for group in self._groups if first < group[1] <= last)
 
     def changer(self, seq: int) -> Part | None:
-        """By the page's LSN. What has no record leaves the page the LSN of the newest group."""
-        page = self._pages.get(seq)
-        if page is None:
+        """A change without a record counts before those that have one: a recovery makes these again."""
+        if seq not in self._pages:
             return None
-        unlogged = [note for note in self._unlogged.get(page, ()) if note.event < seq]
+        page, lsn, before = self._pages[seq]
+        unlogged = [note for note in self._unlogged.get(page, ()) if before < note.event < seq]
         if unlogged:
-            last, lsn = unlogged[-1], page[2]
-            return Part(f"a change without a record, at LSN {lsn}", lsn, last.event, last.stack)
-        return next((_part(*group) for group in self._groups if group[1] == page[2]), None)
+            last = unlogged[-1]
+            at = int(parse_mark(last.text.encode()).facts["lsn"])
+            return Part(f"a change without a record, at LSN {at}", at, last.event, last.stack)
+        return next((_part(*group) for group in self._groups if group[1] == lsn), None)
 
     def whole(self, seq: int, share: float) -> int:
         """Whose blocks are all in the first blocks of the write."""
@@ -100,11 +110,6 @@ def cut_blocks(blocks: bytes, start: int, end: int) -> bytes:
 
 def _part(start: int, end: int, note: Note) -> Part:
     return Part(f"the records of LSN {start} to {end}", end, note.event, note.stack)
-
-
-def _place(facts: Mapping[str, str]) -> tuple[str, str, int]:
-    """A page and its LSN."""
-    return facts["space"], facts["page"], int(facts["lsn"])
 
 
 def _told_writes(trace: Trace, verb: str) -> Iterator[tuple[int, Mapping[str, str]]]:
