@@ -173,7 +173,7 @@ static int unmount_disk(const char *folder)
 /** Rules 1 and 2. */
 static int prepare_self(void)
 {
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) {
         return refuse("a mount needs root, or CAP_SYS_ADMIN", errno);
     }
     return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 ? 0 : refuse("prctl", errno);

@@ -97,7 +97,7 @@ static bool leave_mounts(void)
 /** Rule 4. */
 static dberr_t place_at(external_t *external, const char *at, err_sink_t *err)
 {
-    if (!leave_mounts() || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
+    if (!leave_mounts() || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0
         || mount(external->dir, at, NULL, MS_BIND, NULL) != 0) {
         return err_set(err, DB_IO_ERROR,
                        "the path of the run is in its files, and images cannot be recovered under "

@@ -86,7 +86,7 @@ static int mount_over(const char *root)
     if (device < 0) {
         layer_refuse("%s: %s: " REMEDY, DEVICE, strerror(errno));
     }
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) {
         layer_refuse("mount namespace: %s: " REMEDY, strerror(errno));
     }
     (void)snprintf(options, sizeof(options),
