@@ -7,6 +7,7 @@ engine_close(), engine_status() and engine_error() is refused, and nothing more 
 
 #include "base/options.h"
 #include "base/stats.h"
+#include "buf/buf.h"
 #include "ddl/ddl.h"
 #include "os/os.h"
 
@@ -112,6 +113,8 @@ WARN_UNUSED dberr_t engine_flush_table(engine_t *engine,
 WARN_UNUSED dberr_t engine_flush_log(engine_t *engine);
 WARN_UNUSED dberr_t engine_clean_pages(engine_t *engine,
                                        uint32_t max_pages); /**< one page cleaner step */
+/** Something at the n-th yield point from here on, n > 0 (buf_place). */
+WARN_UNUSED dberr_t engine_place(engine_t *engine, buf_act_t act, uint32_t n);
 WARN_UNUSED dberr_t engine_purge(engine_t *engine, uint32_t max_records, bool *done);
 /** With a 10.5 log: nothing. */
 WARN_UNUSED dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on);

@@ -258,6 +258,13 @@ dberr_t engine_clean_pages(engine_t *engine, uint32_t max_pages)
     return engine_leave(engine, buf_flush_list(engine->pool, max_pages, LSN_MAX, NULL));
 }
 
+dberr_t engine_place(engine_t *engine, buf_act_t act, uint32_t n)
+{
+    TRY(engine_enter(engine));
+    buf_place(engine->pool, act, n);
+    return engine_leave(engine, DB_SUCCESS);
+}
+
 dberr_t engine_purge(engine_t *engine, uint32_t max_records, bool *done)
 {
     TRY(engine_enter(engine));

@@ -21,7 +21,11 @@ typedef struct stats {
     uint64_t batches_interleaved;    /**< batches during which others wrote to the log */
     uint64_t checkpoints_amid_batch; /**< slots written while a batch was in flight */
     uint64_t full_checkpoints_amid;  /**< full checkpoints at a yield point: amid what others do */
-    uint64_t writes_amid_fsync;      /**< page writes while an fsync of their file was under way */
+    uint64_t yield_points;
+    uint64_t placed_checkpoints; /**< what a script has placed at a yield point, and was done */
+    uint64_t placed_cleans;
+    uint64_t placed_evictions;
+    uint64_t writes_amid_fsync; /**< page writes while an fsync of their file was under way */
     /** waits for the log, written and not yet fsynced, during which others wrote */
     uint64_t log_waits_overtaken;
     uint64_t latch_waits; /**< changes and creations of a page that waited for its home write */

@@ -118,6 +118,20 @@ with the oldest dirty pages; now and then a checkpoint. Changes nothing that a c
 page's latch could see. */
 WARN_UNUSED dberr_t buf_yield(buf_pool_t *pool);
 
+typedef enum buf_act {
+    BUF_ACT_NONE,
+    BUF_ACT_CHECKPOINT,
+    BUF_ACT_CHECKPOINT_FULL,
+    /** a batch of the oldest dirty pages begins: a step here, and at each yield point behind it */
+    BUF_ACT_CLEAN,
+    /** every page that is not pinned leaves the pool, written before if it is dirty */
+    BUF_ACT_EVICT
+} buf_act_t;
+/** Places something at the n-th yield point from here on, n > 0, once, whatever the schedule draws.
+A checkpoint that cannot be taken there is taken at the next one where it can. In place of what was
+placed and not reached. */
+void buf_place(buf_pool_t *pool, buf_act_t act, uint32_t n);
+
 /** A hot backup that goes on beside all other work. Its calls read files and write its own; they
 neither touch the pool nor append to the log, and keep their failures to themselves. */
 typedef struct buf_copier {

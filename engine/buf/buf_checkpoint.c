@@ -21,7 +21,7 @@ Invariants
 3. (I20) no mtr and no file operation starts unless its records fit between the end of the log and
    the checkpoint;
 4. a yield point changes nothing that a caller without the page's latch could see: pages go home,
-   frames do not change;
+   and may leave the pool if nobody has pinned them; their contents do not change;
 5. no page is pinned where a checkpoint is taken, and none is taken within another. */
 #include <inttypes.h>
 #include <string.h>
@@ -234,12 +234,15 @@ dberr_t buf_log_free_check(buf_pool_t *pool)
 
 /* ---- yield points ---- */
 
-/** Starts a batch of the oldest dirty pages, if there are any; how many is drawn. */
-static void buf_cleaner_start(buf_pool_t *pool)
+/** Pages that a batch of the page cleaner has at most. */
+static uint32_t buf_cleaner_max(const buf_pool_t *pool)
 {
-    uint32_t max =
-        pool->dblwr_pages < BUF_CLEANER_STEP_PAGES ? pool->dblwr_pages : BUF_CLEANER_STEP_PAGES;
-    uint32_t wanted = 1 + sched_draw(&pool->env->sched, max);
+    return pool->dblwr_pages < BUF_CLEANER_STEP_PAGES ? pool->dblwr_pages : BUF_CLEANER_STEP_PAGES;
+}
+
+/** Starts a batch of the oldest dirty pages, if there are any. */
+static void buf_cleaner_start(buf_pool_t *pool, uint32_t wanted)
+{
     buf_block_t *chosen[BUF_CLEANER_STEP_PAGES];
     uint32_t n = 0;
     for (buf_block_t *block = pool->flush_first; block != NULL && n < wanted;
@@ -260,7 +263,7 @@ static dberr_t buf_cleaner_step(buf_pool_t *pool)
         return buf_scrub_pages(pool, 1 + sched_draw(&pool->env->sched, BUF_SCRUB_STEPS));
     }
     if (pool->batch.state == BATCH_NONE) {
-        buf_cleaner_start(pool);
+        buf_cleaner_start(pool, 1 + sched_draw(&pool->env->sched, buf_cleaner_max(pool)));
         return DB_SUCCESS;
     }
     if (pool->batch.state == BATCH_SYNCING && sched_draw(&pool->env->sched, BUF_SYNC_STEPS) != 0) {
@@ -274,11 +277,70 @@ void buf_set_copier(buf_pool_t *pool, const buf_copier_t *copier)
     pool->copier = copier != NULL ? *copier : (buf_copier_t){.step = NULL};
 }
 
+void buf_place(buf_pool_t *pool, buf_act_t act, uint32_t n)
+{
+    CHECK(n > 0);
+    pool->placed.act = act;
+    pool->placed.left = n;
+}
+
+/** Starts a batch that makes a step at each yield point from here on. */
+static dberr_t buf_placed_clean(buf_pool_t *pool)
+{
+    pool->placed.cleans = true;
+    if (pool->batch.state == BATCH_NONE) {
+        buf_cleaner_start(pool, buf_cleaner_max(pool));
+        return DB_SUCCESS;
+    }
+    return buf_batch_step(pool);
+}
+
+/** Does what was placed here, unless it is a checkpoint that must wait. */
+static dberr_t buf_placed_do(buf_pool_t *pool)
+{
+    stats_t *stats = &pool->env->stats;
+    buf_act_t act = pool->placed.act;
+    bool is_checkpoint = act == BUF_ACT_CHECKPOINT || act == BUF_ACT_CHECKPOINT_FULL;
+    if (is_checkpoint && (pool->in_checkpoint || pool->n_fixed > 0)) {
+        return DB_SUCCESS;
+    }
+    pool->placed.act = BUF_ACT_NONE;
+    PROBE_MARK(pool->env->probe, "placed act=%d", (int)act);
+    stats->placed_checkpoints += is_checkpoint;
+    stats->placed_cleans += act == BUF_ACT_CLEAN;
+    stats->placed_evictions += act == BUF_ACT_EVICT;
+    stats->full_checkpoints_amid += act == BUF_ACT_CHECKPOINT_FULL;
+    if (is_checkpoint) {
+        return act == BUF_ACT_CHECKPOINT ? buf_checkpoint(pool) : buf_checkpoint_full(pool);
+    }
+    return act == BUF_ACT_CLEAN ? buf_placed_clean(pool) : buf_lru_evict_all(pool);
+}
+
+/** What a script has placed: now, or at one of the next yield points. True: that is all here. */
+static bool buf_placed_turn(buf_pool_t *pool, dberr_t *err)
+{
+    pool->placed.left -= pool->placed.left > 0;
+    if (pool->placed.act != BUF_ACT_NONE && pool->placed.left == 0) {
+        *err = buf_placed_do(pool);
+        return true;
+    }
+    pool->placed.cleans = pool->placed.cleans && pool->batch.state != BATCH_NONE;
+    if (pool->placed.cleans) {
+        *err = buf_batch_step(pool);
+    }
+    return pool->placed.cleans;
+}
+
 dberr_t buf_yield(buf_pool_t *pool)
 {
     sched_t *sched = &pool->env->sched;
+    pool->env->stats.yield_points++;
     if (pool->copier.step != NULL) {
         pool->copier.step(pool->copier.ctx);
+    }
+    dberr_t err = DB_SUCCESS;
+    if (buf_placed_turn(pool, &err)) {
+        return err;
     }
     if (pool->cleaner_interval == 0 || sched_draw(sched, pool->cleaner_interval) != 0) {
         return DB_SUCCESS;

@@ -100,7 +100,12 @@ struct buf_pool {
 
     buf_copier_t copier;       /**< step is NULL: there is none */
     uint32_t cleaner_interval; /**< 0: no page cleaner */
-    bool in_checkpoint;        /**< what works at its yield points takes none */
+    struct {
+        buf_act_t act;
+        uint32_t left; /**< yield points to go */
+        bool cleans;   /**< the batch in flight makes a step at each */
+    } placed;
+    bool in_checkpoint; /**< what works at its yield points takes none */
 
     lsn_t ckpt_end_lsn; /**< end of the last checkpoint's marker, 0 before the first */
     bool ckpt_sharp;    /**< nothing was dirty at the last checkpoint */
@@ -129,6 +134,9 @@ void buf_scrub_written(buf_pool_t *pool, const fil_space_t *space, page_no_t pag
 
 /** A frame without a page, taken from the free list or by eviction. DB_OUT_OF_SPACE: all pinned. */
 WARN_UNUSED dberr_t buf_lru_get_free(buf_pool_t *pool, buf_block_t **out);
+
+/** Every page that nobody uses leaves the pool; dirty ones are written first. */
+WARN_UNUSED dberr_t buf_lru_evict_all(buf_pool_t *pool);
 
 /* ---- buf_dblwr.c ---- */
 

@@ -82,3 +82,18 @@ dberr_t buf_lru_get_free(buf_pool_t *pool, buf_block_t **out)
     *out = block;
     return DB_SUCCESS;
 }
+
+dberr_t buf_lru_evict_all(buf_pool_t *pool)
+{
+    TRY(buf_batch_finish(pool));
+    buf_block_t *victim = buf_lru_victim(pool);
+    while (victim != NULL) {
+        if (victim->oldest_modification != 0) {
+            TRY(buf_lru_flush_tail(pool, victim));
+        }
+        buf_block_release(pool, victim);
+        pool->env->stats.pages_evicted++;
+        victim = buf_lru_victim(pool);
+    }
+    return DB_SUCCESS;
+}

@@ -463,6 +463,8 @@ dberr_t run_statement(run_t *run, const stmt_t *stmt)
         return run_scan(run, stmt);
     case STMT_PURGE:
         return run_purge(run, stmt);
+    case STMT_AT:
+        return engine_place(run->engine, stmt->act, stmt->count);
     case STMT_CLEAN:
         return engine_clean_pages(run->engine, stmt->count);
     case STMT_CHECKPOINT:

@@ -157,6 +157,21 @@ static dberr_t parse_backup(parser_t *p, stmt_t *stmt)
     return err;
 }
 
+static dberr_t parse_at(parser_t *p, stmt_t *stmt)
+{
+    TRY(parse_count(p, stmt));
+    if (parse_word(p, "checkpoint")) {
+        stmt->act = parse_word(p, "full") ? BUF_ACT_CHECKPOINT_FULL : BUF_ACT_CHECKPOINT;
+    } else if (parse_word(p, "clean")) {
+        stmt->act = BUF_ACT_CLEAN;
+    } else if (parse_word(p, "evict")) {
+        stmt->act = BUF_ACT_EVICT;
+    } else {
+        return parse_error(p, "checkpoint, clean or evict expected");
+    }
+    return DB_SUCCESS;
+}
+
 static dberr_t parse_set(parser_t *p, stmt_t *stmt)
 {
     if (!parse_word(p, "log_optimize_ddl")) {
@@ -210,6 +225,8 @@ static dberr_t parse_arguments(parser_t *p, stmt_t *stmt)
     case STMT_PURGE:
     case STMT_CLEAN:
         return parse_count(p, stmt);
+    case STMT_AT:
+        return parse_at(p, stmt);
     case STMT_CHECKPOINT:
         stmt->flag = parse_word(p, "full");
         return DB_SUCCESS;
@@ -265,6 +282,7 @@ static const verb_t VERBS[] = {
     {"select", NULL, STMT_SELECT, 0},
     {"scan", NULL, STMT_SCAN, 0},
     {"purge", NULL, STMT_PURGE, 0},
+    {"at", NULL, STMT_AT, 0},
     {"clean", NULL, STMT_CLEAN, 0},
     {"checkpoint", NULL, STMT_CHECKPOINT, 0},
     {"flush", "table", STMT_FLUSH_TABLE, 0},

@@ -29,6 +29,7 @@ typedef enum stmt_kind {
     STMT_SELECT,
     STMT_SCAN,
     STMT_PURGE,
+    STMT_AT,
     STMT_CLEAN,
     STMT_CHECKPOINT,
     STMT_FLUSH_TABLE,
@@ -66,7 +67,8 @@ typedef struct stmt {
     stmt_assign_t *sets; /**< UPDATE: what comes after `set` */
     uint32_t n_sets;
     int64_t first, last;    /**< INSERT_SEQ */
-    uint32_t count;         /**< PURGE, CLEAN, STEP ALTER, STEP BACKUP; PURGE: 0 = all */
+    uint32_t count;         /**< PURGE, CLEAN, STEP ALTER, STEP BACKUP; PURGE: 0 = all; AT */
+    buf_act_t act;          /**< AT */
     uint32_t rows;          /**< STEP ALTER: of one step */
     bool flag;              /**< CHECKPOINT: full; SET: on; START BACKUP: lock; RESTART: clean */
     stmt_option_t *options; /**< RESTART */

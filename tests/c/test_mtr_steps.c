@@ -378,6 +378,51 @@ static void test_observer_drop(void **state)
     assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write"), 3);
 }
 
+/** What is placed is done at that yield point and nowhere else, and once. */
+static void test_placed(void **state)
+{
+    buf_fixture_t *fx = *state;
+    stats_t *stats = &fx->base.env.stats;
+    fx->pool->cleaner_interval = 0;
+    fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
+    fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(2, 3));
+    buf_place(fx->pool, BUF_ACT_CLEAN, 2);
+    FX_OK(fx, buf_yield(fx->pool));
+    assert_int_equal(fx->pool->batch.state, BATCH_NONE);
+    FX_OK(fx, buf_yield(fx->pool));
+    assert_int_equal(fx->pool->batch.state, BATCH_COPIED);
+    for (uint32_t i = 0; i < 11; i++) { /* log, its fsync, area, its fsync, two pages, two files */
+        FX_OK(fx, buf_yield(fx->pool));
+    }
+    assert_int_equal(fx->pool->batch.state, BATCH_NONE);
+    assert_int_equal(buf_dirty_pages(fx->pool), 0);
+    fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 4));
+    buf_place(fx->pool, BUF_ACT_EVICT, 1);
+    FX_OK(fx, buf_yield(fx->pool));
+    assert_null(buf_page_peek(fx->pool, fx_id(1, 3)));
+    assert_null(buf_page_peek(fx->pool, fx_id(1, 4)));
+    fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 5));
+    FX_OK(fx, buf_yield(fx->pool));
+    assert_int_equal(buf_dirty_pages(fx->pool), 1);
+    assert_int_equal(stats->placed_cleans + 2 * stats->placed_evictions, 3);
+}
+
+/** A checkpoint is not taken with a page pinned: it waits for the next yield point. */
+static void test_placed_checkpoint_waits(void **state)
+{
+    buf_fixture_t *fx = *state;
+    fx->pool->cleaner_interval = 0;
+    buf_block_t *block = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
+    buf_block_fix(fx->pool, block);
+    buf_place(fx->pool, BUF_ACT_CHECKPOINT_FULL, 1);
+    FX_OK(fx, buf_yield(fx->pool));
+    assert_int_equal(fx->base.env.stats.placed_checkpoints, 0);
+    buf_block_unfix(fx->pool, block);
+    FX_OK(fx, buf_yield(fx->pool));
+    assert_int_equal(fx->base.env.stats.placed_checkpoints, 1);
+    assert_int_equal(buf_dirty_pages(fx->pool), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +440,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_observer_freed_page, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_observer_and_cleaner, setup_steps, fx_teardown),
         cmocka_unit_test_setup_teardown(test_observer_drop, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_placed, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_placed_checkpoint_waits, fx_setup, fx_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

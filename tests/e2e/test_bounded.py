@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from e2e_support import call
 
 from tornpage.faults.trace import Trace
@@ -12,7 +14,9 @@ from tornpage.live.journal import read_journal
 from tornpage.live.recording import recorded_run
 from tornpage.plans.campaign import fault_free_spec, load_campaign
 from tornpage.targets.engine.target import EngineTarget
+from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import data_folder
+from tornpage.workloads.places import places_of
 from tornpage.workloads.workload import generate
 
 
@@ -35,3 +39,38 @@ def test_a_run_says_what_it_is_complete_for(tmp_path: Path) -> None:
     shown = call(tmp_path, "report", "--out", "o", "--json")
     assert json.loads(shown.stdout)["looked_at"]["bound"]["sequences"] == 3
     assert "3 of 168 sequences" in (tmp_path / "o" / "report-1.html").read_text("utf-8")
+
+
+def spec_of(place: int) -> TrialSpec:
+    """Of the script of this place, under the options of its campaign."""
+    campaign = load_campaign("places", data_folder("workloads"))
+    spec = fault_free_spec(campaign, "engine", campaign.scripted()[0])
+    return replace(spec, params={"sequence": place})
+
+
+LAST = {
+    (place.kind.name, place.logged, place.act): number
+    for number, place in enumerate(places_of())
+    if place.act != "checkpoint"
+    or place.number > 3  # three are amid the statement's own checkpoint
+}
+
+
+@pytest.mark.parametrize("number", sorted(LAST.values())[::5])
+def test_the_last_place_of_a_statement_is_reached(
+    number: int, target: EngineTarget, tmp_path: Path
+) -> None:
+    """So those before it are: what was placed is done, once."""
+    with recorded_run(spec_of(number), target, tmp_path) as recording:
+        counters = recording.counters
+    assert sum(counters[f"placed_{what}"] for what in ("checkpoints", "cleans", "evictions")) == 1
+
+
+def test_crashes_begin_where_the_placed_thing_is_done(target: EngineTarget, tmp_path: Path) -> None:
+    """Not where its statement is issued, which was crashed without it."""
+    drops = (n for n, one in enumerate(places_of()) if one.kind.name == "drop table")
+    number = next(drops) + 8
+    with recorded_run(spec_of(number), target, tmp_path) as recording:
+        trace = Trace.load(recording.trace)
+        (placed,) = [event.seq for event, _ in trace.marks("placed")]
+        assert recording.ready == placed > read_journal(trace).issued[-1][0]

@@ -13,7 +13,7 @@ from tornpage.workloads.script import Column, IndexDef, Script, Statement, Value
 
 __all__ = ["sql_of"]
 
-_BACKGROUND = frozenset({Verb.CLEAN, Verb.PURGE, Verb.CHECKPOINT})
+_BACKGROUND = frozenset({Verb.AT, Verb.CLEAN, Verb.PURGE, Verb.CHECKPOINT})
 
 
 def sql_of(script: Script, table_options: str = "") -> str:

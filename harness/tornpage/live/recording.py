@@ -18,7 +18,7 @@ from tornpage.oracle.prefixes import prefixes_of
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import TrialSpec, Violation
-from tornpage.workloads.script import Script
+from tornpage.workloads.script import Script, Verb
 
 __all__ = ["Recording", "recorded_run"]
 
@@ -113,9 +113,19 @@ def _kinds_of(script: Script) -> str:
 
 def _ready(run: FaultFreeRun, target: Target) -> int:
     """The event behind which crashes begin: the mark `ready` of a target that tells its states itself, or
-    that by which the first statement behind those that prepare was issued; 0: all is crashed."""
+    that by which the first statement behind those that prepare was issued; if this one places something, the
+    mark of its being done. 0: all is crashed."""
     if Capability.OBSERVED in target.capabilities:
         return next((event.seq for event, _mark in run.trace.marks("ready")), 0)
     if not run.script.prepared:
         return 0
+    if _is_placed(run.script):
+        return next(
+            (event.seq for event, _ in run.trace.marks("placed")), run.trace.events_declared
+        )
     return next(seq for seq, line in read_journal(run.trace).issued if line > run.script.prepared)
+
+
+def _is_placed(script: Script) -> bool:
+    first = next(one for one in script.statements if one.line > script.prepared)
+    return first.verb is Verb.AT

@@ -9,11 +9,10 @@ from typing import Any
 
 from tornpage.reports.summary import Summary
 from tornpage.vocabulary.model import config_of
-from tornpage.workloads.workload import enumerated, validate_params
+from tornpage.workloads.workload import lengths_of
 
 __all__ = ["Bound", "bound_of"]
 
-LENGTH = "length"
 _SEQUENCE = re.compile(r"\bsequence=(\d+)")
 """In the label of a script."""
 
@@ -21,23 +20,26 @@ _SEQUENCE = re.compile(r"\bsequence=(\d+)")
 @dataclass(frozen=True, slots=True)
 class Bound:
     """length: every sequence up to this one was explored in every configuration, 0: not even those of one
-    statement; explored, all: sequences; whole: models of which each exploration judged every state."""
+    statement; of places 1 if all were; explored, all: sequences, or places; whole: models of which each
+    exploration judged every state."""
 
     length: int
     explored: int
     all: int
     whole: tuple[str, ...]
+    things: str = "sequences"
 
     @property
     def text(self) -> str:
         """In a line."""
-        of = f"{self.explored:,} of {self.all:,} sequences"
+        of = f"{self.explored:,} of {self.all:,} {self.things}"
+        has_lengths = self.things == "sequences"
         if not self.length:
-            return f"{of}, complete to no length"
+            return f"{of}, complete to no length" if has_lengths else f"{of}, not complete"
         states = (
             f"all states of {', '.join(self.whole)}" if self.whole else "no model with all states"
         )
-        return f"{of}, complete to length {self.length}: {states}"
+        return f"{of}, complete{f' to length {self.length}' * has_lengths}: {states}"
 
     def to_json(self) -> dict[str, Any]:
         """The value of `bound`."""
@@ -53,8 +55,8 @@ def bound_of(summary: Summary) -> Bound | None:
     """None: the scripts of this run are drawn, not enumerated, or were not explored."""
     settings = summary.run.settings
     workload, params = str(settings.get("workload")), dict(settings.get("params", {}))
-    every = enumerated(workload, params, 0)
-    if not every or not summary.explored:
+    ends = lengths_of(workload, params)
+    if not ends or not summary.explored:
         return None
     explored: dict[str, set[int]] = {}
     for label in summary.explored:
@@ -62,12 +64,9 @@ def bound_of(summary: Summary) -> Bound | None:
         if found:
             explored.setdefault(config_of(label), set()).add(int(found[1]))
     common = set.intersection(*explored.values()) if explored else set()
-    length, longest = 0, int(validate_params(workload, params)[LENGTH])
-    while length < longest and common >= set(
-        enumerated(workload, {**params, LENGTH: length + 1}, 0)
-    ):
-        length += 1
-    return Bound(length, len(common), len(every), _whole(summary.explored))
+    length = sum(common >= set(range(end)) for end in ends)
+    things = "places" if workload == "places" else "sequences"
+    return Bound(length, len(common), ends[-1], _whole(summary.explored), things)
 
 
 def _whole(explored: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:

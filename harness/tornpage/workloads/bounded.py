@@ -22,7 +22,17 @@ from tornpage.workloads.script import Column, IndexDef, Script, Verb
 from tornpage.workloads.shapes import Shape
 from tornpage.workloads.table import Table
 
-__all__ = ["KINDS", "BoundedParams", "Kind", "Sequence", "generate_bounded", "sequences_of"]
+__all__ = [
+    "KINDS",
+    "LEVELS",
+    "BoundedParams",
+    "Ground",
+    "Kind",
+    "Sequence",
+    "generate_bounded",
+    "prepare",
+    "sequences_of",
+]
 
 SHAPE = Shape(
     (Column("k"), Column("v", 60), Column("w"), Column("x", 90, varying=True, nullable=True)),
@@ -45,7 +55,7 @@ ALL_ROWS = 1000
 
 
 @dataclass(slots=True)
-class _Ground:
+class Ground:
     """What a statement finds. table: None if it was dropped; other: one that only a transaction that stays
     open changes; logged: log_optimize_ddl is off."""
 
@@ -62,7 +72,7 @@ class _Ground:
         return self.table
 
 
-_Play = Callable[[_Ground], None]
+_Play = Callable[[Ground], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +126,7 @@ class BoundedParams(BaseModel):
 
 
 def _row(change: Callable[[Book, Table, str], None], commit: bool) -> _Play:
-    def play(ground: _Ground) -> None:
+    def play(ground: Ground) -> None:
         trx = ground.book.begin()
         change(ground.book, ground.it, trx)
         ground.book.end(trx, commit)
@@ -146,14 +156,14 @@ def _delete_many(book: Book, table: Table, trx: str) -> None:
         book.delete(table, trx, key)
 
 
-def _stay_open(ground: _Ground) -> None:
+def _stay_open(ground: Ground) -> None:
     """A transaction that has no end."""
     trx = ground.book.begin()
     ground.book.insert(ground.other, trx)
     ground.book.update(ground.other, trx)
 
 
-def _create(ground: _Ground) -> None:
+def _create(ground: Ground) -> None:
     """The table, if it is gone, or another one."""
     name = ground.other.name
     while name in ground.book.tables:
@@ -162,12 +172,12 @@ def _create(ground: _Ground) -> None:
     ground.table = ground.table or made
 
 
-def _drop(ground: _Ground) -> None:
+def _drop(ground: Ground) -> None:
     ground.book.drop(ground.it)
     ground.table = None
 
 
-def _rename(ground: _Ground) -> None:
+def _rename(ground: Ground) -> None:
     ground.book.rename(ground.it, f"r{next(ground.names)}")
 
 
@@ -176,7 +186,7 @@ def _of_table(statement: Callable[[Book, Table], None]) -> _Play:
 
 
 def _copied(statement: Callable[[Book, Table], None]) -> _Play:
-    def play(ground: _Ground) -> None:
+    def play(ground: Ground) -> None:
         ground.book.copy_share = 1
         statement(ground.book, ground.it)
         ground.book.copy_share = 0
@@ -224,7 +234,7 @@ def _rebuild_online(book: Book, table: Table) -> None:
 
 
 def _abort_index(steps: int) -> _Play:
-    def play(ground: _Ground) -> None:
+    def play(ground: Ground) -> None:
         book, table = ground.book, ground.it
         book.start_build(table, book.missing_indexes(table)[:1])
         book.step_build(table, steps, ALL_ROWS)
@@ -234,7 +244,7 @@ def _abort_index(steps: int) -> _Play:
 
 
 def _abort_rebuild(steps: int) -> _Play:
-    def play(ground: _Ground) -> None:
+    def play(ground: Ground) -> None:
         ground.book.rebuild(ground.it, in_steps=True)
         ground.book.step_build(ground.it, steps, ALL_ROWS)
         ground.book.end_build(ground.it, finish=False)
@@ -251,7 +261,7 @@ def _export(book: Book, table: Table) -> None:
     book.unlock(table)
 
 
-def _import(ground: _Ground) -> None:
+def _import(ground: Ground) -> None:
     """The table's rows take the place of another's of the same definition."""
     book, table = ground.book, ground.it
     other = book.create(f"n{next(ground.names)}", table.shape)
@@ -263,13 +273,13 @@ def _import(ground: _Ground) -> None:
     book.unlock(table)
 
 
-def _backup(ground: _Ground) -> None:
+def _backup(ground: Ground) -> None:
     name = f"b{next(ground.names)}"
     ground.book.add(Verb.START_BACKUP, name=name)
     ground.book.add(Verb.FINISH_BACKUP, name=name)
 
 
-def _switch(ground: _Ground) -> None:
+def _switch(ground: Ground) -> None:
     ground.book.set_optimize(ground.logged)
     ground.logged = not ground.logged
 
@@ -367,7 +377,7 @@ def generate_bounded(params: BoundedParams, rng: random.Random) -> Script:
         raise WorkloadError(f"sequence {params.sequence}: there are {len(every)}, from 0")
     sequence = every[params.sequence]
     book = Book(rng, page_size=params.page_size)
-    ground = _prepare(book, sequence)
+    ground = prepare(book, sequence)
     for kind in sequence.kinds[:-1]:
         kind.play(ground)
     if sequence.checkpoint:
@@ -377,7 +387,8 @@ def generate_bounded(params: BoundedParams, rng: random.Random) -> Script:
     return Script.of(book.out, ready)
 
 
-def _prepare(book: Book, sequence: Sequence) -> _Ground:
+def prepare(book: Book, sequence: Sequence) -> Ground:
+    """The database as a sequence finds it, behind a full checkpoint."""
     table, other = book.create("t", SHAPE), book.create("o", SHAPE)
     for one, rows in ((table, sequence.rows), (other, PAGE)):
         book.add_indexes(one, SHAPE.indexes[:1])
@@ -385,7 +396,7 @@ def _prepare(book: Book, sequence: Sequence) -> _Ground:
         for key in range(rows):
             book.insert(one, trx, 3 * key)
         book.end(trx, commit=True)
-    ground = _Ground(book, table, other)
+    ground = Ground(book, table, other)
     if sequence.logged:
         _switch(ground)
     book.add(Verb.PURGE, number=-1)

@@ -10,6 +10,7 @@ from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.restart import LOG_FORMAT, option_of
 from tornpage.workloads.script import (
     AUTOCOMMIT,
+    PLACED,
     Algorithm,
     Column,
     IndexDef,
@@ -271,6 +272,13 @@ def _checkpoint(words: _Words, s: Statement) -> Statement:
     return replace(s, full=words.word("full"))
 
 
+def _at(words: _Words, s: Statement) -> Statement:
+    number, act = words.number(), words.next()
+    if act not in PLACED:
+        raise ValueError(f"{', '.join(PLACED[:-1])} or {PLACED[-1]} expected")
+    return replace(s, number=number, name=act, full=act == PLACED[0] and words.word("full"))
+
+
 def _set(words: _Words, s: Statement) -> Statement:
     if not words.word("log_optimize_ddl"):
         raise ValueError("only log_optimize_ddl can be set")
@@ -333,6 +341,7 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.PURGE: _purge,
     Verb.CLEAN: _clean,
     Verb.CHECKPOINT: _checkpoint,
+    Verb.AT: _at,
     Verb.FLUSH_TABLE: _table,
     Verb.FLUSH_LOG: _nothing,
     Verb.SET: _set,

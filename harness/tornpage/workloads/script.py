@@ -13,6 +13,7 @@ from enum import StrEnum
 
 __all__ = [
     "AUTOCOMMIT",
+    "PLACED",
     "Algorithm",
     "Column",
     "IndexDef",
@@ -27,6 +28,9 @@ __all__ = [
 
 AUTOCOMMIT = "-"
 """In place of a transaction: the statement is one of its own."""
+
+PLACED = ("checkpoint", "clean", "evict")
+"""What can be done at a yield point."""
 
 REPEATED_MIN = 64
 """Shorter texts are written as they are."""
@@ -78,6 +82,7 @@ class Verb(StrEnum):
     PURGE = "purge"
     CLEAN = "clean"
     CHECKPOINT = "checkpoint"
+    AT = "at"
     FLUSH_TABLE = "flush table"
     FLUSH_LOG = "flush log"
     SET = "set"
@@ -141,10 +146,10 @@ class Statement:
     """One statement on line `line` (from 1). Fields that its verb does not use are empty.
 
     key: primary key columns of update, delete, select; values: new column values.
-    number: of purge (-1 = all), clean, step index and step backup; rows: of a step of that; full: of
-    checkpoint and set, of restart a clean one; options: of restart; bounds: of insert_seq; name, to: of a
-    rename; name: of a backup; columns: of modify,
-    the one that changes; algorithm, lock: of statements that ALTER; lock: of start backup.
+    number: of purge (-1 = all), clean, at, step index and step backup; rows: of a step of that; full: of
+    checkpoint, at and set, of restart a clean one; options: of restart; bounds: of insert_seq; name, to: of
+    a rename; name: of a backup, of at what is done there; columns: of modify, the one that changes;
+    algorithm, lock: of statements that ALTER; lock: of start backup.
     """
 
     line: int
@@ -297,6 +302,7 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.PURGE: lambda s: "purge all" if s.number < 0 else f"purge {s.number}",
     Verb.CLEAN: lambda s: f"clean {s.number}",
     Verb.CHECKPOINT: lambda s: "checkpoint full" if s.full else "checkpoint",
+    Verb.AT: lambda s: f"at {s.number} {s.name}" + " full" * s.full,
     Verb.FLUSH_TABLE: lambda s: f"flush table {s.table}",
     Verb.FLUSH_LOG: lambda _: "flush log",
     Verb.SET: lambda s: f"set log_optimize_ddl {'on' if s.full else 'off'}",

@@ -30,6 +30,7 @@ from tornpage.workloads.churn import ChurnParams, generate_churn
 from tornpage.workloads.linkbench import LinkbenchParams, generate_linkbench
 from tornpage.workloads.mix import MixParams, StormParams, generate_mix, generate_storm
 from tornpage.workloads.parse import parse_script
+from tornpage.workloads.places import PlacesParams, generate_places, places_of
 from tornpage.workloads.script import Script, Statement, Verb
 from tornpage.workloads.smoke import (
     SmokeParams,
@@ -46,6 +47,7 @@ __all__ = [
     "enumerated",
     "fit_params",
     "generate",
+    "lengths_of",
     "page_size_of",
     "params_of",
     "validate_params",
@@ -152,6 +154,7 @@ _WORKLOADS: dict[str, tuple[type[BaseModel], Callable[..., Script]]] = {
     "storm": (StormParams, generate_storm),
     "backup": (BackupParams, generate_backup),
     "bounded": (BoundedParams, generate_bounded),
+    "places": (PlacesParams, generate_places),
     "linkbench": (LinkbenchParams, generate_linkbench),
     "tpcc": (TpccParams, generate_tpcc),
     "sqlite_smoke": (SqliteSmokeParams, generate_sqlite_smoke),
@@ -179,14 +182,22 @@ def params_of(name: str) -> type[BaseModel]:
 def enumerated(name: str, params: Mapping[str, int | str], seed: int) -> list[int]:
     """The numbers of all scripts of a workload that is enumerated, in the order in which a campaign of this
     seed has them: of each length all before the next one, drawn. Empty: it is not, or `params` names one."""
-    if name != "bounded" or "sequence" in params:
-        return []
-    length = BoundedParams.model_validate(validate_params(name, params)).length
     found: list[int] = []
-    for each in range(1, length + 1):
-        rest = range(len(found), len(sequences_of(each)))
-        found += make_rng(seed, "enumerated", each).sample(rest, len(rest))
+    for number, end in enumerate(lengths_of(name, params), start=1):
+        rest = range(len(found), end)
+        found += make_rng(seed, "enumerated", number).sample(rest, len(rest))
     return found
+
+
+def lengths_of(name: str, params: Mapping[str, int | str]) -> list[int]:
+    """Of a workload that is enumerated: how many scripts there are up to each length. Empty: it is not, or
+    `params` names one."""
+    if name not in ("bounded", "places") or "sequence" in params:
+        return []
+    if name == "places":
+        return [len(places_of())]
+    length = BoundedParams.model_validate(validate_params(name, params)).length
+    return [len(sequences_of(each)) for each in range(1, length + 1)]
 
 
 def fit_params(

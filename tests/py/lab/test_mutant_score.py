@@ -174,6 +174,7 @@ def test_the_default_campaigns_are_those_of_the_engine() -> None:
         "mix",
         "mix_error",
         "mix_kill",
+        "places",
         "powerloss",
         "smoke",
     ]

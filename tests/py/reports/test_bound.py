@@ -14,6 +14,7 @@ from tornpage.reports.verdict import looked_at, verdict_of
 from tornpage.store.origin import Origin
 from tornpage.store.rows import Run
 from tornpage.workloads.bounded import sequences_of
+from tornpage.workloads.places import places_of
 
 SINGLES, ALL = len(sequences_of(1)), len(sequences_of(2))
 SETTINGS = {"workload": "bounded", "params": {}, "crash_model": "power_loss"}
@@ -77,6 +78,17 @@ def test_a_model_is_whole_if_each_exploration_judged_all_its_states(
     """Crashes of recoveries have states that nobody counts beforehand."""
     bound = bound_of(summary(range(SINGLES), other=other))
     assert bound is not None and bound.whole == whole
+
+
+@pytest.mark.parametrize(("left_out", "said"), [(0, "complete: all states"), (1, "not complete")])
+def test_places_have_no_length(left_out: int, said: str) -> None:
+    """All of them, or not all."""
+    every = len(places_of())
+    found = summary(range(every - left_out))
+    run = replace(RUN, settings={**SETTINGS, "workload": "places"})
+    bound = bound_of(make_summary(run, explored=found.explored))
+    assert bound is not None
+    assert bound.text.startswith(f"{every - left_out:,} of {every:,} places, {said}")
 
 
 def test_the_verdict_says_so() -> None:

@@ -52,7 +52,7 @@ SEED = 20
 
 _ROWS = {Verb.INSERT, Verb.INSERT_SEQ, Verb.UPDATE, Verb.DELETE}
 _READS = {Verb.SELECT, Verb.SCAN}
-_SKIPPED = {Verb.PURGE, Verb.CLEAN, Verb.FLUSH_TABLE, Verb.SET, Verb.STATUS}
+_SKIPPED = {Verb.PURGE, Verb.CLEAN, Verb.AT, Verb.FLUSH_TABLE, Verb.SET, Verb.STATUS}
 
 _STEPPED = {
     Verb.START_INDEX,

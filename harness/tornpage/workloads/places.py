@@ -1,0 +1,134 @@
+"""The workload "places": each kind of statement once for each yield point and each thing done there.
+
+The statements and their database are those of "bounded". Before the statement rows have changed, so that
+there are dirty pages, and log behind the last checkpoint.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tornpage.vocabulary.errors import WorkloadError
+from tornpage.workloads.book import Book
+from tornpage.workloads.bounded import KINDS, LEVELS, Kind, Sequence, prepare
+from tornpage.workloads.script import Script, Verb
+
+__all__ = ["ACTS", "EACH", "STRIDE", "Place", "PlacesParams", "generate_places", "places_of"]
+
+ACTS = (("checkpoint", True), ("clean", False), ("evict", False))
+"""What is done there, and whether it is full."""
+CHANGES = tuple(kind for kind in KINDS if kind.name in ("insert", "update", "delete"))
+ROWS = 4
+"""Rows of each of these changes before the statement."""
+EACH, STRIDE = 16, 8
+"""The first yield points one by one, then one in so many. For full checkpoints all of them."""
+YIELDS = {
+    "insert": 11,
+    "insert, rolled back": 7,
+    "update": 10,
+    "update, rolled back": 5,
+    "delete": 12,
+    "delete, rolled back": 10,
+    "insert many": EACH,
+    "insert many, rolled back": EACH,
+    "delete many": EACH,
+    "delete many, rolled back": EACH,
+    "transaction that stays open": 5,
+    "create table": 40,
+    "drop table": 46,
+    "truncate table": 88,
+    "rename table": 11,
+    "add index": 30,
+    "drop index": 29,
+    "add index, aborted after step 1": 36,
+    "add index, aborted after step 2": 36,
+    "add index, aborted after step 3": 40,
+    "rename index": 10,
+    "rename column": 10,
+    "modify column": 10,
+    "rebuild": 108,
+    "rebuild, algorithm=copy": 32,
+    "defragment": 10,
+    "export": 36,
+    "backup": 24,
+    "set log_optimize_ddl": 3,
+    "checkpoint": 3,
+    "full checkpoint": 3,
+    "purge": 26,
+}
+"""Yield points of a kind that are tried: about as many as it has. Those of rows one by one are alike."""
+ALIKE = {
+    "add index, lock=none": 42,
+    "add index, algorithm=copy": 32,
+    "modify column, algorithm=copy": 32,
+    "rebuild, lock=none": 120,
+    "rebuild, aborted after step 1": 80,
+    "rebuild, aborted after step 3": 88,
+    "rebuild, aborted after step 5": 88,
+    "import": 192,
+}
+"""The same of kinds that begin like others, or are made of them: one in STRIDE, twice as many checkpoints."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """number: of the yield point, from 1; logged: index loads are."""
+
+    kind: Kind
+    logged: bool
+    act: str
+    full: bool
+    number: int
+
+
+class PlacesParams(BaseModel):
+    """Each kind of statement of bounded with a full checkpoint at each of its yield points, a batch of the
+    page cleaner and an eviction at each of the first ones, then at one in eight: each once, or one alone."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sequence: int = Field(default=0, ge=0)
+    """Given: only this one, by number."""
+    page_size: int = Field(default=4096, ge=4096, le=65536)
+    """The target's, in bytes."""
+
+
+@cache
+def places_of() -> tuple[Place, ...]:
+    """All of them."""
+    return tuple(
+        Place(kind, logged, act, full, number)
+        for kind in KINDS
+        for logged in ((False, True) if kind.loads else (False,))
+        for act, full in ACTS
+        for number in _numbers(kind.name, dense=full)
+    )
+
+
+def _numbers(kind: str, dense: bool) -> Iterator[int]:
+    last = YIELDS.get(kind, 0)
+    yield from range(1, (last if dense else min(last, EACH)) + 1)
+    yield from range(EACH + STRIDE, 0 if dense else last + 1, STRIDE)
+    alike = STRIDE // 2 if dense else STRIDE
+    yield from range(alike, ALIKE.get(kind, 0) + 1, alike)
+
+
+def generate_places(params: PlacesParams, rng: random.Random) -> Script:
+    """The script of this place. Raises WorkloadError if there is none of this number."""
+    every = places_of()
+    if params.sequence >= len(every):
+        raise WorkloadError(f"place {params.sequence}: there are {len(every)}, from 0")
+    place = every[params.sequence]
+    book = Book(rng, page_size=params.page_size)
+    ground = prepare(book, Sequence((place.kind,), LEVELS, place.logged, checkpoint=False))
+    for kind in CHANGES * ROWS:
+        kind.play(ground)
+    ready = len(book.out)
+    book.add(Verb.AT, number=place.number, name=place.act, full=place.full)
+    place.kind.play(ground)
+    return Script.of(book.out, ready)

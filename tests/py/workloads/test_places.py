@@ -1,0 +1,60 @@
+"""The workload places: each statement with each thing at its yield points, once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tornpage.oracle.oracle import Oracle
+from tornpage.plans.campaign import load_campaign
+from tornpage.vocabulary.errors import WorkloadError
+from tornpage.vocabulary.paths import data_folder
+from tornpage.workloads.bounded import KINDS
+from tornpage.workloads.parse import parse_script
+from tornpage.workloads.places import ACTS, ALIKE, EACH, YIELDS, places_of
+from tornpage.workloads.script import Verb
+from tornpage.workloads.workload import generate
+
+EVERY = places_of()
+
+
+def numbers(kind: str, act: str, logged: bool = False) -> list[int]:
+    """Yield points of this kind at which this is done."""
+    return [
+        one.number for one in EVERY if (one.kind.name, one.act, one.logged) == (kind, act, logged)
+    ]
+
+
+def test_the_campaign_has_each_place_once() -> None:
+    """In an order of the seed."""
+    scripts = load_campaign("places", data_folder("workloads")).scripted()
+    found = [script.params["sequence"] for script in scripts]
+    assert sorted(found) == list(range(len(EVERY))) and found != sorted(found)
+
+
+def test_every_kind_that_has_yield_points_has_places() -> None:
+    """Each thing, at each of the first ones; full checkpoints at all. Loads with redo and without."""
+    assert not set(YIELDS) & set(ALIKE)
+    assert {one.kind.name for one in EVERY} == {*YIELDS, *ALIKE}
+    without = {kind.name for kind in KINDS} - {*YIELDS, *ALIKE}
+    assert without == {"flush table", "clean", "restart", "restart behind a crash"}
+    assert numbers("drop table", "checkpoint") == list(range(1, YIELDS["drop table"] + 1))
+    assert numbers("drop table", "evict") == [*range(1, EACH + 1), 24, 32, 40]
+    assert numbers("add index, lock=none", "clean", logged=True) == [8, 16, 24, 32, 40]
+    assert {one.kind.name for one in EVERY if one.logged} == {k.name for k in KINDS if k.loads}
+
+
+@pytest.mark.parametrize("number", range(0, len(EVERY), 101))
+def test_every_statement_succeeds(number: int) -> None:
+    """And is read as it is written. What is placed is the first thing behind what prepares."""
+    script = generate("places", {"sequence": number}, number)
+    assert {step.error for step in Oracle(script).steps} == {""}
+    assert parse_script(script.text).statements == script.statements
+    placed = script.statements[script.prepared]
+    assert placed.verb is Verb.AT and (placed.name, placed.full) in ACTS
+    assert [one.verb for one in script.statements].count(Verb.AT) == 1
+
+
+def test_a_number_beyond_them_is_refused() -> None:
+    """With how many there are."""
+    with pytest.raises(WorkloadError, match=rf"there are {len(EVERY)}, from 0"):
+        generate("places", {"sequence": len(EVERY)}, 1)
