@@ -37,7 +37,9 @@ class Bound:
         if not self.length:
             return f"{of}, complete to no length" if has_lengths else f"{of}, not complete"
         states = (
-            f"all states of {', '.join(self.whole)}" if self.whole else "no model with all states"
+            f"all states of {', '.join(self.whole)}"
+            if self.whole
+            else "a sample of the states of each"
         )
         return f"{of}, complete{f' to length {self.length}' * has_lengths}: {states}"
 

@@ -78,6 +78,8 @@ def test_a_model_is_whole_if_each_exploration_judged_all_its_states(
     """Crashes of recoveries have states that nobody counts beforehand."""
     bound = bound_of(summary(range(SINGLES), other=other))
     assert bound is not None and bound.whole == whole
+    said = f"all states of {', '.join(whole)}" if whole else "a sample of the states of each"
+    assert bound.text.endswith(f"complete to length 1: {said}")
 
 
 @pytest.mark.parametrize(("left_out", "said"), [(0, "complete: all states"), (1, "not complete")])
