@@ -123,7 +123,7 @@ static dberr_t bootstrap_log(bootstrap_t *boot)
         .file_size = boot->options->log_file_size,
         .start_lsn = LOG_START_LSN,
     };
-    TRY(log_file_create(env, LOG_FILE_TMP_NAME, &info, false));
+    TRY(log_file_create(env, LOG_FILE_TMP_NAME, &info, LOG_LOADS_LOGGED));
     TRY(env_sync_dir(env));
     TRY(log_open_path(env, LOG_FILE_TMP_NAME, &boot->log));
     log_reader_t *reader = NULL;

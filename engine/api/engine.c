@@ -176,7 +176,7 @@ static dberr_t engine_open_layers(engine_t *engine)
     if (err == DB_SUCCESS) {
         /* The log that is there was written in this mode, and so are recovery's changes. */
         engine_options_t recovery = engine->options;
-        recovery.log_optimize_ddl = log_last_checkpoint(engine->log)->log_optimize_ddl;
+        recovery.log_optimize_ddl = log_last_checkpoint(engine->log)->loads == LOG_LOADS_UNLOGGED;
         err = buf_pool_create(env, engine->log, engine->fil, &recovery, &engine->pool);
     }
     AND_THEN(err, recv_redo(engine->log, engine->fil, engine->pool, &engine->options));

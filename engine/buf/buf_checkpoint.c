@@ -63,18 +63,20 @@ static dberr_t buf_checkpoint_log_marker(buf_pool_t *pool, lsn_t c, lsn_t *marke
     return log_write_up_to(pool->log, pool->ckpt_end_lsn, true);
 }
 
-/** What a slot says of log_optimize_ddl, if it is the same for all of the log from C on. */
-static bool buf_slot_optimizes(const buf_pool_t *pool)
+/** What a slot says. */
+static log_loads_t buf_slot_loads(const buf_pool_t *pool)
 {
-    return pool->log_optimize_ddl && !pool->ddl_mixed;
+    if (pool->ddl_mixed) {
+        return LOG_LOADS_MIXED;
+    }
+    return pool->log_optimize_ddl ? LOG_LOADS_UNLOGGED : LOG_LOADS_LOGGED;
 }
 
 /** Would a checkpoint now say nothing new? */
 static bool buf_checkpoint_is_current(const buf_pool_t *pool)
 {
     if (log_lsn(pool->log) != pool->ckpt_end_lsn
-        || log_last_checkpoint(pool->log)->log_optimize_ddl != buf_slot_optimizes(pool)
-        || log_last_checkpoint(pool->log)->ddl_mixed != pool->ddl_mixed) {
+        || log_last_checkpoint(pool->log)->loads != buf_slot_loads(pool)) {
         return false;
     }
     lsn_t oldest = buf_oldest_modification(pool);
@@ -136,7 +138,7 @@ dberr_t buf_checkpoint(buf_pool_t *pool)
     }
     TRY(err);
     env->stats.checkpoints_amid_batch += pool->batch.state != BATCH_NONE;
-    TRY(log_checkpoint_write(pool->log, c, marker_lsn, buf_slot_optimizes(pool), pool->ddl_mixed));
+    TRY(log_checkpoint_write(pool->log, c, marker_lsn, buf_slot_loads(pool)));
     pool->ckpt_sharp = oldest == 0;
     return DB_SUCCESS;
 }

@@ -67,7 +67,7 @@ dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil, const engine_options
     pool->dblwr_pages = options->dblwr_pages;
     pool->atomic_writes = options->atomic_write_unit >= options->page_size;
     pool->log_optimize_ddl = options->log_optimize_ddl && log_format(log)->unlogged_loads;
-    pool->ddl_mixed = log_last_checkpoint(log)->ddl_mixed;
+    pool->ddl_mixed = log_last_checkpoint(log)->loads == LOG_LOADS_MIXED;
     pool->log_page_checksums = options->log_page_checksums && log_format(log)->page_checksums;
     pool->cleaner_interval = options->cleaner_interval;
     pool->compression = (page_algorithm_t)options->page_compression;

@@ -45,6 +45,13 @@ Invariants
 
 typedef struct log log_t;
 
+/** How the loads of indexes are written in all of the log from a checkpoint on; the mode of its slot. */
+typedef enum log_loads {
+    LOG_LOADS_LOGGED,   /**< log_optimize_ddl=OFF */
+    LOG_LOADS_UNLOGGED, /**< log_optimize_ddl=ON */
+    LOG_LOADS_MIXED     /**< both may be there (optimize_ddl_drain=OFF) */
+} log_loads_t;
+
 /** A checkpoint slot: 0 magic(4) 4 number(8) 12 C(8) 20 marker LSN(8) 28 epoch(4) 32 mode(4) 36
 zero 508 CRC. */
 typedef struct log_checkpoint {
@@ -52,8 +59,7 @@ typedef struct log_checkpoint {
     lsn_t lsn;        /**< C: recovery starts here; always the start of a record group */
     lsn_t marker_lsn; /**< start of the record group that holds OP_CHECKPOINT(C) */
     uint32_t epoch;
-    bool log_optimize_ddl; /**< as it is for all of the log from C on */
-    bool ddl_mixed;        /**< it is on and off there (optimize_ddl_drain=OFF) */
+    log_loads_t loads;
 } log_checkpoint_t;
 
 /** Header facts that survive any torn data page. */
@@ -70,7 +76,7 @@ LOG_FILE_SIZE_MIN_PAGES pages; start_lsn a multiple of 512) under `path`, synced
 there. Checkpoint 0 is behind the header of the first block, with epoch 1, and so is its marker,
 alone in the log; slot 1 is zero. */
 WARN_UNUSED dberr_t log_file_create(env_t *env, const char *path, const log_file_info_t *info,
-                                    bool log_optimize_ddl);
+                                    log_loads_t loads);
 
 /** Brings the log to another format, 0: to the one that took the place of an earlier engine's.
 Nothing is done if it has that. DB_UNSUPPORTED with the cause unless the log tells of no change
@@ -170,11 +176,9 @@ env_t *log_env(const log_t *log);
 /** Writes (and with sync, fsyncs) the log at least up to lsn. No-op when that is done already. */
 WARN_UNUSED dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync);
 
-/** Writes the checkpoint (C, marker, log_optimize_ddl or that it is mixed) into the alternate slot
-and fsyncs: the marker must be durable (CHECK). After success the log before C may be overwritten.
-*/
-WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn,
-                                         bool log_optimize_ddl, bool ddl_mixed);
+/** Writes the checkpoint (C, marker, loads) into the alternate slot and fsyncs: the marker must be
+durable (CHECK). After success the log before C may be overwritten. */
+WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn, log_loads_t loads);
 
 /* ---- a copy that follows a log which is written ---- */
 

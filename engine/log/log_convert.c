@@ -46,8 +46,10 @@ static dberr_t log_replace(log_t *log, uint32_t format_id, lsn_t end_lsn)
     log_file_info_t info = log->info;
     info.format_id = format_id;
     info.start_lsn = lsn_block(end_lsn) + LOG_BLOCK_SIZE;
+    bool stays =
+        log->ckpt.loads == LOG_LOADS_UNLOGGED && log_format_find(format_id)->unlogged_loads;
     TRY(log_file_create(env, LOG_FILE_TMP_NAME, &info,
-                        log->ckpt.log_optimize_ddl && log_format_find(format_id)->unlogged_loads));
+                        stays ? LOG_LOADS_UNLOGGED : LOG_LOADS_LOGGED));
     TRY(env_sync_dir(env));
     TRY(env_rename(env, LOG_FILE_TMP_NAME, LOG_FILE_NAME));
     return env_sync_dir(env);

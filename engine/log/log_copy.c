@@ -41,8 +41,7 @@ dberr_t log_copy_create(log_t *log, env_t *to, const char *path, log_copy_t **ou
     copy->log = log;
     copy->to = to;
     copy->ckpt = log->ckpt;
-    copy->ckpt.log_optimize_ddl = log->format->unlogged_loads;
-    copy->ckpt.ddl_mixed = false;
+    copy->ckpt.loads = log->format->unlogged_loads ? LOG_LOADS_UNLOGGED : LOG_LOADS_LOGGED;
     copy->start = lsn_block(log->ckpt.lsn);
     copy->copied = log->ckpt.lsn;
     err = env_open(to, path, OS_CREATE_NEW, &copy->file);

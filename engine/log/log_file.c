@@ -31,9 +31,8 @@ and the writer (log_write.c) stand beside it.
 #define SLOT_LSN 12
 #define SLOT_MARKER 20
 #define SLOT_EPOCH 28
-#define SLOT_MODE 32 /* log_optimize_ddl: MODE_... */
+#define SLOT_MODE 32 /* log_loads_t */
 #define SLOT_END 36
-enum { MODE_OFF, MODE_ON, MODE_MIXED };
 
 #define LOG_MARKER_LEN 9U /* OP_CHECKPOINT: type and C */
 
@@ -104,9 +103,7 @@ void log_slot_encode(byte block[LOG_BLOCK_SIZE], const log_checkpoint_t *ckpt)
     mach_write_8(block + SLOT_LSN, ckpt->lsn);
     mach_write_8(block + SLOT_MARKER, ckpt->marker_lsn);
     mach_write_4(block + SLOT_EPOCH, ckpt->epoch);
-    mach_write_4(block + SLOT_MODE, ckpt->ddl_mixed          ? MODE_MIXED
-                                    : ckpt->log_optimize_ddl ? MODE_ON
-                                                             : MODE_OFF);
+    mach_write_4(block + SLOT_MODE, ckpt->loads);
     crc_set(block);
 }
 
@@ -117,13 +114,12 @@ bool log_checkpoint_decode(const byte block[LOG_BLOCK_SIZE], log_checkpoint_t *o
         .lsn = mach_read_8(block + SLOT_LSN),
         .marker_lsn = mach_read_8(block + SLOT_MARKER),
         .epoch = mach_read_4(block + SLOT_EPOCH),
-        .log_optimize_ddl = mach_read_4(block + SLOT_MODE) == MODE_ON,
-        .ddl_mixed = mach_read_4(block + SLOT_MODE) == MODE_MIXED,
+        .loads = (log_loads_t)mach_read_4(block + SLOT_MODE),
     };
 
     if (!crc_is_right(block) || mach_read_4(block) != SLOT_MAGIC
         || !is_zero(block + SLOT_END, LOG_CRC_OFFSET - SLOT_END)
-        || mach_read_4(block + SLOT_MODE) > MODE_MIXED || ckpt.epoch == 0
+        || mach_read_4(block + SLOT_MODE) > LOG_LOADS_MIXED || ckpt.epoch == 0
         || ckpt.no >= LOG_LSN_LIMIT || !lsn_is_credible(ckpt.lsn)
         || !lsn_is_credible(ckpt.marker_lsn) || ckpt.marker_lsn < ckpt.lsn) {
         return false;
@@ -191,14 +187,11 @@ void log_header_encode(byte block[LOG_BLOCK_SIZE], const log_file_info_t *info)
 }
 
 /** Header, slot 0, and the first log block with the marker of checkpoint 0. */
-static void initial_encode(byte *bytes, const log_file_info_t *info, bool log_optimize_ddl)
+static void initial_encode(byte *bytes, const log_file_info_t *info, log_loads_t loads)
 {
     lsn_t first = info->start_lsn + LOG_BLOCK_HDR_SIZE;
-    const log_checkpoint_t ckpt = {.no = 0,
-                                   .lsn = first,
-                                   .marker_lsn = first,
-                                   .epoch = 1,
-                                   .log_optimize_ddl = log_optimize_ddl};
+    const log_checkpoint_t ckpt = {
+        .no = 0, .lsn = first, .marker_lsn = first, .epoch = 1, .loads = loads};
     const redo_rec_t marker = {.op = OP_CHECKPOINT, .value = first};
     byte *block = bytes + LOG_FILE_HDR_SIZE;
     redo_group_t group;
@@ -222,7 +215,7 @@ static bool size_is_valid(uint32_t page_size, uint64_t file_size)
 }
 
 dberr_t log_file_create(env_t *env, const char *path, const log_file_info_t *info,
-                        bool log_optimize_ddl)
+                        log_loads_t loads)
 {
     CHECK(log_format_find(info->format_id) != NULL && extent_pages_is_valid(info->extent_pages));
     CHECK(lsn_offset(info->start_lsn) == 0);
@@ -235,7 +228,7 @@ dberr_t log_file_create(env_t *env, const char *path, const log_file_info_t *inf
                        info->file_size, info->page_size);
     }
     TRY(env_open(env, path, OS_CREATE_TRUNC, &file));
-    initial_encode(bytes, info, log_optimize_ddl);
+    initial_encode(bytes, info, loads);
     err = env_truncate(env, file, info->file_size);
     AND_THEN(err, env_write(env, file, 0, bytes, sizeof(bytes)));
     if (err == DB_SUCCESS) {

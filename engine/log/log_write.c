@@ -306,15 +306,13 @@ dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
     return DB_SUCCESS;
 }
 
-dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn, bool log_optimize_ddl,
-                             bool ddl_mixed)
+dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn, log_loads_t loads)
 {
     log_checkpoint_t next = {.no = log->ckpt.no + 1,
                              .lsn = c,
                              .marker_lsn = marker_lsn,
                              .epoch = log->epoch,
-                             .log_optimize_ddl = log_optimize_ddl,
-                             .ddl_mixed = ddl_mixed};
+                             .loads = loads};
     CHECK(log->writable && lsn_is_boundary(c) && lsn_is_boundary(marker_lsn));
     CHECK(c >= log->ckpt.lsn && marker_lsn >= c);
     /* Writes end at group ends: a durable first byte means a durable group. */

@@ -334,19 +334,22 @@ static bool parse_command_option(arguments_t *args, int option, const char *valu
     }
 }
 
+static bool keep_text(const char **to, const char *value)
+{
+    *to = value;
+    return true;
+}
+
 /** False: the value is not one. */
 static bool parse_option(arguments_t *args, int option, const char *value, err_sink_t *err)
 {
     switch (option) {
     case OPT_TRACE:
-        args->trace = value;
-        return true;
+        return keep_text(&args->trace, value);
     case OPT_ALLOWED:
-        args->allowed = value;
-        return true;
+        return keep_text(&args->allowed, value);
     case OPT_KINDS:
-        args->kinds = value;
-        return true;
+        return keep_text(&args->kinds, value);
     case OPT_OPTION:
         return parse_engine_option(value, &args->engine.options, err);
     case OPT_MODEL:
@@ -376,11 +379,9 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_SLICE:
         return parse_slice(value, args);
     case OPT_SLICE_FILE:
-        args->slice_file = value;
-        return true;
+        return keep_text(&args->slice_file, value);
     case OPT_MERGE:
-        args->merge = value;
-        return true;
+        return keep_text(&args->merge, value);
     case OPT_FROM:
         return parse_u64(value, 0, UINT64_MAX, &args->range.from_seq);
     case OPT_TO:
@@ -398,14 +399,11 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_ONLY:
         return state_path_parse(value, &args->campaign.only);
     case OPT_CHOSEN:
-        args->chosen = value;
-        return true;
+        return keep_text(&args->chosen, value);
     case OPT_DUMP:
-        args->campaign.dump_dir = value;
-        return true;
+        return keep_text(&args->campaign.dump_dir, value);
     case OPT_WAY:
-        args->campaign.way_file = value;
-        return true;
+        return keep_text(&args->campaign.way_file, value);
     case OPT_SAMPLE:
         args->campaign.is_sampled = true;
         return parse_u64(value, 0, UINT64_MAX, &args->campaign.sample);
@@ -418,8 +416,7 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_TARGET:
         return parse_target(value, args);
     case OPT_SCRATCH:
-        args->scratch = value;
-        return true;
+        return keep_text(&args->scratch, value);
     case OPT_CANARIES:
         return args->canaries = true;
     case OPT_JSON:

@@ -153,8 +153,8 @@ static void test_mode_of_the_slot(void **state)
         fixture_open(f);
         engine_get_status(f->engine, &status);
         assert_int_equal(buf_log_optimize_ddl(f->engine->pool), f->options.log_optimize_ddl);
-        assert_int_equal(log_last_checkpoint(f->engine->log)->log_optimize_ddl,
-                         f->options.log_optimize_ddl);
+        assert_int_equal(log_last_checkpoint(f->engine->log)->loads,
+                         f->options.log_optimize_ddl ? LOG_LOADS_UNLOGGED : LOG_LOADS_LOGGED);
         assert_int_equal(status.stats.checkpoints, same ? 0 : 1);
         assert_true(same ? status.lsn_last_checkpoint == c : status.lsn_last_checkpoint > c);
         assert_int_equal(log_last_checkpoint(f->engine->log)->no, no + 1 + !same);
@@ -217,7 +217,7 @@ static void test_no_drain_index_load(void **state)
     insert_rows(f, "t", 101, 200);
     assert_true(stats_of(f).dblwr_unskipped > 0);
     assert_int_equal(log_checkpoint_lsn(f->engine->log), c);
-    assert_true(log_last_checkpoint(f->engine->log)->ddl_mixed);
+    assert_int_equal(log_last_checkpoint(f->engine->log)->loads, LOG_LOADS_MIXED);
     OK(f, engine_flush_table(f->engine, "t"));
     assert_int_equal(stats_of(f).dblwr_skipped_init, 0);
     OK(f, engine_checkpoint(f->engine, true));
@@ -256,7 +256,7 @@ static void test_no_drain_skipped(void **state)
     f->options.optimize_ddl_drain = true;
     fixture_open(f);
     assert_int_equal(stats_of(f).checkpoints, 1);
-    assert_false(log_last_checkpoint(f->engine->log)->ddl_mixed);
+    assert_int_equal(log_last_checkpoint(f->engine->log)->loads, LOG_LOADS_UNLOGGED);
     assert_int_equal(count_rows(f, "t", "ic"), 100);
 }
 

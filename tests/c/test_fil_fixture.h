@@ -136,7 +136,7 @@ static inline void files_create(env_t *env, uint32_t page_size, uint32_t extent_
                                   .extent_pages = extent_pages,
                                   .file_size = log_size_bytes,
                                   .start_lsn = LOG_START_LSN};
-    ENV_OK(env, log_file_create(env, LOG_FILE_NAME, &info, false));
+    ENV_OK(env, log_file_create(env, LOG_FILE_NAME, &info, LOG_LOADS_LOGGED));
     files_open(env, page_size, log, fil);
 }
 

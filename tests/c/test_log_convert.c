@@ -61,7 +61,7 @@ static void test_clean(void **state)
     assert_true(log_info(log)->start_lsn > end && log_info(log)->start_lsn < end + 1024);
     const log_checkpoint_t *ckpt = log_last_checkpoint(log);
     assert_true(ckpt->lsn == log_info(log)->start_lsn + LOG_BLOCK_HDR_SIZE);
-    assert_true(ckpt->log_optimize_ddl); /* as the old slot said */
+    assert_int_equal(ckpt->loads, LOG_LOADS_UNLOGGED); /* as the old slot said */
     efx_scan_t scan = efx_log_scan(log, ckpt->lsn);
     assert_int_equal(scan.e, DB_NOT_FOUND);
     assert_int_equal(scan.groups, 1);

@@ -235,7 +235,7 @@ static void test_markers(void **state)
     assert_int_equal(log_write_up_to(log, end, false), DB_SUCCESS);
     assert_int_equal(log_write_up_to(log, end, true), DB_SUCCESS);
     assert_int_equal(log_write_up_to(log, end, true), DB_SUCCESS);
-    assert_int_equal(log_checkpoint_write(log, from, from, true, false), DB_SUCCESS);
+    assert_int_equal(log_checkpoint_write(log, from, from, LOG_LOADS_UNLOGGED), DB_SUCCESS);
     atomic_store(&f->probe.armed, false);
     char expected[1000];
     (void)snprintf(expected, sizeof(expected),
@@ -280,7 +280,7 @@ static void test_io_failure(void **state)
     }
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_IO_ERROR);
     assert_true(log_written_lsn(log) == before && log_flushed_lsn(log) == before);
-    assert_int_equal(log_checkpoint_write(log, LOG_FIRST_LSN, LOG_FIRST_LSN, true, false),
+    assert_int_equal(log_checkpoint_write(log, LOG_FIRST_LSN, LOG_FIRST_LSN, LOG_LOADS_UNLOGGED),
                      DB_IO_ERROR);
     efx_scan_t s = efx_log_scan(log, LOG_FIRST_LSN);
     assert_true(s.end == before);

@@ -47,7 +47,7 @@ static inline dberr_t lfx_create_file(log_fixture_t *f, const char *path, uint64
                                   .file_size = size,
                                   .start_lsn = LOG_START_LSN};
 
-    return log_file_create(&f->env, path, &info, false);
+    return log_file_create(&f->env, path, &info, LOG_LOADS_LOGGED);
 }
 
 static inline int lfx_setup(void **state)
@@ -134,7 +134,7 @@ static inline void lfx_checkpoint(log_t *log)
 
     log_append_rec(log, &marker, &end);
     assert_int_equal(log_write_up_to(log, end, true), DB_SUCCESS);
-    assert_int_equal(log_checkpoint_write(log, c, c, true, false), DB_SUCCESS);
+    assert_int_equal(log_checkpoint_write(log, c, c, LOG_LOADS_UNLOGGED), DB_SUCCESS);
     assert_true(log_checkpoint_lsn(log) == c);
 }
 

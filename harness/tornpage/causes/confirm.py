@@ -280,11 +280,12 @@ def confirmed_lines(found: Confirmed) -> list[str]:
 
 
 def _line(disk: OnDisk) -> str:
-    if disk.missing:
-        return f"no answer: {disk.missing}"
+    if not disk.states:
+        return f"no answer: {disk.missing or 'no state'}"
     if not disk.shown:
         other = f"; other findings: {'; '.join(disk.other)}" if disk.other else ""
-        return f"not in {disk.states:,} states{other}"
+        ended = f"; then no more recordings: {disk.missing}" if disk.missing else ""
+        return f"not in {disk.states:,} states{other}{ended}"
     where = "at the same statement" if disk.here else "elsewhere in the run"
     crash = f"behind flush {disk.flush} of {disk.flushes}"
     became = f"of {disk.waiting} writes since then {disk.lost} lost, {disk.torn} torn"

@@ -20,8 +20,8 @@ _SEQUENCE = re.compile(r"\bsequence=(\d+)")
 @dataclass(frozen=True, slots=True)
 class Bound:
     """length: every sequence up to this one was explored in every configuration, 0: not even those of one
-    statement; of places 1 if all were; explored, all: sequences, or places; whole: models of which each
-    exploration judged every state."""
+    statement; of places 1 if all were; explored, all: sequences, or places, of these those that had a crash
+    state; whole: models of which each exploration judged every state."""
 
     length: int
     explored: int
@@ -60,14 +60,14 @@ def bound_of(summary: Summary) -> Bound | None:
     ends = lengths_of(workload, params)
     if not ends or not summary.explored:
         return None
+    things = "places" if workload == "places" else "sequences"
     explored: dict[str, set[int]] = {}
-    for label in summary.explored:
+    for label, part in summary.explored.items():
         found = _SEQUENCE.search(label)
-        if found:
+        if found and (part["states"] or things == "sequences"):  # a place not reached has no state
             explored.setdefault(config_of(label), set()).add(int(found[1]))
     common = set.intersection(*explored.values()) if explored else set()
     length = sum(common >= set(range(end)) for end in ends)
-    things = "places" if workload == "places" else "sequences"
     return Bound(length, len(common), ends[-1], _whole(summary.explored), things)
 
 

@@ -72,10 +72,12 @@ def test_answers_are_kept_by_file_system(tmp_path: Path) -> None:
 def test_the_words() -> None:
     """How many states were asked is in each."""
     shown = OnDisk("xfs", 400, 3, True, "9.subset.1", "rows are lost", 4, 9, 7, 2, 1)
-    found = Confirmed("x", (OnDisk("ext4", 1200), shown, OnDisk("btrfs", missing="no mkfs")))
+    ended = OnDisk("ext4", 40, missing="the run failed")
+    found = Confirmed("x", (OnDisk("ext4", 1200), shown, OnDisk("btrfs", missing="no mkfs"), ended))
     assert confirmed_lines(found) == [
         "on ext4: not in 1,200 states",
         "on xfs: the same finding at the same statement, in 3 of 400 states: behind flush 4 of 9, "
         "of 7 writes since then 2 lost, 1 torn: rows are lost",
         "on btrfs: no answer: no mkfs",
+        "on ext4: not in 40 states; then no more recordings: the run failed",
     ]
