@@ -195,16 +195,21 @@ static stats_t stats_of(fixture_t *f)
     return status.stats;
 }
 
+static void open_without_drain(fixture_t *f)
+{
+    fixture_close(f, true);
+    f->options.optimize_ddl_drain = false;
+    fixture_open(f);
+    create_table(f, "t");
+}
+
 /** Without the drain pages that were initialised for a write without a copy, and a load without
 redo, share a checkpoint interval (MDEV-19747): these pages, and those of the space that come before
 C has passed the INDEX_LOAD, are written with copies. */
 static void test_no_drain_index_load(void **state)
 {
     fixture_t *f = *state;
-    fixture_close(f, true);
-    f->options.optimize_ddl_drain = false;
-    fixture_open(f);
-    create_table(f, "t");
+    open_without_drain(f);
     OK(f, engine_checkpoint(f->engine, true));
     lsn_t c = log_checkpoint_lsn(f->engine->log);
     OK(f, engine_set_log_optimize_ddl(f->engine, false));
@@ -233,10 +238,7 @@ of the process that was killed too. Who drains again has neither. */
 static void test_no_drain_skipped(void **state)
 {
     fixture_t *f = *state;
-    fixture_close(f, true);
-    f->options.optimize_ddl_drain = false;
-    fixture_open(f);
-    create_table(f, "t");
+    open_without_drain(f);
     OK(f, engine_set_log_optimize_ddl(f->engine, false));
     insert_rows(f, "t", 1, 100);
     OK(f, engine_flush_table(f->engine, "t"));

@@ -118,17 +118,24 @@ static void test_index_load_reads(void **state)
     dbx_free(zero);
 }
 
-/* An INDEX_LOAD anywhere in the log makes every page of its space be read, also one that is
-initialised after it: torn, it is refused, unless a copy has restored it. */
-static void test_index_load_no_mercy(void **state)
+/** Page 3 is initialised behind an INDEX_LOAD of its space, is home, and changes again. */
+static dbx_t *page_3_behind_index_load(void)
 {
-    (void)state;
     dbx_t *db = pages_create();
     page_init(db, 4, 0xC3, MTR_LOG_NO_REDO);
     index_load(db);
     page_init(db, 3, 0xA1, MTR_LOG_ALL);
     ASSERT_OK(db, buf_flush_all(db->pool));
     page_change(db, 3, 200, 0xD4);
+    return db;
+}
+
+/* An INDEX_LOAD anywhere in the log makes every page of its space be read, also one that is
+initialised after it: torn, it is refused, unless a copy has restored it. */
+static void test_index_load_no_mercy(void **state)
+{
+    (void)state;
+    dbx_t *db = page_3_behind_index_load();
     db = dbx_crash(db);
     dbx_tear(db, T1_PATH, 3);
     dbx_t *torn = dbx_clone(db);
@@ -159,12 +166,7 @@ restored it. */
 static void test_index_load_freed(void **state)
 {
     (void)state;
-    dbx_t *db = pages_create();
-    page_init(db, 4, 0xC3, MTR_LOG_NO_REDO);
-    index_load(db);
-    page_init(db, 3, 0xA1, MTR_LOG_ALL);
-    ASSERT_OK(db, buf_flush_all(db->pool));
-    page_change(db, 3, 200, 0xD4);
+    dbx_t *db = page_3_behind_index_load();
     dbx_page_free(db, (page_id_t){T1, 3});
     db = dbx_crash(db);
     dbx_t *torn = dbx_clone(db);
