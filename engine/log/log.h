@@ -45,7 +45,7 @@ Invariants
 
 typedef struct log log_t;
 
-/** How the loads of indexes are written in all of the log from a checkpoint on; the mode of its slot. */
+/** How loads of indexes are written in all of the log from a checkpoint on: mode of its slot. */
 typedef enum log_loads {
     LOG_LOADS_LOGGED,   /**< log_optimize_ddl=OFF */
     LOG_LOADS_UNLOGGED, /**< log_optimize_ddl=ON */
