@@ -25,6 +25,7 @@ typedef struct stats {
     uint64_t placed_checkpoints; /**< what a script has placed at a yield point, and was done */
     uint64_t placed_cleans;
     uint64_t placed_evictions;
+    uint64_t placed_fills;      /**< of the log */
     uint64_t writes_amid_fsync; /**< page writes while an fsync of their file was under way */
     /** waits for the log, written and not yet fsynced, during which others wrote */
     uint64_t log_waits_overtaken;
@@ -73,7 +74,6 @@ typedef struct stats {
     uint64_t rowlog_blocks_written; /**< full blocks of such logs, in a temporary file */
     uint64_t rowlog_loads_behind;   /**< loads at whose end full blocks of such logs waited */
     uint64_t rowlog_applied;        /**< of the records, those that were applied */
-    uint64_t rowlog_mapped;         /**< of these, rows that have other columns then */
     uint64_t rowlog_overflows;      /**< such logs that online_alter_log_max_size had no room for */
     /** loads logged against log_optimize_ddl: pages of their space may be torn without a copy */
     uint64_t loads_logged_after_skip;
@@ -86,8 +86,6 @@ typedef struct stats {
     uint64_t indexes_dropped;  /**< by statements */
     uint64_t tables_rebuilt;   /**< ALTER TABLE ... FORCE */
     uint64_t tables_copied;    /**< ALTER TABLE with ALGORITHM=COPY */
-    uint64_t columns_added;    /**< by a rebuild or a copy */
-    uint64_t columns_dropped;
     uint64_t tables_truncated;
     uint64_t tables_exported;
     uint64_t tables_imported;

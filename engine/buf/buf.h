@@ -125,10 +125,13 @@ typedef enum buf_act {
     /** a batch of the oldest dirty pages begins: a step here, and at each yield point behind it */
     BUF_ACT_CLEAN,
     /** every page that is not pinned leaves the pool, written before if it is dirty */
-    BUF_ACT_EVICT
+    BUF_ACT_EVICT,
+    /** the log is filled up: nobody who does not ask for room has any */
+    BUF_ACT_FILL
 } buf_act_t;
 /** Places something at the n-th yield point from here on, n > 0, once, whatever the schedule draws.
-A checkpoint that cannot be taken there is taken at the next one where it can. In place of what was
+A checkpoint that cannot be taken there is taken at the next one where it can; the log is not filled
+amid one either. In place of what was
 placed and not reached. */
 void buf_place(buf_pool_t *pool, buf_act_t act, uint32_t n);
 

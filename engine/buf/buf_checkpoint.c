@@ -297,13 +297,39 @@ static dberr_t buf_placed_clean(buf_pool_t *pool)
     return buf_batch_step(pool);
 }
 
-/** Does what was placed here, unless it is a checkpoint that must wait. */
+/** Fills the log with groups that change nothing, as far as others could have: the next who asks
+for room gets it by a checkpoint. Room for that one's marker stays. */
+static void buf_placed_fill(buf_pool_t *pool)
+{
+    redo_group_t group;
+    redo_group_init(&group, log_format(pool->log));
+    for (const fil_space_t *space = fil_first(pool->fil); space != NULL; space = space->next) {
+        redo_rec_t name = {.op = OP_FILE_NAME,
+                           .space = space->id,
+                           .path = space->path,
+                           .path_len = (uint32_t)strlen(space->path)};
+        for (uint32_t i = 0; space->id != SPACE_SYSTEM && i < BUF_FILL_NAMES; i++) {
+            redo_group_add(&group, &name);
+        }
+    }
+    bool any = group.len > 0; /* no table: nothing to name, and nobody to fill it */
+    redo_group_finish(&group);
+    uint64_t kept =
+        buf_checkpoint_group_max(pool) + group.len + (uint64_t)BUF_FILL_BLOCKS * LOG_BLOCK_SIZE;
+    while (any && buf_log_age(pool) + kept <= log_age_max(pool->log)) {
+        log_append(pool->log, group.bytes, group.len, NULL, NULL);
+    }
+    redo_group_free(&group);
+}
+
+/** Does what was placed here, unless it must wait for a checkpoint's end, or for a page. */
 static dberr_t buf_placed_do(buf_pool_t *pool)
 {
     stats_t *stats = &pool->env->stats;
     buf_act_t act = pool->placed.act;
     bool is_checkpoint = act == BUF_ACT_CHECKPOINT || act == BUF_ACT_CHECKPOINT_FULL;
-    if (is_checkpoint && (pool->in_checkpoint || pool->n_fixed > 0)) {
+    bool waits = is_checkpoint || act == BUF_ACT_FILL;
+    if (waits && (pool->in_checkpoint || pool->n_fixed > 0)) {
         return DB_SUCCESS;
     }
     pool->placed.act = BUF_ACT_NONE;
@@ -311,9 +337,14 @@ static dberr_t buf_placed_do(buf_pool_t *pool)
     stats->placed_checkpoints += is_checkpoint;
     stats->placed_cleans += act == BUF_ACT_CLEAN;
     stats->placed_evictions += act == BUF_ACT_EVICT;
+    stats->placed_fills += act == BUF_ACT_FILL;
     stats->full_checkpoints_amid += act == BUF_ACT_CHECKPOINT_FULL;
     if (is_checkpoint) {
         return act == BUF_ACT_CHECKPOINT ? buf_checkpoint(pool) : buf_checkpoint_full(pool);
+    }
+    if (act == BUF_ACT_FILL) {
+        buf_placed_fill(pool);
+        return DB_SUCCESS;
     }
     return act == BUF_ACT_CLEAN ? buf_placed_clean(pool) : buf_lru_evict_all(pool);
 }

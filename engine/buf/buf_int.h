@@ -11,6 +11,8 @@
 #define BUF_CLEANER_STEP_PAGES 32U /**< pages of one step of the page cleaner */
 #define BUF_CLEANER_CHECKPOINT 16U /**< one step in so many is a checkpoint instead */
 #define BUF_CLEANER_FULL 4U        /**< one of these in so many is a full one */
+#define BUF_FILL_NAMES 16U         /**< records of each space in a group that fills the log */
+#define BUF_FILL_BLOCKS 4U         /**< what a full log has left, beside a marker */
 #define BUF_SCRUB_STEPS 4U         /**< one step in so many scrubs, if there is what to scrub */
 #define BUF_SYNC_STEPS 6U          /**< an fsync takes as long as so many steps, on average */
 

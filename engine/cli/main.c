@@ -25,12 +25,10 @@ typedef struct command {
     "  add [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                                \
     "  drop index T NAME [OPTIONS]                         rename index T NAME NEW [OPTIONS]\n"    \
     "  rebuild table T [OPTIONS]                           start rebuild T [OPTIONS]\n"            \
-    "  rename column T COL NEW [OPTIONS]                   modify column T COL TYPE [OPTIONS]\n"   \
-    "  [start] add column T COL:TYPE [null] [default=VALUE] [first|after=COL] [OPTIONS]\n"         \
-    "  [start] drop column T COL [OPTIONS]\n"                                                      \
+    "  rename column T COL NEW [OPTIONS]\n"                                                        \
     "  start [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                              \
     "  step index T [STEPS [ROWS]]                         finish index T    abort index T\n"      \
-    "  OPTIONS: algorithm=copy|inplace|nocopy|instant lock=none|shared|exclusive\n"                \
+    "  OPTIONS: algorithm=copy|inplace|nocopy|instant lock=none|shared\n"                          \
     "  start backup B [lock=none|shared]                   step backup B [PAGES]\n"                \
     "  finish backup B        abort backup B               into the folder B.backup\n"             \
     "  defragment table T [INDEX]                          start defragment T [INDEX]\n"           \
@@ -42,7 +40,7 @@ typedef struct command {
     "  delete TRX T PKCOL=VALUE ...\n"                                                             \
     "  select T PKCOL=VALUE ...                            scan T [INDEX]\n"                       \
     "  purge N|all    clean N    checkpoint [full]    flush table T    flush log\n"                \
-    "  at N checkpoint [full]|clean|evict    (at the N-th yield point of what follows)\n"          \
+    "  at N checkpoint [full]|clean|evict|fill    (at the N-th yield point of what follows)\n"     \
     "  set log_optimize_ddl on|off                         status\n"                               \
     "  restart [clean|crash] [OPTION=VALUE ...]            closes or lets go, and starts again\n"  \
     "VALUE is an integer or \"text\" with the escapes \\\" \\\\ \\xNN.\n"

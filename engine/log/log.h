@@ -163,6 +163,9 @@ const log_checkpoint_t *log_last_checkpoint(const log_t *log);
 of the area: the rest is for the FILE_NAME records and the marker of the checkpoint that makes room.
 */
 uint64_t log_capacity(const log_t *log);
+/** The age beyond which an opening for writing refuses the log: markers of checkpoints that could
+not move C may have taken half of the rest by then. */
+uint64_t log_age_max(const log_t *log);
 /** Whoever has made room in the log says so: up to len_bytes (block overhead included) may be
 appended before the age exceeds the capacity. CHECK: that is true. Each call replaces the last
 one. */

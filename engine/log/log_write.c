@@ -57,6 +57,13 @@ uint64_t log_capacity(const log_t *log)
     return log->area_size - log->area_size / LOG_MARGIN_DIVISOR;
 }
 
+uint64_t log_age_max(const log_t *log)
+{
+    /* A block may be begun at either end. */
+    return log->area_size - log->area_size / (2 * LOG_MARGIN_DIVISOR)
+           - (uint64_t)2 * LOG_BLOCK_SIZE;
+}
+
 void log_reserve(log_t *log, uint64_t len_bytes)
 {
     CHECK(log->lsn - log->ckpt.lsn + len_bytes <= log_capacity(log));

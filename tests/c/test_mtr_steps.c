@@ -423,6 +423,29 @@ static void test_placed_checkpoint_waits(void **state)
     assert_int_equal(buf_dirty_pages(fx->pool), 0);
 }
 
+/** A full log: it can be opened for writing still; whoever asks for room gets it by a checkpoint.
+Amid a checkpoint it waits for the marker. */
+static void test_placed_fill(void **state)
+{
+    buf_fixture_t *fx = *state;
+    log_t *log = fx->base.log;
+    fx->pool->cleaner_interval = 0;
+    fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
+    fx->pool->in_checkpoint = true;
+    buf_place(fx->pool, BUF_ACT_FILL, 1);
+    FX_OK(fx, buf_yield(fx->pool));
+    fx->pool->in_checkpoint = false;
+    assert_int_equal(fx->base.env.stats.placed_fills, 0);
+    FX_OK(fx, buf_yield(fx->pool));
+    assert_int_equal(fx->base.env.stats.placed_fills, 1);
+    uint64_t age = log_lsn(log) - log_checkpoint_lsn(log);
+    assert_true(age > log_capacity(log) && age <= log_age_max(log));
+    assert_true(log_age_max(log) - age < 4096);
+    FX_OK(fx, buf_log_free_check(fx->pool));
+    assert_int_equal(fx->base.env.stats.log_room_waits, 1);
+    assert_true(log_lsn(log) - log_checkpoint_lsn(log) < 4096);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +465,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_observer_drop, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_placed, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_placed_checkpoint_waits, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_placed_fill, fx_setup, fx_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,10 @@ def test_the_last_place_of_a_statement_is_reached(
     """So those before it are: what was placed is done, once."""
     with recorded_run(spec_of(number), target, tmp_path) as recording:
         counters = recording.counters
-    assert sum(counters[f"placed_{what}"] for what in ("checkpoints", "cleans", "evictions")) == 1
+    assert (
+        sum(counters[f"placed_{what}"] for what in ("checkpoints", "cleans", "evictions", "fills"))
+        == 1
+    )
 
 
 def test_crashes_begin_where_the_placed_thing_is_done(target: EngineTarget, tmp_path: Path) -> None:

@@ -1,21 +1,22 @@
 """The workload "places": each kind of statement once for each yield point and each thing done there.
 
 The statements and their database are those of "bounded". Before the statement rows have changed, so that
-there are dirty pages, and log behind the last checkpoint.
+there are dirty pages, and log behind the last checkpoint. And large statements with a full log (full_log.py).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.book import Book
 from tornpage.workloads.bounded import KINDS, LEVELS, Kind, Sequence, prepare
+from tornpage.workloads.full_log import LARGE_KINDS, LargeKind, prepare_large
 from tornpage.workloads.script import Script, Verb
 
 __all__ = ["ACTS", "EACH", "STRIDE", "Place", "PlacesParams", "generate_places", "places_of"]
@@ -27,6 +28,8 @@ ROWS = 4
 """Rows of each of these changes before the statement."""
 EACH, STRIDE = 16, 8
 """The first yield points one by one, then one in so many. For full checkpoints all of them."""
+FIRST, LATER = 8, (32, 128, 512, 2048)
+"""Yield points of a large statement at which the log is full: its beginning, and some of its many steps."""
 YIELDS = {
     "insert": 11,
     "insert, rolled back": 7,
@@ -67,8 +70,6 @@ ALIKE = {
     "add index, algorithm=copy": 32,
     "modify column, algorithm=copy": 32,
     "rebuild, lock=none": 120,
-    "add column, lock=none": 120,
-    "drop column": 108,
     "rebuild, aborted after step 1": 80,
     "rebuild, aborted after step 3": 88,
     "rebuild, aborted after step 5": 88,
@@ -83,7 +84,7 @@ CHECKPOINTS = frozenset({"set log_optimize_ddl", "checkpoint", "full checkpoint"
 class Place:
     """number: of the yield point, from 1; logged: index loads are."""
 
-    kind: Kind
+    kind: Kind | LargeKind
     logged: bool
     act: str
     full: bool
@@ -92,7 +93,8 @@ class Place:
 
 class PlacesParams(BaseModel):
     """Each kind of statement of bounded with a full checkpoint at each of its yield points, a batch of the
-    page cleaner and an eviction at each of the first ones, then at one in eight: each once, or one alone."""
+    page cleaner and an eviction at each of the first ones, then at one in eight; large statements with a
+    full log at some of theirs: each once, or one alone."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -105,7 +107,7 @@ class PlacesParams(BaseModel):
 @cache
 def places_of() -> tuple[Place, ...]:
     """All of them."""
-    return tuple(
+    small = tuple(
         Place(kind, logged, act, full, number)
         for kind in KINDS
         for logged in ((False, True) if kind.loads else (False,))
@@ -113,6 +115,13 @@ def places_of() -> tuple[Place, ...]:
         if not (act == "checkpoint" and kind.name in CHECKPOINTS)
         for number in _numbers(kind.name, dense=full)
     )
+    large = tuple(
+        Place(kind, kind.logged, "fill", False, number)
+        for kind in LARGE_KINDS
+        for number in (*range(1, FIRST + 1), *LATER)
+        if number <= kind.yields
+    )
+    return small + large
 
 
 def _numbers(kind: str, dense: bool) -> Iterator[int]:
@@ -130,10 +139,19 @@ def generate_places(params: PlacesParams, rng: random.Random) -> Script:
         raise WorkloadError(f"place {params.sequence}: there are {len(every)}, from 0")
     place = every[params.sequence]
     book = Book(rng, page_size=params.page_size)
+    play = _ready(book, place)
+    ready = len(book.out)
+    book.add(Verb.AT, number=place.number, name=place.act, full=place.full)
+    play()
+    return Script.of(book.out, ready)
+
+
+def _ready(book: Book, place: Place) -> Callable[[], None]:
+    """Prepares the database; what issues the statement."""
+    if isinstance(place.kind, LargeKind):
+        table = prepare_large(book, place.kind)
+        return partial(place.kind.play, book, table)
     ground = prepare(book, Sequence((place.kind,), LEVELS, place.logged, checkpoint=False))
     for kind in CHANGES * ROWS:
         kind.play(ground)
-    ready = len(book.out)
-    book.add(Verb.AT, number=place.number, name=place.act, full=place.full)
-    place.kind.play(ground)
-    return Script.of(book.out, ready)
+    return partial(place.kind.play, ground)

@@ -9,9 +9,10 @@ from tornpage.plans.campaign import load_campaign
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.vocabulary.paths import data_folder
 from tornpage.workloads.bounded import KINDS
+from tornpage.workloads.full_log import LARGE_KINDS
 from tornpage.workloads.parse import parse_script
-from tornpage.workloads.places import ACTS, ALIKE, EACH, YIELDS, places_of
-from tornpage.workloads.script import Verb
+from tornpage.workloads.places import ALIKE, EACH, FIRST, LATER, YIELDS, places_of
+from tornpage.workloads.script import PLACED, Verb
 from tornpage.workloads.workload import generate
 
 EVERY = places_of()
@@ -34,13 +35,21 @@ def test_the_campaign_has_each_place_once() -> None:
 def test_every_kind_that_has_yield_points_has_places() -> None:
     """Each thing, at each of the first ones; full checkpoints at all. Loads with redo and without."""
     assert not set(YIELDS) & set(ALIKE)
-    assert {one.kind.name for one in EVERY} == {*YIELDS, *ALIKE}
+    small = [one for one in EVERY if one.kind in KINDS]
+    assert {one.kind.name for one in small} == {*YIELDS, *ALIKE}
     without = {kind.name for kind in KINDS} - {*YIELDS, *ALIKE}
     assert without == {"flush table", "clean", "restart", "restart behind a crash"}
     assert numbers("drop table", "checkpoint") == list(range(1, YIELDS["drop table"] + 1))
     assert numbers("drop table", "evict") == [*range(1, EACH + 1), 24, 32, 40]
     assert numbers("add index, lock=none", "clean", logged=True) == [8, 16, 24, 32, 40]
-    assert {one.kind.name for one in EVERY if one.logged} == {k.name for k in KINDS if k.loads}
+    assert {one.kind.name for one in small if one.logged} == {k.name for k in KINDS if k.loads}
+
+
+def test_large_statements_meet_a_full_log() -> None:
+    """At their beginning, and at some of their many steps."""
+    large = [one for one in EVERY if one.act == "fill"]
+    assert {one.kind for one in large} == set(LARGE_KINDS)
+    assert numbers("large drop", "fill") == [*range(1, FIRST + 1), *LATER[:2]]
 
 
 @pytest.mark.parametrize("number", range(0, len(EVERY), 101))
@@ -50,7 +59,7 @@ def test_every_statement_succeeds(number: int) -> None:
     assert {step.error for step in Oracle(script).steps} == {""}
     assert parse_script(script.text).statements == script.statements
     placed = script.statements[script.prepared]
-    assert placed.verb is Verb.AT and (placed.name, placed.full) in ACTS
+    assert placed.verb is Verb.AT and placed.name in PLACED
     assert [one.verb for one in script.statements].count(Verb.AT) == 1
 
 
