@@ -1,10 +1,11 @@
 """Holds the includes of C against the layering of docs/ARCHITECTURE.md (`lint-imports` does it for Python).
 
-Arrows point down only. A folder of `engine/` may include those before it in `ENGINE`, `faults/` only
-itself, `disk/` the engine's base and its door to files, a folder of `explorer/` those before it in
-`EXPLORER`, the disk's, the engine's, and of `faults/` the trace format and the end of children. The scanner
-is an independent judge and may share page and log decoding only. Files of a folder do not call each other in
-circles; what is left of that says `CIRCLES`. (`faults/` defines calls of libc, which all of its files make.)
+Arrows point down only. A folder of `engine/` may include those before it in `ENGINE`, its program the marks
+of a target too, `faults/` only itself, `disk/` the engine's base and its door to files, a folder of
+`explorer/` those before it in `EXPLORER`, the disk's, the engine's, and of `faults/` the trace format and the
+end of children. The scanner is an independent judge and may share page and log decoding only. Files of a
+folder do not call each other in circles; what is left of that says `CIRCLES`. (`faults/` defines calls of
+libc, which all of its files make.)
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 MAY_INCLUDE: dict[str, set[str]] = {
     **{f"engine/{name}": {f"engine/{one}" for one in ENGINE[:n]} for n, name in enumerate(ENGINE)},
     "engine/check": {"engine/base", "engine/os", "engine/page", "engine/log"},
+    "engine/cli": {"marking", *(f"engine/{one}" for one in ENGINE[:-1])},
     "faults": set(),
     "disk": {"engine/base", "os/os.h"},
     **{

@@ -67,6 +67,12 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "docs/NIGHTLY.md",
         "harness/tornpage/campaigns/night.py",
     ),
+    "tests/e2e/test_recorder_fs.py": (
+        "faults/",
+        "explorer/run/",
+        "harness/tornpage/faults/recorder.py",
+        "harness/tornpage/targets/target.py",
+    ),
     "tests/e2e/test_site.py": ("docs/", "mkdocs.yml", "README.md", "CHANGELOG.md", "tools/site"),
     "tests/e2e/test_under.py": (
         "faults/fs/",

@@ -74,6 +74,7 @@ typedef struct stats {
     uint64_t rowlog_blocks_written; /**< full blocks of such logs, in a temporary file */
     uint64_t rowlog_loads_behind;   /**< loads at whose end full blocks of such logs waited */
     uint64_t rowlog_applied;        /**< of the records, those that were applied */
+    uint64_t rowlog_mapped;         /**< of these, rows that have other columns then */
     uint64_t rowlog_overflows;      /**< such logs that online_alter_log_max_size had no room for */
     /** loads logged against log_optimize_ddl: pages of their space may be torn without a copy */
     uint64_t loads_logged_after_skip;
@@ -86,6 +87,8 @@ typedef struct stats {
     uint64_t indexes_dropped;  /**< by statements */
     uint64_t tables_rebuilt;   /**< ALTER TABLE ... FORCE */
     uint64_t tables_copied;    /**< ALTER TABLE with ALGORITHM=COPY */
+    uint64_t columns_added;    /**< by a rebuild or a copy */
+    uint64_t columns_dropped;
     uint64_t tables_truncated;
     uint64_t tables_exported;
     uint64_t tables_imported;

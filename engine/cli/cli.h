@@ -90,10 +90,11 @@ struct cli_probe {
     probe_t base;
     void (*trace_mark)(const char *text, size_t len); /**< of the preload library, or NULL */
     bool (*stack_note)(const char *text, size_t len); /**< likewise */
+    const char *control;                              /**< socket of a recorder, or NULL */
 };
 
-/** Arms the probe if somebody listens: the preload library, or libfiu's environment. It must stay
-where it is. */
+/** Arms the probe if somebody listens: a recorder, or libfiu's environment. It must stay where it
+is. */
 void cli_probe_init(cli_probe_t *probe);
 
 /* ---- cli_log.c ---- */

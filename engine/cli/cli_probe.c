@@ -1,4 +1,4 @@
-/* The probe of the `engine` program: markers go to the preload library, fault points to libfiu.
+/* The probe of the `engine` program: markers go to the recorder, fault points to libfiu.
 
 Place: cli/; the engine itself knows neither.
 
@@ -19,15 +19,26 @@ Rules
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "marking/tornpage_mark.h"
 
 #define POINT_PREFIX "tornpage/"
 #define POINT_NAME_MAX 128
 #define COMMAND_MAX 512
+#define MARK_MAX 256
 
 static void probe_to_trace(void *ctx, const char *text, size_t len)
 {
     const cli_probe_t *probe = ctx;
     probe->trace_mark(text, len);
+}
+
+/** Of a recorder that is a file system, and in no process. */
+static void probe_to_socket(void *ctx, const char *text, size_t len)
+{
+    const cli_probe_t *probe = ctx;
+    char line[MARK_MAX];
+    (void)snprintf(line, sizeof(line), "%.*s", (int)len, text);
+    tornpage_mark_by_socket(probe->control, line);
 }
 
 static void probe_to_stacks(void *ctx, const char *text, size_t len)
@@ -101,8 +112,11 @@ void cli_probe_init(cli_probe_t *probe)
         setup_fiu(probe->trace_mark != NULL, commands, fifo);
         probe->base.point = probe_to_fiu;
     }
+    probe->control = getenv("TORNPAGE_CONTROL");
     if (probe->trace_mark != NULL) {
         probe->base.mark = probe_to_trace;
+    } else if (probe->control != NULL) {
+        probe->base.mark = probe_to_socket;
     }
     if (probe->stack_note != NULL && probe->stack_note("", 0)) {
         probe->base.note = probe_to_stacks;

@@ -406,6 +406,23 @@ static dberr_t run_status(run_t *run, const stmt_t *stmt)
     return DB_SUCCESS;
 }
 
+/** ALTER, in one statement or in steps; ADD COLUMN with the row of its column's value. */
+static dberr_t run_alter(run_t *run, const stmt_t *stmt)
+{
+    ddl_alter_t alter = stmt->alter;
+    byte *row = NULL;
+    dberr_t err = stmt->definition != NULL ? row_create(run, stmt->definition, &row) : DB_SUCCESS;
+    if (stmt->preset != NULL) {
+        uint32_t col = 0;
+        AND_THEN(err, row_set_value(run, stmt->definition, stmt->preset, row, &col));
+    }
+    alter.value = row;
+    AND_THEN(err, stmt->kind == STMT_ALTER ? engine_alter(run->engine, &alter)
+                                           : engine_start_alter(run->engine, &alter));
+    free(row);
+    return err;
+}
+
 /* ---- dispatch ---- */
 
 static dberr_t run_purge(run_t *run, const stmt_t *stmt)
@@ -430,9 +447,8 @@ dberr_t run_statement(run_t *run, const stmt_t *stmt)
     case STMT_RENAME_TABLE:
         return engine_rename_table(run->engine, stmt->table, stmt->name);
     case STMT_ALTER:
-        return engine_alter(run->engine, &stmt->alter);
     case STMT_START_ALTER:
-        return engine_start_alter(run->engine, &stmt->alter);
+        return run_alter(run, stmt);
     case STMT_STEP_ALTER:
         return engine_step_alter(run->engine, stmt->table, stmt->count, stmt->rows);
     case STMT_FINISH_ALTER:

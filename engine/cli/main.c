@@ -25,10 +25,12 @@ typedef struct command {
     "  add [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                                \
     "  drop index T NAME [OPTIONS]                         rename index T NAME NEW [OPTIONS]\n"    \
     "  rebuild table T [OPTIONS]                           start rebuild T [OPTIONS]\n"            \
-    "  rename column T COL NEW [OPTIONS]\n"                                                        \
+    "  rename column T COL NEW [OPTIONS]                   modify column T COL TYPE [OPTIONS]\n"   \
+    "  [start] add column T COL:TYPE [null] [default=VALUE] [first|after=COL] [OPTIONS]\n"         \
+    "  [start] drop column T COL [OPTIONS]\n"                                                      \
     "  start [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                              \
     "  step index T [STEPS [ROWS]]                         finish index T    abort index T\n"      \
-    "  OPTIONS: algorithm=copy|inplace|nocopy|instant lock=none|shared\n"                          \
+    "  OPTIONS: algorithm=copy|inplace|nocopy|instant lock=none|shared|exclusive\n"                \
     "  start backup B [lock=none|shared]                   step backup B [PAGES]\n"                \
     "  finish backup B        abort backup B               into the folder B.backup\n"             \
     "  defragment table T [INDEX]                          start defragment T [INDEX]\n"           \

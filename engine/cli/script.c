@@ -11,33 +11,6 @@ Rules
 
 #include "cli/script_int.h"
 
-/** `null` or `not null` behind a type; neither: not null. */
-static dberr_t parse_null(parser_t *p, dict_col_t *col)
-{
-    bool not_null = parse_word(p, "not");
-    bool null = parse_word(p, "null");
-    col->nullable = null && !not_null;
-    return not_null && !null ? parse_error(p, "`null` expected behind `not`") : DB_SUCCESS;
-}
-
-static dberr_t parse_column(parser_t *p, dict_table_t *table)
-{
-    char *token = p->tokens[p->pos++];
-    char *colon = strchr(token, ':');
-    if (colon == NULL) {
-        return parse_error(p, "COLUMN:TYPE expected, not '%s'", token);
-    }
-    *colon = '\0';
-    TRY(parse_name_check(p, "column", token));
-    if (table->n_cols == COLUMNS_MAX) {
-        return parse_error(p, "more than %u columns", COLUMNS_MAX);
-    }
-    dict_col_t *col = &table->cols[table->n_cols++];
-    memcpy(col->name, token, strlen(token) + 1);
-    TRY(parse_type(p, colon + 1, &col->type, &col->len));
-    return parse_null(p, col);
-}
-
 static dberr_t parse_primary(parser_t *p, char *list, dict_table_t *table)
 {
     dict_index_t *primary = &table->indexes[0];
@@ -75,7 +48,10 @@ static dberr_t parse_create_table(parser_t *p, stmt_t *stmt)
     dict_table_t *table = stmt->definition;
     memcpy(table->name, stmt->table, strlen(stmt->table) + 1);
     while (parse_has_more(p) && !parse_word(p, "primary")) {
-        TRY(parse_column(p, table));
+        if (table->n_cols == COLUMNS_MAX) {
+            return parse_error(p, "more than %u columns", COLUMNS_MAX);
+        }
+        TRY(parse_column(p, &table->cols[table->n_cols++]));
         for (uint32_t i = 0; i + 1 < table->n_cols; i++) {
             if (strcmp(table->cols[i].name, table->cols[table->n_cols - 1].name) == 0) {
                 return parse_error(p, "column '%s' twice", table->cols[i].name);
@@ -262,6 +238,10 @@ static const verb_t VERBS[] = {
     {"rename", "column", STMT_ALTER, ALTER_RENAME_COLUMN},
     {"rename", "index", STMT_ALTER, ALTER_RENAME_INDEX},
     {"modify", "column", STMT_ALTER, ALTER_MODIFY_COLUMN},
+    {"add", "column", STMT_ALTER, ALTER_ADD_COLUMN},
+    {"drop", "column", STMT_ALTER, ALTER_DROP_COLUMN},
+    {"start", "add", STMT_START_ALTER, ALTER_ADD_COLUMN},
+    {"start", "drop", STMT_START_ALTER, ALTER_DROP_COLUMN},
     {"add", "index", STMT_ALTER, ALTER_ADD_INDEX},
     {"add", "unique", STMT_ALTER, ALTER_ADD_INDEX},
     {"drop", "index", STMT_ALTER, ALTER_DROP_INDEX},

@@ -142,13 +142,56 @@ static dberr_t parse_modify(parser_t *p, ddl_alter_t *alter)
     return parse_type(p, type, &alter->type, &alter->len);
 }
 
+/** first, or after=COL. */
+static dberr_t parse_position(parser_t *p, ddl_alter_t *alter)
+{
+    const char *after = parse_option_word(p, "after");
+    if (after != NULL) {
+        p->pos++;
+        alter->after = after;
+        return parse_name_check(p, "column", after);
+    }
+    alter->after = parse_word(p, "first") ? "" : NULL;
+    return DB_SUCCESS;
+}
+
+/** COL:TYPE [null|not null] [default=VALUE] [first|after=COL]. */
+static dberr_t parse_new_column(parser_t *p, stmt_t *stmt)
+{
+    TRY(parse_alloc(p, 1, sizeof(dict_table_t), &stmt->definition));
+    dict_table_t *table = stmt->definition;
+    dict_col_t *col = &table->cols[0];
+    table->n_cols = 1;
+    TRY(parse_column(p, col));
+    col->row_offset = 1; /* behind the NULL bits */
+    table->row_size = col->row_offset + dict_col_row_len(col);
+    stmt->alter.name = col->name;
+    stmt->alter.col = col;
+    if (parse_option_word(p, "default") != NULL) {
+        TRY(parse_alloc(p, 1, sizeof(stmt_assign_t), &stmt->preset));
+        TRY(parse_assign(p, stmt->preset));
+        stmt->preset->col = col->name;
+    }
+    return parse_position(p, &stmt->alter);
+}
+
+/** The words of a statement that has three of them: its last one. */
+static dberr_t parse_third_word(parser_t *p)
+{
+    const char *second = p->tokens[p->pos - 1];
+    bool start = strcmp(p->tokens[0], "start") == 0;
+    bool column = start && (strcmp(second, "add") == 0 || strcmp(second, "drop") == 0);
+    const char *third = column ? "column" : strcmp(second, "unique") == 0 ? "index" : NULL;
+    return third == NULL || parse_word(p, third)
+               ? DB_SUCCESS
+               : parse_error(p, "`%s` expected behind `%s`", third, second);
+}
+
 dberr_t parse_alter(parser_t *p, stmt_t *stmt)
 {
     ddl_alter_t *alter = &stmt->alter;
     bool unique = strcmp(p->tokens[p->pos - 1], "unique") == 0;
-    if (unique && !parse_word(p, "index")) {
-        return parse_error(p, "`index` expected behind `unique`");
-    }
+    TRY(parse_third_word(p));
     dberr_t err = parse_name(p, "table", &stmt->table);
     alter->table = stmt->table;
     TRY(err);
@@ -173,6 +216,12 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
         break;
     case ALTER_MODIFY_COLUMN:
         err = parse_modify(p, alter);
+        break;
+    case ALTER_ADD_COLUMN:
+        err = parse_new_column(p, stmt);
+        break;
+    case ALTER_DROP_COLUMN:
+        err = parse_names(p, "column", &alter->name, NULL);
         break;
     case ALTER_RENAME_COLUMN:
         err = parse_names(p, "column", &alter->name, &alter->new_name);

@@ -50,6 +50,10 @@ WARN_UNUSED dberr_t parse_number(parser_t *p, const char *what, int64_t min, int
                                  int64_t *out);
 /** bigint, char(N) or varchar(N). */
 WARN_UNUSED dberr_t parse_type(parser_t *p, const char *text, dict_type_t *type, uint32_t *len);
+/** COLUMN:TYPE [null|not null], the next words. */
+WARN_UNUSED dberr_t parse_column(parser_t *p, dict_col_t *col);
+/** COLUMN=VALUE, the next word. */
+WARN_UNUSED dberr_t parse_assign(parser_t *p, stmt_assign_t *out);
 /** ALTER statements, options included (script_alter.c). */
 WARN_UNUSED dberr_t parse_alter(parser_t *p, stmt_t *stmt);
 /** What a restart does before it, and the options behind that (script_restart.c). */

@@ -242,7 +242,7 @@ static dberr_t parse_text(parser_t *p, char *quoted, stmt_assign_t *out)
                         : parse_error(p, "blank expected after the text of column '%s'", out->col);
 }
 
-static dberr_t parse_assign(parser_t *p, stmt_assign_t *out)
+dberr_t parse_assign(parser_t *p, stmt_assign_t *out)
 {
     char *token = NULL;
     TRY(parse_next(p, "COLUMN=VALUE", &token));
@@ -324,4 +324,28 @@ dberr_t parse_type(parser_t *p, const char *text, dict_type_t *type, uint32_t *l
                            CHAR_LEN_MAX, VARCHAR_LEN_MAX, text);
     }
     return DB_SUCCESS;
+}
+
+/** `null` or `not null` behind a type; neither: not null. */
+static dberr_t parse_null(parser_t *p, dict_col_t *col)
+{
+    bool not_null = parse_word(p, "not");
+    bool null = parse_word(p, "null");
+    col->nullable = null && !not_null;
+    return not_null && !null ? parse_error(p, "`null` expected behind `not`") : DB_SUCCESS;
+}
+
+dberr_t parse_column(parser_t *p, dict_col_t *col)
+{
+    char *token = NULL;
+    TRY(parse_next(p, "COLUMN:TYPE", &token));
+    char *colon = strchr(token, ':');
+    if (colon == NULL) {
+        return parse_error(p, "COLUMN:TYPE expected, not '%s'", token);
+    }
+    *colon = '\0';
+    TRY(parse_name_check(p, "column", token));
+    memcpy(col->name, token, strlen(token) + 1);
+    TRY(parse_type(p, colon + 1, &col->type, &col->len));
+    return parse_null(p, col);
 }

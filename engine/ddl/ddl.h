@@ -20,6 +20,8 @@ refuses a table that an open transaction has changed or whose index is being bui
 Rebuild (FORCE): the same for a new table under an intermediate name, its clustered index loaded
 while the old one is scanned; one flush at the end; the commit swaps the two tables (ddl_rebuild.c).
 
+ADD COLUMN, DROP COLUMN: a rebuild whose rows are made of those of the old table (dict_row_map_t).
+
 ALGORITHM=COPY, of any ALTER: a new table by ordinary inserts, and the same swap (ddl_copy.c).
 
 TRUNCATE TABLE: a new table without rows, and the same swap (ddl_rebuild.c).
@@ -67,7 +69,9 @@ typedef enum alter_kind {
     ALTER_DROP_INDEX,
     ALTER_RENAME_COLUMN,
     ALTER_RENAME_INDEX,
-    ALTER_MODIFY_COLUMN
+    ALTER_MODIFY_COLUMN,
+    ALTER_ADD_COLUMN,
+    ALTER_DROP_COLUMN
 } alter_kind_t;
 
 /** How a statement is to be carried out. NOCOPY and INSTANT are promises: no table is copied,
@@ -92,12 +96,15 @@ typedef enum ddl_lock {
 typedef struct ddl_alter {
     alter_kind_t kind;
     const char *table;
-    /** DROP, RENAME, MODIFY: the column or index; DEFRAGMENT: NULL for all; IMPORT: the exported
-    table */
+    /** ADD, DROP, RENAME, MODIFY: the column or index; DEFRAGMENT: NULL for all; IMPORT: the
+    exported table */
     const char *name;
     const char *new_name;        /**< RENAME */
     dict_type_t type;            /**< MODIFY: what the column becomes */
     uint32_t len;                /**< MODIFY: bytes of it, 1 ... of its type */
+    const dict_col_t *col;       /**< ADD COLUMN: the column, as the only one of a row, */
+    const byte *value;           /**< that row: the value that it has in each row, */
+    const char *after;           /**< and the column that it follows, "": none, NULL: all */
     const ddl_index_def_t *defs; /**< ADD INDEX */
     uint32_t n_defs;
     ddl_algorithm_t algorithm;

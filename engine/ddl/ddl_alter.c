@@ -12,7 +12,9 @@ their tables.
     DEFRAGMENT                    NOCOPY    leaves are packed in place
     EXPORT                        NOCOPY    the file is brought up to date
     IMPORT                        INPLACE   pages are copied
-    FORCE, TRUNCATE               INPLACE   the table is built anew, with its rows or without
+    FORCE, ADD COLUMN, DROP COLUMN
+                                  INPLACE   the table is built anew, with its rows
+    TRUNCATE                      INPLACE   the same without rows
 
 Rules
 1. A statement whose options cannot be kept is refused before anything is looked at:
@@ -54,6 +56,9 @@ static const alter_class_t CLASSES[] = {
     [ALTER_RENAME_COLUMN] = {"RENAME COLUMN", ALGORITHM_INSTANT, "", NULL},
     [ALTER_RENAME_INDEX] = {"RENAME INDEX", ALGORITHM_INSTANT, "", NULL},
     [ALTER_MODIFY_COLUMN] = {"MODIFY COLUMN", ALGORITHM_INSTANT, "", NULL}, /* ddl_alter_choose() */
+    [ALTER_ADD_COLUMN] = {"ADD COLUMN", ALGORITHM_INPLACE, "the table is built anew", &DDL_REBUILD},
+    [ALTER_DROP_COLUMN] = {"DROP COLUMN", ALGORITHM_INPLACE, "the table is built anew",
+                           &DDL_REBUILD},
 };
 
 static const ddl_statement_t *ddl_alter_statement(const ddl_alter_t *alter)

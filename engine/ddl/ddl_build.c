@@ -260,6 +260,7 @@ void ddl_build_free(ddl_build_t *build)
     free(build->own);
     free(build->last_pk);
     free(build->batch);
+    free(build->row);
     free(build->rec);
     free(build);
 }

@@ -70,10 +70,12 @@ struct ddl_build {
     byte *batch;       /**< rows that the scan has copied, n_rows of them */
     uint32_t n_rows;
     merge_sort_t *sorts[INDEXES_MAX];
-    btr_bulk_t *bulk; /**< the load at hand: during a scan that of the clustered index */
-    uint64_t loaded;  /**< records of it */
-    byte *rec;        /**< a record for the sorts; in a load, the record before; COPY: a new row */
-    lsn_t flush_lsn;  /**< where the log was when the last step of a flush ended, or 0 */
+    btr_bulk_t *bulk;      /**< the load at hand: during a scan that of the clustered index */
+    uint64_t loaded;       /**< records of it */
+    dict_row_map_t map;    /**< a table is made: of what its rows are made, */
+    byte *row;             /**< and one of them (ddl_build_row()) */
+    byte *rec;             /**< a record for the sorts; in a load, the record before */
+    lsn_t flush_lsn;       /**< where the log was when the last step of a flush ended, or 0 */
     const char *duplicate; /**< two rows have one key of the unique index of this name, in table */
     ddl_online_t *online;  /**< LOCK=NONE (ddl_online.c), else NULL */
     const dict_row_watch_t *watch; /**< rows change meanwhile, and this is told of it; or NULL */
@@ -134,6 +136,8 @@ WARN_UNUSED dberr_t ddl_scan_prepare(ddl_build_t *build, uint32_t rec_size);
 were fewer. */
 WARN_UNUSED dberr_t ddl_scan_rows(ddl_build_t *build, uint32_t max_rows, ddl_row_fn fn, void *ctx,
                                   bool *over);
+/** build->row: the row of the new table that a row of the source becomes. */
+WARN_UNUSED dberr_t ddl_build_row(ddl_build_t *build, const byte *row);
 /** How much of the table the scan has passed, in 10000ths. */
 WARN_UNUSED dberr_t ddl_scan_position(const ddl_build_t *build, uint32_t *out);
 

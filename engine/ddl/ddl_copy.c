@@ -46,8 +46,8 @@ typedef struct ddl_copy_to {
 static dberr_t ddl_copy_row(ddl_build_t *build, void *ctx, const byte *row)
 {
     const ddl_copy_to_t *to = ctx;
-    TRY(dict_row_convert(build->source, row, to->table, build->rec, &build_env(build)->err));
-    return row_insert(to->trx, to->table, build->rec);
+    TRY(ddl_build_row(build, row));
+    return row_insert(to->trx, to->table, build->row);
 }
 
 static dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows, bool *over)
@@ -86,7 +86,7 @@ static dberr_t ddl_copy_commit(ddl_build_t *build)
 static dberr_t ddl_copy_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
     TRY(ddl_rebuild_define(build, alter, COPY_PREFIX));
-    TRY(ddl_scan_prepare(build, build->table->row_size));
+    TRY(ddl_scan_prepare(build, 1));
     TRY(ddl_rebuild_make(build, 0));
     dberr_t err = ddl_copy_ready(build);
     return err == DB_SUCCESS ? err : ddl_table_undo(build->sys, build->table, err);

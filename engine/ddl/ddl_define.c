@@ -128,18 +128,24 @@ static dberr_t ddl_define_without(const ddl_alter_t *alter, dict_table_t *table,
     return DB_SUCCESS;
 }
 
+static dberr_t ddl_column_name_free(const dict_table_t *table, const char *name, err_sink_t *err)
+{
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        if (strcmp(table->cols[i].name, name) == 0) {
+            return err_set(err, DB_ALREADY_EXISTS, "column '%s' exists in table '%s'", name,
+                           table->name);
+        }
+    }
+    return DB_SUCCESS;
+}
+
 static dberr_t ddl_define_column_name(const ddl_alter_t *alter, dict_table_t *table,
                                       err_sink_t *sink)
 {
     TRY(ddl_name_check(sink, "column", alter->new_name));
     uint32_t col = 0;
     TRY(ddl_find_col(table, alter->name, sink, &col));
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        if (strcmp(table->cols[i].name, alter->new_name) == 0) {
-            return err_set(sink, DB_ALREADY_EXISTS, "column '%s' exists in table '%s'",
-                           alter->new_name, table->name);
-        }
-    }
+    TRY(ddl_column_name_free(table, alter->new_name, sink));
     memcpy(table->cols[col].name, alter->new_name, strlen(alter->new_name) + 1);
     return DB_SUCCESS;
 }
@@ -187,9 +193,83 @@ static dberr_t ddl_define_length(const ddl_alter_t *alter, dict_table_t *table, 
     return DB_SUCCESS;
 }
 
+/** The columns from `at` on move by one, up or down; indexes name them by their positions. */
+static void ddl_move_columns(dict_table_t *table, uint32_t at, bool up)
+{
+    uint32_t from = up ? at : at + 1;
+    uint32_t to = up ? at + 1 : at;
+    memmove(&table->cols[to], &table->cols[from], (table->n_cols - from) * sizeof(table->cols[0]));
+    table->n_cols = up ? table->n_cols + 1 : table->n_cols - 1;
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
+        dict_index_t *index = &table->indexes[i];
+        for (uint32_t f = 0; f < index->n_fields; f++) {
+            uint32_t *col = &index->fields[f].col;
+            *col = *col < from ? *col : up ? *col + 1 : *col - 1;
+        }
+    }
+}
+
+static dberr_t ddl_define_new_column(const ddl_alter_t *alter, dict_table_t *table,
+                                     err_sink_t *sink)
+{
+    TRY(ddl_name_check(sink, "column", alter->name));
+    TRY(ddl_column_name_free(table, alter->name, sink));
+    uint32_t at = table->n_cols;
+    if (alter->after != NULL && alter->after[0] != '\0') {
+        TRY(ddl_find_col(table, alter->after, sink, &at));
+        at++;
+    } else if (alter->after != NULL) {
+        at = 0;
+    }
+    if (table->n_cols == COLUMNS_MAX) {
+        return err_set(sink, DB_ERROR, "table '%s' would have more than %u columns", table->name,
+                       COLUMNS_MAX);
+    }
+    ddl_move_columns(table, at, true);
+    table->cols[at] = *alter->col;
+    return DB_SUCCESS;
+}
+
+static dberr_t ddl_define_without_column(const ddl_alter_t *alter, dict_table_t *table,
+                                         err_sink_t *sink)
+{
+    uint32_t at = 0;
+    TRY(ddl_find_col(table, alter->name, sink, &at));
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
+        const dict_index_t *index = &table->indexes[i];
+        for (uint32_t f = 0; f < index->n_fields; f++) {
+            if (index->fields[f].col == at) {
+                return err_set(sink, DB_ERROR, "column '%s' is in the %s '%s' of table '%s'",
+                               alter->name, i == 0 ? "key" : "index", index->name, table->name);
+            }
+        }
+    }
+    ddl_move_columns(table, at, false);
+    return DB_SUCCESS;
+}
+
+void ddl_alter_map(const ddl_alter_t *alter, const dict_table_t *from, const dict_table_t *to,
+                   uint32_t *cols)
+{
+    bool adds = to->n_cols > from->n_cols;
+    const dict_table_t *has = adds ? to : from;
+    uint32_t at = has->n_cols; /* the column that comes or goes */
+    if (from->n_cols != to->n_cols) {
+        for (at = 0; strcmp(has->cols[at].name, alter->name) != 0; at++) {
+        }
+    }
+    for (uint32_t i = 0; i < to->n_cols; i++) {
+        cols[i] = i < at ? i : !adds ? i + 1 : i > at ? i - 1 : from->n_cols;
+    }
+}
+
 dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *err)
 {
     switch (alter->kind) {
+    case ALTER_ADD_COLUMN:
+        return ddl_define_new_column(alter, table, err);
+    case ALTER_DROP_COLUMN:
+        return ddl_define_without_column(alter, table, err);
     case ALTER_ADD_INDEX:
         return ddl_define_indexes(alter, table, err);
     case ALTER_DROP_INDEX:

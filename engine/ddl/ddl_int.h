@@ -34,6 +34,10 @@ WARN_UNUSED dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name);
 and layout. */
 WARN_UNUSED dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table,
                                      err_sink_t *err);
+/** Of each column of `to`, a copy of `from` that ddl_alter_define() has changed: its position in
+`from`, n_cols of that: it is new. */
+void ddl_alter_map(const ddl_alter_t *alter, const dict_table_t *from, const dict_table_t *to,
+                   uint32_t *cols);
 /** The column that MODIFY is about, if it can become what is asked for. */
 WARN_UNUSED dberr_t ddl_modify_find(const ddl_alter_t *alter, const dict_table_t *table,
                                     err_sink_t *err, uint32_t *col);

@@ -136,6 +136,10 @@ static dberr_t ddl_feed_row(ddl_build_t *build, void *ctx, const byte *row)
 {
     (void)ctx;
     build->has_rows = true;
+    if (build->clustered != NULL) {
+        TRY(ddl_build_row(build, row));
+        row = build->row;
+    }
     if (build->bulk != NULL) {
         TRY(ddl_feed_clustered(build, row));
     }

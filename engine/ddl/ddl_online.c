@@ -5,7 +5,7 @@ Place: ddl/, above row_log.c, below ddl_build.c and ddl_load.c. trx/ tells of ea
 (dict_row_watch_t).
 
     ADD INDEX   a log per index: its entries        put KEY, delete KEY
-    rebuild     one log: rows of the new table      put ROW, delete PRIMARY KEY
+    rebuild     one log: rows of the old table      put ROW, delete PRIMARY KEY
 
 Invariants
 1. (I26) What is built equals the rows of the table at the commit. The scan reads the newest version
@@ -19,7 +19,9 @@ Invariants
    flushed and INDEX_LOAD is written. Its own changes are ordinary logged ones, onto these pages.
 4. Uniqueness is decided at the end, by what is there then. Until then two rows may have one key:
    the scan has met one of them before it changed, the other one after that.
-5. A log that lacks a change is not applied any more, and fails the build in its last step: so the
+5. Rows are logged as the old table has them, and become rows of the new one when they are applied
+   (ddl_build_row).
+6. A log that lacks a change is not applied any more, and fails the build in its last step: so the
    statements alone tell which one fails, and what may be changed before that. */
 #include "ddl/ddl_online.h"
 
@@ -35,8 +37,8 @@ struct ddl_online {
     uint32_t n; /**< logs; 0 when it is stopped */
     row_log_t *logs[INDEXES_MAX];
     bool has_duplicate[INDEXES_MAX]; /**< of each index: its load has met one */
-    byte *row;                       /**< of a rebuild, and its records: the version that goes, */
-    byte *rec;                       /**< and that comes */
+    byte *row;                       /**< of a rebuild: a version that goes, or its key, */
+    byte *rec;                       /**< and a record of it */
     byte *before;                    /**< secondary records of both */
     byte *after;
 };
@@ -124,8 +126,8 @@ dberr_t ddl_online_create(ddl_build_t *build)
         const btr_t *tree = of_rows ? &build->clustered->tree : &build->indexes[i].tree;
         row_log_def_t def = {.table = build->source->name,
                              .id = tree->id,
-                             .put_len = of_rows ? build->table->row_size : tree->key_len,
-                             .delete_len = of_rows ? build->table->pk_len : tree->key_len,
+                             .put_len = of_rows ? build->source->row_size : tree->key_len,
+                             .delete_len = of_rows ? build->source->pk_len : tree->key_len,
                              .block_bytes = build->options->sort_buffer_size / n,
                              .max_bytes = build->options->online_alter_log_max_size};
         TRY(row_log_create(build_env(build), &def, &build->online->logs[i]));
@@ -178,9 +180,12 @@ static dberr_t ddl_online_remove_row(ddl_build_t *build, const byte *pk)
     return btr_delete(build_pool(build), &clustered->tree, pk);
 }
 
-static dberr_t ddl_online_put_row(ddl_build_t *build, const byte *row)
+/** A row of the source. */
+static dberr_t ddl_online_put_row(ddl_build_t *build, const byte *source_row)
 {
     const ddl_online_t *online = build->online;
+    TRY(ddl_build_row(build, source_row));
+    const byte *row = build->row;
     byte pk[PAGE_SIZE_MAX / 2];
     dict_row_to_pk(build->table, row, pk);
     TRY(ddl_online_remove_row(build, pk));
@@ -207,6 +212,7 @@ static dberr_t ddl_online_apply_one(ddl_build_t *build, uint32_t number)
     } else {
         TRY(op == ROW_LOG_PUT ? ddl_online_put_row(build, payload)
                               : ddl_online_remove_row(build, payload));
+        build_env(build)->stats.rowlog_mapped += build->table->n_cols != build->source->n_cols;
     }
     build_env(build)->stats.rowlog_applied++;
     PROBE_POINT(build_env(build)->probe, "ddl.rowlog_applied");

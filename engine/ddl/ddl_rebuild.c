@@ -35,6 +35,26 @@ static void ddl_intermediate_name(dict_table_t *table, const char *prefix)
     (void)snprintf(table->name, sizeof(table->name), "%s%" PRIu64, prefix, table->id);
 }
 
+/** What rows of the source become. */
+static dberr_t ddl_map_rows(ddl_build_t *build, const ddl_alter_t *alter)
+{
+    const dict_col_t *col = alter->col;
+    uint32_t row_size = build->table->row_size;
+    uint32_t value_size = col != NULL ? col->row_offset + dict_col_row_len(col) : 0;
+    build->row = malloc(row_size + value_size);
+    if (build->row == NULL) {
+        return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for a row");
+    }
+    if (col != NULL) {
+        build->map.added = *col;
+        memcpy(build->row + row_size, alter->value, value_size);
+    }
+    build->map.from = build->source;
+    build->map.value = build->row + row_size;
+    ddl_alter_map(alter, build->source, build->table, build->map.cols);
+    return DB_SUCCESS;
+}
+
 dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter, const char *prefix)
 {
     err_sink_t *sink = &build_env(build)->err;
@@ -43,7 +63,7 @@ dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter, const c
     TRY(dict_table_layout(build->table, buf_page_size(build_pool(build)), sink));
     TRY(ddl_table_identify(build->sys, build->table));
     ddl_intermediate_name(build->table, prefix);
-    return DB_SUCCESS;
+    return ddl_map_rows(build, alter);
 }
 
 dberr_t ddl_rebuild_discard(ddl_build_t *build)
@@ -104,7 +124,10 @@ dberr_t ddl_rebuild_swap(ddl_build_t *build, uint64_t *counter)
     TRY(ddl_swap_file(build->sys, new_table));
     PROBE_POINT(build_env(build)->probe, "ddl.swapped");
     err = ddl_table_remove(build->sys, old_table);
+    stats_t *stats = &build_env(build)->stats;
     *counter += err == DB_SUCCESS;
+    stats->columns_added += build->table->n_cols > build->source->n_cols;
+    stats->columns_dropped += build->table->n_cols < build->source->n_cols;
     return err;
 }
 

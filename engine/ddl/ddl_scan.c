@@ -81,6 +81,11 @@ dberr_t ddl_scan_rows(ddl_build_t *build, uint32_t max_rows, ddl_row_fn fn, void
     return err;
 }
 
+dberr_t ddl_build_row(ddl_build_t *build, const byte *row)
+{
+    return dict_row_convert(&build->map, row, build->table, build->row, &build_env(build)->err);
+}
+
 dberr_t ddl_scan_position(const ddl_build_t *build, uint32_t *out)
 {
     return build->scan_started ? btr_key_position(

@@ -191,9 +191,18 @@ const byte *dict_col_value(const dict_col_t *col, const byte *row, uint32_t *len
 /** The row of nothing: NULL where that may be, else 0 or the empty text. */
 void dict_row_init(const dict_table_t *table, byte *row);
 
-/** The row with its values as a table has it whose columns are the same but for the lengths of
-texts. DB_ERROR: one is longer than its column. */
-WARN_UNUSED dberr_t dict_row_convert(const dict_table_t *from, const byte *row,
+/** Where the values of a table's columns come from: from the rows of another table, whose texts may
+have other lengths, or they are all the same. */
+typedef struct dict_row_map {
+    const dict_table_t *from;
+    uint32_t cols[COLUMNS_MAX]; /**< of each column: the one of `from`, n_cols of that: `added` */
+    dict_col_t added;           /**< the only column of a row, */
+    const byte *value;          /**< and that row */
+} dict_row_map_t;
+
+/** The row of a table that is made of one of map->from. DB_ERROR: a text is longer than its
+column. */
+WARN_UNUSED dberr_t dict_row_convert(const dict_row_map_t *map, const byte *row,
                                      const dict_table_t *to, byte *out, err_sink_t *err);
 
 /* ---- conversions; sizes as computed by dict_table_layout ---- */

@@ -103,23 +103,25 @@ void dict_row_init(const dict_table_t *table, byte *row)
 
 /* ---- clustered records ---- */
 
-dberr_t dict_row_convert(const dict_table_t *from, const byte *row, const dict_table_t *to,
+dberr_t dict_row_convert(const dict_row_map_t *map, const byte *row, const dict_table_t *to,
                          byte *out, err_sink_t *err)
 {
-    CHECK(from->n_cols == to->n_cols);
     memset(out, 0, to->row_size);
     for (uint32_t i = 0; i < to->n_cols; i++) {
         const dict_col_t *col = &to->cols[i];
-        if (dict_col_is_null(&from->cols[i], row)) {
+        bool added = map->cols[i] == map->from->n_cols;
+        const dict_col_t *source = added ? &map->added : &map->from->cols[map->cols[i]];
+        const byte *values = added ? map->value : row;
+        if (dict_col_is_null(source, values)) {
             dict_col_set(col, out, NULL);
             continue;
         }
         uint32_t len = 0;
-        const byte *value = dict_col_value(&from->cols[i], row, &len);
+        const byte *value = dict_col_value(source, values, &len);
         if (len > col->len) {
             return err_set(err, DB_ERROR,
-                           "table '%s': column '%s' has a value of %" PRIu32 " bytes", from->name,
-                           from->cols[i].name, len);
+                           "table '%s': column '%s' has a value of %" PRIu32 " bytes",
+                           map->from->name, source->name, len);
         }
         dict_col_put(col, out, value, len);
     }

@@ -272,6 +272,7 @@ static void print_summary(const counts_t *counts, const summary_t *summary, cons
     uint64_t states = load(&counts->states);
     json_t *object = json_object();
     set(object, "states", number(states));
+    set(object, "images", number(load(&counts->images)));
     set(object, "distinct", number(load(&counts->distinct)));
     set(object, "states_per_s", number((uint64_t)((double)states / (summary->seconds + 1e-9))));
     set(object, "seconds", json_real(summary->seconds));

@@ -63,6 +63,7 @@ typedef struct visited_slot {
 /** All that is counted. Only counters, so that COUNT_OF() names each by a number. */
 typedef struct counts {
     _Atomic uint64_t states;
+    _Atomic uint64_t images; /**< sum over all states of a half of their image's hash */
     _Atomic uint64_t distinct;
     _Atomic uint64_t second_crash; /**< distinct states that lie below another */
     _Atomic uint64_t recovered_twice;

@@ -366,6 +366,9 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
         key = stream_mix(key, 1U + c->export_acked, 0, 0);
     }
     progress_set(explorer, c, sample);
+    if (counted) {
+        count(explorer, COUNT_OF(images), (uint32_t)sample);
+    }
     if (campaign->only.depth == c->path.depth) {
         explorer->only_found = true;
         if (campaign->dump_dir != NULL) {

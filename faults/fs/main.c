@@ -11,7 +11,9 @@ is the program's: the same exit code, or the same signal.
    file system, or it would wait for itself.
 3. When the program has ended, all that it has left is killed and waited for, as tornpage-launch
    does it; then the kernel hands over what is left of mappings, and the recording ends.
-4. If this process dies, the kernel kills the program. */
+4. If this process dies, the kernel kills the program.
+5. A mark comes by a socket, and the close of a file that went before it by the kernel, for which
+   nobody waits: it is recorded first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -39,7 +41,24 @@ is the program's: the same exit code, or the same signal.
 
 enum { EXIT_NOT_STARTED = 126 };
 
-static const layer_host_t HOST = {.name = "tornpage-fs", .die = caller_die, .peer = caller_marks};
+static const char *mounted; /* the path of the root */
+
+/* The kernel answers behind all that it has asked for before. */
+static void wait_for_asked(void)
+{
+    struct statvfs st;
+
+    (void)statvfs(mounted, &st);
+}
+
+/* Invariant 5. */
+static void take_mark_of(pid_t process)
+{
+    wait_for_asked();
+    caller_marks(process);
+}
+
+static const layer_host_t HOST = {.name = "tornpage-fs", .die = caller_die, .peer = take_mark_of};
 
 /** The program, and what it gets back that this process has changed for itself. */
 typedef struct program {
@@ -141,12 +160,10 @@ static int wait_for(pid_t program)
 }
 
 /* Behind what the kernel has asked for without a caller that waits for it. */
-static void end_recording(const char *root)
+static void end_recording(void)
 {
-    struct statvfs st;
-
-    (void)statvfs(root, &st);
-    (void)umount2(root, MNT_DETACH);
+    wait_for_asked();
+    (void)umount2(mounted, MNT_DETACH);
 }
 
 int main(int argc, char **argv)
@@ -167,6 +184,7 @@ int main(int argc, char **argv)
         layer_refuse("%s: %s", root, strerror(failure != 0 ? failure : errno));
     }
     int device = mount_over(root);
+    mounted = root;
     pid_t self = getpid();
     pid_t pid = fork();
     if (pid == 0) {
@@ -184,6 +202,6 @@ int main(int argc, char **argv)
     (void)close(program.gate[1]);
     int status = wait_for(pid);
     children_kill(0);
-    end_recording(root);
+    end_recording();
     return children_end_like(status);
 }

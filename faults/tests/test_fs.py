@@ -336,6 +336,24 @@ mark(b"ack n=1")
         self.assertEqual(kinds, [MARK, OPEN, MARK, WRITE, MARK, CLOSE])
         self.assertEqual({r.thread for r in run.trace.records}, {0})
 
+    def test_a_mark_overtakes_no_close(self) -> None:
+        """For which nobody waits: what went before a mark stands before it, each time."""
+        name = f"test-fs-{os.getpid()}"
+        run = self.python(
+            f"""
+import socket
+for i in range(300):
+    with socket.socket(socket.AF_UNIX) as one:
+        one.connect("\\0{name}")
+        os.close(os.open("f", os.O_RDWR | os.O_CREAT))
+        one.sendall(b"ack\\n")
+        assert one.recv(3) == b"ok\\n"
+""",
+            TORNPAGE_CONTROL=name,
+        )
+        self.assertEqual((run.status, run.errors), (0, ""))
+        self.assertEqual([r.kind for r in run.trace.records], [OPEN, CLOSE, MARK] * 300)
+
     def test_a_symbolic_link_is_marked(self) -> None:
         """No image has one."""
         run = self.python('os.symlink("f", "s"); assert os.readlink("s") == "f"')

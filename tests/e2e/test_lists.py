@@ -14,6 +14,8 @@ from tornpage.campaigns.catalogue import KINDS
 from tornpage.vocabulary.paths import ROOT
 
 pytestmark = pytest.mark.usefixtures("build")
+OURS = ("fs", "recorder")
+"""Options of the engine that its program does not take."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -30,12 +32,12 @@ def test_a_list_for_people_and_for_programs(tmp_path: Path, kind: str) -> None:
 
 
 def test_listed_options_are_taken(build: Path, tmp_path: Path) -> None:
-    """Each one with its default; the file system is the explorer's."""
+    """Each one with its default; the file system is the explorer's, the recorder the harness's."""
     data = json.loads(call(tmp_path, "list", "options", "--json").stdout)
     sets = [
         argument
         for item in data["items"]
-        if item["facts"]["target"] == "engine" and item["name"] != "fs"
+        if item["facts"]["target"] == "engine" and item["name"] not in OURS
         for argument in ("--option", f"{item['name']}={item['facts']['default']}")
     ]
     assert len(sets) == 2 * 28

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,20 @@ from tornpage.faults import recorder
 from tornpage.faults.preload import preload_path
 from tornpage.faults.recorder import Recorder, fs_path, why_no_fs
 from tornpage.faults.trace import Op
+from tornpage.live.recording import recorded_run
+from tornpage.plans.campaign import fault_free_spec, load_campaign
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.explorer import explore
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import GoldenRunError, MissingError
+from tornpage.vocabulary.paths import data_folder
 from tornpage.workloads.workload import generate
 
 __all__ = ["store"]
 
 FS = {"recorder": "fs"}
+LONG = Limits(states=20_000, depth=1)
+DEEP = Limits(states=1_500, depth=2)
 
 
 @pytest.fixture
@@ -57,25 +66,73 @@ def test_sqlite_has_the_same_stream(mode: str, build: Path, tmp_path: Path) -> N
     assert fs == preload
 
 
-def verdicts(told: dict[str, Any]) -> dict[str, Any]:
-    """Of a run: what it found and how much it looked at."""
-    counted = ("states", "distinct", "by_invariant", "by_site", "violations", "coverage")
-    return {name: told[name] for name in counted}
+def explored(
+    build: Path, scratch: Path, target: str, options: dict[str, str], limits: Limits
+) -> dict[str, Any]:
+    """What an exploration of one run comes to: all that it counts of states and their images, and what broke:
+    the n-th state of each kind is named without the number that its event has in the stream."""
+    campaign = load_campaign("powerloss", data_folder("workloads"), target)
+    spec = fault_free_spec(campaign, target, campaign.configs()[0])
+    spec = replace(spec, options={**spec.options, **options})
+    made = make_target(target, build)
+    made.check_needs(spec.options)
+    with recorded_run(spec, made, scratch) as recording:
+        found = explore(spec, made, recording, limits)
+    told = {name: n for name, n in found.summary.items() if name not in ("seconds", "states_per_s")}
+    told["broken"] = [
+        (re.sub(r"\d+(?=\.[a-z])", "", state), found.alike[state], found.broken[state])
+        for state in found.broken
+    ]
+    return told
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("mount")
-@pytest.mark.parametrize("synchronous", ["full", "off"])
-def test_sqlite_has_the_same_verdicts(synchronous: str, tornpage: Tornpage) -> None:
-    """As many states, and the same findings: none where it syncs, lost commits where it does not."""
+@pytest.mark.parametrize(
+    ("target", "options", "limits", "breaks"),
+    [
+        ("engine", {}, LONG, False),
+        ("engine", {"doublewrite": "off"}, LONG, True),
+        ("sqlite", {"journal_mode": "delete", "synchronous": "extra"}, LONG, False),
+        ("sqlite", {"synchronous": "off"}, LONG, True),
+        ("engine", {"doublewrite": "off"}, DEEP, True),
+        ("sqlite", {"synchronous": "off"}, DEEP, True),
+    ],
+)
+def test_both_recorders_have_the_same_verdicts(
+    target: str,
+    options: dict[str, str],
+    limits: Limits,
+    breaks: bool,
+    build: Path,
+    tmp_path: Path,
+) -> None:
+    """The same states, image by image, and the same findings, at both depths: none where the store is right,
+    torn pages and lost commits where it is not."""
+    preload, fs = (
+        explored(build, tmp_path, target, {**options, "recorder": one}, limits) for one in Recorder
+    )
+    assert fs == preload
+    assert fs["states"] >= limits.states // limits.depth
+    assert fs["unvisited"] == fs["records_lost"] == 0
+    assert bool(fs["broken"]) == breaks
+
+
+@pytest.mark.extended
+@pytest.mark.usefixtures("mount")
+def test_both_recorders_have_the_same_kills(tornpage: Tornpage) -> None:
+    """Of a target that always does the same: no run differs from its golden run, and each kill hits what it
+    is to hit, inside of recoveries too."""
     found = []
     for one in Recorder:
-        options = [f"recorder={one}", f"synchronous={synchronous}", "cache_size=10"]
-        words = [word for option in options for word in ("--option", option)]
-        limits = ["--states", "150", "--scripts", "1", "--out", one]
-        told = tornpage("run", "powerloss", "--target", "sqlite", *words, *limits, "--json")
-        assert told.code == (1 if synchronous == "off" else 0), told.text
-        found.append(told.data)
-    assert verdicts(found[0]) == verdicts(found[1])
+        options = ["--option", f"recorder={one}", "--option", "doublewrite=off"]
+        limits = ["--trials", "24", "--scripts", "1", "--fault-free", "0", "--out", one]
+        told = tornpage("run", "smoke", *options, *limits, "--json")
+        assert told.code == 1, told.text
+        counted = ("exercised", "by_invariant", "by_site", "violations", "counters", "unstable")
+        found.append({name: told.data[name] for name in counted})
+    assert found[0] == found[1]
+    assert found[0]["by_invariant"].keys() == {"I5"}
 
 
 @pytest.mark.usefixtures("mount")

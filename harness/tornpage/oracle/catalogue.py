@@ -8,12 +8,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tornpage.oracle.rowlog import RowLogs
-from tornpage.oracle.table import Failure, Table, built_index, entry_maker, index_parts
+from tornpage.oracle.table import (
+    NEW,
+    Failure,
+    Recast,
+    Table,
+    built_index,
+    default_of,
+    encoded,
+    entry_maker,
+    index_parts,
+)
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import Algorithm, Lock, Statement, Verb, row_size
 
 __all__ = ["BUILDS", "DDL", "Catalogue"]
 
+COLUMNS_MAX = 32
+"""Columns of a table."""
 INDEXES_MAX = 64
 """Secondary indexes of a table."""
 PRIMARY = "PRIMARY"
@@ -28,6 +40,10 @@ _BEST = {
     Verb.RENAME_INDEX: Algorithm.INSTANT,
     Verb.RENAME_COLUMN: Algorithm.INSTANT,
     Verb.MODIFY_COLUMN: Algorithm.INSTANT,
+    Verb.ADD_COLUMN: Algorithm.INPLACE,
+    Verb.DROP_COLUMN: Algorithm.INPLACE,
+    Verb.START_ADD_COLUMN: Algorithm.INPLACE,
+    Verb.START_DROP_COLUMN: Algorithm.INPLACE,
 }
 """The most that ALGORITHM may promise of a statement."""
 _RANK = tuple(Algorithm)
@@ -138,7 +154,7 @@ class Catalogue:
 
     def end_build(self, table: Table) -> None:
         """Of whatever kind, an export too."""
-        table.build, table.logs, table.exclusive = None, None, False
+        table.build, table.cast, table.logs, table.exclusive = None, None, None, False
         table.packing, table.exported = False, False
 
     def _finish_index(self, statement: Statement) -> None:
@@ -146,6 +162,7 @@ class Catalogue:
         if table.owner and not table.packing:
             raise Failure("DB_TABLE_LOCKED")
         definitions = table.build or ()
+        cast = table.cast
         overflowed = table.logs is not None and table.logs.overflowed
         self.end_build(table)
         if overflowed:
@@ -153,6 +170,8 @@ class Catalogue:
         built = [built_index(table, definition) for definition in definitions]
         for index in built:
             table.indexes[index.name] = index
+        if cast is not None:
+            table.recast(cast)
 
     def _rebuild_table(self, statement: Statement) -> None:
         self.unlocked(statement.table)
@@ -214,6 +233,48 @@ class Catalogue:
             raise Failure("DB_ALREADY_EXISTS")
         table.rename_column(statement.name, statement.to)
 
+    def _start_add_column(self, statement: Statement) -> None:
+        table = self.unlocked(statement.table)
+        (column,) = statement.columns
+        if column.name in table.positions:
+            raise Failure("DB_ALREADY_EXISTS")
+        at = 0 if statement.to else len(table.columns)
+        after = statement.to.removeprefix("after=")
+        if after != statement.to:
+            if after not in table.positions:
+                raise Failure("DB_NOT_FOUND")
+            at = table.positions[after] + 1
+        if len(table.columns) == COLUMNS_MAX:
+            raise Failure("DB_ERROR")
+        value = (statement.values or {}).get(column.name, default_of(column))
+        old = tuple(range(len(table.columns)))
+        table.cast = Recast(
+            (*table.columns[:at], column, *table.columns[at:]),
+            (*old[:at], NEW, *old[at:]),
+            encoded(table.name, column, value),
+        )
+        self._begin_build(table, statement)
+
+    def _start_drop_column(self, statement: Statement) -> None:
+        table = self.unlocked(statement.table)
+        if statement.name not in table.positions:
+            raise Failure("DB_NOT_FOUND")
+        at = table.positions[statement.name]
+        keys = [part.position for index in table.indexes.values() for part in index.parts]
+        if statement.name in table.primary or at in keys:
+            raise Failure("DB_ERROR")
+        left = tuple(each for each in range(len(table.columns)) if each != at)
+        table.cast = Recast(tuple(table.columns[each] for each in left), left)
+        self._begin_build(table, statement)
+
+    def _add_column(self, statement: Statement) -> None:
+        self._start_add_column(statement)
+        self._finish_index(statement)
+
+    def _drop_column(self, statement: Statement) -> None:
+        self._start_drop_column(statement)
+        self._finish_index(statement)
+
     def _modify_column(self, statement: Statement) -> None:
         table = self.unlocked(statement.table)
         (wanted,) = statement.columns
@@ -251,6 +312,8 @@ DDL = {
     Verb.RENAME_INDEX: Catalogue._rename_index,
     Verb.RENAME_COLUMN: Catalogue._rename_column,
     Verb.MODIFY_COLUMN: Catalogue._modify_column,
+    Verb.ADD_COLUMN: Catalogue._add_column,
+    Verb.DROP_COLUMN: Catalogue._drop_column,
     Verb.REBUILD_TABLE: Catalogue._rebuild_table,
     Verb.TRUNCATE_TABLE: Catalogue._truncate_table,
     Verb.DEFRAGMENT_TABLE: Catalogue._defragment_table,
@@ -263,6 +326,8 @@ DDL = {
 BUILDS = {
     Verb.START_INDEX: Catalogue._start_index,
     Verb.START_REBUILD: Catalogue._start_rebuild,
+    Verb.START_ADD_COLUMN: Catalogue._start_add_column,
+    Verb.START_DROP_COLUMN: Catalogue._start_drop_column,
     Verb.START_DEFRAGMENT: Catalogue._start_defragment,
     Verb.FLUSH_EXPORT: Catalogue._flush_export,
     Verb.STEP_INDEX: Catalogue._step_index,

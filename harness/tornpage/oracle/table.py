@@ -15,13 +15,27 @@ from tornpage.oracle.state import TableDigest, names_hash
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import Column, IndexDef, Value
 
-__all__ = ["Failure", "Index", "Row", "Table", "built_index", "entry_maker", "index_parts"]
+__all__ = [
+    "NEW",
+    "Failure",
+    "Index",
+    "Recast",
+    "Row",
+    "Table",
+    "built_index",
+    "default_of",
+    "encoded",
+    "entry_maker",
+    "index_parts",
+]
 
 MASK64 = (1 << 64) - 1
 BIGINT = 8
 """Bytes of one."""
 Row = tuple[bytes, ...]
 """The bytes of each column, as the digest of a table is over them."""
+NEW = -1
+"""In place of a position: there was no such column."""
 NULL, VALUE = b"\0", b"\1"
 """In front of a column that may be NULL."""
 
@@ -83,6 +97,20 @@ class Index:
         return b"".join(part.of(row) for part in parts)
 
 
+@dataclass(frozen=True, slots=True)
+class Recast:
+    """The columns that a table gets. origins: the position that each has had, NEW: none, and all rows have
+    the bytes `added` there."""
+
+    columns: tuple[Column, ...]
+    origins: tuple[int, ...]
+    added: bytes = b""
+
+    def of(self, row: Row) -> Row:
+        """What a row becomes."""
+        return tuple(self.added if origin == NEW else row[origin] for origin in self.origins)
+
+
 @dataclass(slots=True)
 class Table:
     name: str
@@ -100,6 +128,8 @@ class Table:
     build: tuple[IndexDef, ...] | None = None
     """New indexes of the build that is running, a rebuild's none: until it ends, the table can be read but
     not changed."""
+    cast: Recast | None = None
+    """The build gives it other columns."""
     logs: RowLogs | None = None
     """With LOCK=NONE it can be changed, too: what the build knows of that."""
     packing: bool = False
@@ -126,20 +156,12 @@ class Table:
 
     def encode(self, name: str, value: Value) -> bytes:
         """The bytes of a column with this value."""
-        column = self.columns[self.positions[name]]
-        if value is None:
-            if not column.nullable:
-                raise WorkloadError(f"{self.name}.{name}: cannot be NULL")
-            return NULL
-        data = _encode(column, value)
-        if data is None:
-            raise WorkloadError(f"{self.name}.{name}: not a value of the column: {value!r}")
-        return VALUE + data if column.nullable else data
+        return encoded(self.name, self.columns[self.positions[name]], value)
 
     def row(self, values: Mapping[str, Value]) -> Row:
         """The row of these values; NULL, 0 or no text where there is none."""
         return tuple(
-            self.encode(column.name, values.get(column.name, _default(column)))
+            self.encode(column.name, values.get(column.name, default_of(column)))
             for column in self.columns
         )
 
@@ -181,6 +203,19 @@ class Table:
             if parts != index.parts:
                 unique = parts[: len(index.unique_parts)]
                 self.indexes[index.name] = _filled(self, Index(index.name, parts, unique))
+
+    def recast(self, cast: Recast) -> None:
+        """Gets other columns, while no transaction holds a row."""
+        self.columns = cast.columns
+        self.positions = {column.name: at for at, column in enumerate(cast.columns)}
+        places = {origin: at for at, origin in enumerate(cast.origins)}
+        for index in self.indexes.values():
+            index.parts = tuple(
+                replace(part, position=places[part.position]) for part in index.parts
+            )
+            index.unique_parts = index.parts[: len(index.unique_parts)]
+        self.committed = {key: cast.of(row) for key, row in self.committed.items()}
+        self.hash = sum(map(_row_hash, self.committed.values())) & MASK64
 
     def change(self, key: bytes, row: Row | None, trx: str) -> None:
         """Gives a row a version of an open transaction."""
@@ -290,7 +325,20 @@ class Table:
             index.entries += (row is not None) - (old is not None)
 
 
-def _default(column: Column) -> Value:
+def encoded(table: str, column: Column, value: Value) -> bytes:
+    """The bytes of a column of the table with this value."""
+    if value is None:
+        if not column.nullable:
+            raise WorkloadError(f"{table}.{column.name}: cannot be NULL")
+        return NULL
+    data = _encode(column, value)
+    if data is None:
+        raise WorkloadError(f"{table}.{column.name}: not a value of the column: {value!r}")
+    return VALUE + data if column.nullable else data
+
+
+def default_of(column: Column) -> Value:
+    """What it is where nothing else is said."""
     if column.nullable:
         return None
     return b"" if column.is_text else 0

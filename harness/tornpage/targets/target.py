@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
 from tornpage.faults.forkserver import fork_server
+from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult, require_loaded, run_child
-from tornpage.faults.stacks import Note
+from tornpage.faults.recorder import control_name, fs_environment, fs_path
+from tornpage.faults.stacks import Note, stacks_environment
 from tornpage.faults.trace import Trace
 from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.promise import Promise
@@ -42,6 +44,7 @@ __all__ = [
     "last_object",
     "read_findings",
     "read_run",
+    "recorded_by",
     "require_built",
 ]
 
@@ -97,6 +100,22 @@ class Recorded:
     options: Mapping[str, str]
     plan: Path | None = None
     stacks: bool = False
+
+
+def recorded_by(
+    preload: Path, command: Command, how: Recorded, *, below: bool, served: bool = False
+) -> Command:
+    """The command under the preload, or below: over the file system beside it. served: marks come from
+    another process, through a socket; those that a file system takes all do."""
+    if below:
+        env = fs_environment(how.data, how.trace, how.plan)
+        command = replace(command, argv=(str(fs_path(preload)), *command.argv), fork=None)
+    else:
+        env = preload_environment(preload, how.data, how.trace, how.plan)
+        env |= stacks_environment(how.trace) if how.stacks else {}
+    if below or served:
+        env["TORNPAGE_CONTROL"] = control_name(how.trace)
+    return replace(command, env={**command.env, **env})
 
 
 STATEMENTS = "work.txt"

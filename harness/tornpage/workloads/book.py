@@ -116,6 +116,7 @@ class Book(Values):
         self.add(Verb.RESTART, full=clean, options=options)
         for table in self.tables.values():
             table.build, table.changes, table.packing, table.exported = None, None, False, False
+            table.new_shape = None
         for trx in sorted(self.undo):
             self._end(trx, commit=False)
 
@@ -297,6 +298,23 @@ class Book(Values):
         table.build = () if in_steps else None
         table.changes = self._watch(table, ()) if online and in_steps else None
 
+    def change_columns(
+        self, table: Table, shape: Shape, in_steps: bool, lock: Lock, **fields: object
+    ) -> None:
+        """Gives the table one column more, `columns`, or takes the one of this `name`, so that it has this
+        shape; or starts that."""
+        self.release(table)
+        adds = len(shape.columns) > len(table.shape.columns)
+        verb = Verb.ADD_COLUMN if adds else Verb.DROP_COLUMN
+        if in_steps:
+            verb = Verb.START_ADD_COLUMN if adds else Verb.START_DROP_COLUMN
+        self.alter(verb, table, lock=lock, **fields)
+        if not in_steps:
+            table.shape = shape
+            return
+        table.build, table.new_shape = (), shape
+        table.changes = self._watch(table, ()) if lock is Lock.NONE else None
+
     def defragment(self, table: Table, index: str, in_steps: bool) -> None:
         """Packs the leaves of an index, or of all ("") in one statement, or starts that."""
         self.release(table)
@@ -346,9 +364,11 @@ class Book(Values):
         table.changes, table.packing, table.exported = None, False, False
         self.add(Verb.FINISH_INDEX if finish else Verb.ABORT_INDEX, table=table.name)
         built, table.build = table.build or (), None
+        shape, table.new_shape = table.new_shape or table.shape, None
         overflowed = changes is not None and changes.overflowed
         if finish and not overflowed and not table.has_duplicates(built):
             table.indexes += [index.name for index in built]
+            table.shape = shape
 
     def release_rows(self, table: Table) -> None:
         """Ends every transaction that has changed the table; a build of it goes on."""

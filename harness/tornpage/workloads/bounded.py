@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.book import Book
-from tornpage.workloads.script import Column, IndexDef, Script, Verb
+from tornpage.workloads.script import Column, IndexDef, Lock, Script, Verb
 from tornpage.workloads.shapes import Shape
 from tornpage.workloads.table import Table
 
@@ -35,7 +35,13 @@ __all__ = [
 ]
 
 SHAPE = Shape(
-    (Column("k"), Column("v", 60), Column("w"), Column("x", 90, varying=True, nullable=True)),
+    (
+        Column("k"),
+        Column("v", 60),
+        Column("w"),
+        Column("x", 90, varying=True, nullable=True),
+        Column("y", 20),
+    ),
     "k",
     (
         IndexDef("iv", (("v", 0),)),
@@ -45,7 +51,7 @@ SHAPE = Shape(
         IndexDef("ip", (("v", 4), ("k", 0))),
     ),
 )
-"""Of both tables. The first index is there from the beginning."""
+"""Of both tables. The first index is there from the beginning; none is about the last column."""
 EMPTY, PAGE, LEVELS = 0, 10, 100
 """Rows of the table: none, what one page has room for, a tree of two levels and one of the index."""
 BULK = 30
@@ -218,7 +224,7 @@ def _rename_column(book: Book, table: Table) -> None:
 
 
 def _lengthen(book: Book, table: Table) -> None:
-    column = table.shape.columns[3]
+    column = next(column for column in table.shape.columns if column.varying)
     book.resize_column(table, column.name, column.length + 10)
 
 
@@ -231,6 +237,33 @@ def _rebuild_online(book: Book, table: Table) -> None:
     book.step_build(table, 1, ALL_ROWS)
     book.insert(table)
     book.end_build(table, finish=True)
+
+
+def _add_column_online(book: Book, table: Table) -> None:
+    _add_column(book, table, in_steps=True, lock=Lock.NONE)
+    book.step_build(table, 1, ALL_ROWS)
+    book.insert(table)
+    book.end_build(table, finish=True)
+
+
+def _add_column(
+    book: Book, table: Table, in_steps: bool = False, lock: Lock = Lock.DEFAULT
+) -> None:
+    """At the end, with a value."""
+    names = [column.name for column in table.shape.columns]
+    new = Column(next(name for name in ("y", "z1", "z2", "z3") if name not in names), 20)
+    shape = table.shape.add_column(new, len(names))
+    values = {new.name: b"added"}
+    book.change_columns(table, shape, in_steps, lock, columns=(new,), values=values)
+
+
+def _drop_column(book: Book, table: Table) -> None:
+    """The first one that no index is about; if none is left, another one comes before."""
+    if not table.shape.free_columns():
+        _add_column(book, table)
+    name = table.shape.free_columns()[0]
+    shape = table.shape.drop_column(name)
+    book.change_columns(table, shape, in_steps=False, lock=Lock.DEFAULT, name=name)
 
 
 def _abort_index(steps: int) -> _Play:
@@ -323,6 +356,8 @@ KINDS = (
     Kind("rebuild", _of_table(_rebuild), loads=True),
     Kind("rebuild, lock=none", _of_table(_rebuild_online), loads=True),
     Kind("rebuild, algorithm=copy", _copied(_rebuild)),
+    Kind("add column, lock=none", _of_table(_add_column_online), loads=True),
+    Kind("drop column", _of_table(_drop_column), loads=True),
     *(Kind(f"add index, aborted after step {n}", _abort_index(n), loads=True) for n in (1, 2, 3)),
     *(Kind(f"rebuild, aborted after step {n}", _abort_rebuild(n), loads=True) for n in (1, 3, 5)),
     Kind("defragment", _of_table(_defragment)),

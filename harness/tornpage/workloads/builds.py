@@ -19,6 +19,7 @@ __all__ = [
     "drop_some",
     "force",
     "force_long",
+    "in_steps",
     "lengthen",
     "lengthen_or_fail",
     "many",
@@ -130,18 +131,18 @@ def stepped(
     if indexes is None and not book.missing_indexes(table):
         drop_some(book, table)
     book.start_build(table, several(book, table) if indexes is None else indexes)
-    _in_steps(book, table, finish)
+    in_steps(book, table, finish)
 
 
 def force(book: Book, table: Table) -> None:
     """Rebuilds of the table, in one statement or in steps, aborted ones too; rows change before and after."""
     for _ in range(book.rng.randint(1, 3)):
-        in_steps = book.rng.random() < 0.6
+        stepwise = book.rng.random() < 0.6
         if book.rng.random() < 0.3:
             book.set_optimize(book.rng.random() < 0.5)
-        book.rebuild(table, in_steps)
-        if in_steps:
-            _in_steps(book, table, None)
+        book.rebuild(table, stepwise)
+        if stepwise:
+            in_steps(book, table)
         for _ in range(book.rng.randint(0, 4)):
             if not table.building:
                 change(book, table)
@@ -158,7 +159,7 @@ def force_long(book: Book, _: Table) -> None:
     force(book, table)
 
 
-def _in_steps(book: Book, table: Table, finish: bool | None) -> None:
+def in_steps(book: Book, table: Table, finish: bool | None = None) -> None:
     """The steps of a build that has been started, and what comes between them."""
     exact = book.rng.random() < 0.3
     for _ in range(book.rng.randint(2, 10)):

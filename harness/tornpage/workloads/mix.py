@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tornpage.workloads import builds, phases
 from tornpage.workloads.book import Book
 from tornpage.workloads.collisions import collide
+from tornpage.workloads.columns import columns
 from tornpage.workloads.defragment import defragment
 from tornpage.workloads.online import online, refused, twins
 from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER
@@ -161,6 +162,8 @@ DEFINITION: tuple[Phase, ...] = (
     builds.force_long,
     builds.force_long,
     builds.truncate,
+    columns,
+    columns,
     defragment,
     defragment,
     transport,

@@ -12,7 +12,7 @@ from tornpage.workloads.builds import several
 from tornpage.workloads.shapes import UNIQUE, WIDE
 from tornpage.workloads.table import Table
 
-__all__ = ["online", "refused", "twins"]
+__all__ = ["in_steps", "online", "refused", "twins"]
 
 FLOOD_BYTES = 120_000
 FLOOD_ROWS = 400
@@ -34,7 +34,7 @@ def online(book: Book, table: Table) -> None:
         book.start_build(table, missing, online=True)
     else:
         book.rebuild(table, in_steps=True, online=True)
-    _in_steps(book, table)
+    in_steps(book, table)
 
 
 def twins(book: Book, _: Table) -> None:
@@ -47,7 +47,7 @@ def twins(book: Book, _: Table) -> None:
         book.drop(table)
         return
     book.start_build(table, some[: book.rng.randint(1, 2)], online=True)
-    _in_steps(book, table)
+    in_steps(book, table)
 
 
 def refused(book: Book, _: Table) -> None:
@@ -85,7 +85,7 @@ def _add_twin(book: Book, table: Table) -> int | None:
     return key
 
 
-def _in_steps(book: Book, table: Table) -> None:
+def in_steps(book: Book, table: Table) -> None:
     """Steps and what happens between them; then it ends, or is left as it is."""
     pieces = [
         phases.change,

@@ -92,6 +92,12 @@ class _Words:
             self._left.pop()
         return found
 
+    def option(self, name: str) -> str | None:
+        """The value of the next word if it is this option, which it then takes."""
+        if not self._left or not self._left[-1].startswith(f"{name}="):
+            return None
+        return self._left.pop().partition("=")[2]
+
     def name(self) -> str:
         return _name(self.next())
 
@@ -180,7 +186,7 @@ def _options(words: _Words, s: Statement) -> Statement:
     return s
 
 
-def _drop_index(words: _Words, s: Statement) -> Statement:
+def _drop_part(words: _Words, s: Statement) -> Statement:
     return _options(words, replace(s, table=words.name(), name=words.name()))
 
 
@@ -196,6 +202,28 @@ def _rename_part(words: _Words, s: Statement) -> Statement:
 def _modify(words: _Words, s: Statement) -> Statement:
     table, name = words.name(), words.name()
     return _options(words, replace(s, table=table, columns=(_typed(name, words.next()),)))
+
+
+def _add_column(words: _Words, s: Statement) -> Statement:
+    table, column = words.name(), _nullable(words, _column(words.next()))
+    default = words.option("default")
+    values = None if default is None else {column.name: _value(default)}
+    after = words.option("after")
+    to = "first" if after is None and words.word("first") else ""
+    if after is not None:
+        to = f"after={_name(after)}"
+    return _options(words, replace(s, table=table, columns=(column,), values=values, to=to))
+
+
+def _start_column(
+    parse: Callable[[_Words, Statement], Statement],
+) -> Callable[[_Words, Statement], Statement]:
+    def parsed(words: _Words, s: Statement) -> Statement:
+        if not words.word("column"):
+            raise ValueError("`column` expected")
+        return parse(words, s)
+
+    return parsed
 
 
 def _table(words: _Words, s: Statement) -> Statement:
@@ -309,7 +337,7 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.DROP_TABLE: _table,
     Verb.RENAME_TABLE: _table_and_name,
     Verb.ADD_INDEX: _indexes,
-    Verb.DROP_INDEX: _drop_index,
+    Verb.DROP_INDEX: _drop_part,
     Verb.REBUILD_TABLE: _rebuild,
     Verb.START_REBUILD: _rebuild,
     Verb.TRUNCATE_TABLE: _table,
@@ -321,6 +349,10 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.RENAME_COLUMN: _rename_part,
     Verb.RENAME_INDEX: _rename_part,
     Verb.MODIFY_COLUMN: _modify,
+    Verb.ADD_COLUMN: _add_column,
+    Verb.DROP_COLUMN: _drop_part,
+    Verb.START_ADD_COLUMN: _start_column(_add_column),
+    Verb.START_DROP_COLUMN: _start_column(_drop_part),
     Verb.START_INDEX: _indexes,
     Verb.STEP_INDEX: _step_index,
     Verb.FINISH_INDEX: _table,

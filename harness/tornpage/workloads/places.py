@@ -70,6 +70,8 @@ ALIKE = {
     "add index, algorithm=copy": 32,
     "modify column, algorithm=copy": 32,
     "rebuild, lock=none": 120,
+    "add column, lock=none": 120,
+    "drop column": 108,
     "rebuild, aborted after step 1": 80,
     "rebuild, aborted after step 3": 88,
     "rebuild, aborted after step 5": 88,

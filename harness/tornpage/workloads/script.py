@@ -62,6 +62,10 @@ class Verb(StrEnum):
     RENAME_COLUMN = "rename column"
     RENAME_INDEX = "rename index"
     MODIFY_COLUMN = "modify column"
+    ADD_COLUMN = "add column"
+    DROP_COLUMN = "drop column"
+    START_ADD_COLUMN = "start add"
+    START_DROP_COLUMN = "start drop"
     START_INDEX = "start index"
     STEP_INDEX = "step index"
     FINISH_INDEX = "finish index"
@@ -148,7 +152,8 @@ class Statement:
     key: primary key columns of update, delete, select; values: new column values.
     number: of purge (-1 = all), clean, at, step index and step backup; rows: of a step of that; full: of
     checkpoint, at and set, of restart a clean one; options: of restart; bounds: of insert_seq; name, to: of
-    a rename; name: of a backup, of at what is done there; columns: of modify, the one that changes;
+    a rename; name: of a backup, of at what is done there; columns: of modify, the one that changes, of add
+    column the new one; to: where it comes to stand, `first` or `after=COL`, values: what it is in each row;
     algorithm, lock: of statements that ALTER; lock: of start backup.
     """
 
@@ -258,6 +263,12 @@ def _restart_text(statement: Statement) -> str:
     return " ".join(["restart", "clean" if statement.full else "crash", *options])
 
 
+def _new_column_text(word: str, s: Statement) -> str:
+    (column,) = s.columns
+    default = [f"default={format_value(value)}" for value in (s.values or {}).values()]
+    return " ".join([word, s.table, _column_text(column), *default, *([s.to] if s.to else [])])
+
+
 def _modify_text(statement: Statement) -> str:
     (column,) = statement.columns
     return f"modify column {statement.table} {column.name} {_type_text(column)}"
@@ -282,6 +293,10 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.RENAME_COLUMN: lambda s: f"rename column {s.table} {s.name} {s.to}",
     Verb.RENAME_INDEX: lambda s: f"rename index {s.table} {s.name} {s.to}",
     Verb.MODIFY_COLUMN: _modify_text,
+    Verb.ADD_COLUMN: lambda s: _new_column_text("add column", s),
+    Verb.DROP_COLUMN: lambda s: f"drop column {s.table} {s.name}",
+    Verb.START_ADD_COLUMN: lambda s: _new_column_text("start add column", s),
+    Verb.START_DROP_COLUMN: lambda s: f"start drop column {s.table} {s.name}",
     Verb.START_INDEX: lambda s: _indexes_text("start", s),
     Verb.STEP_INDEX: lambda s: f"step index {s.table} {s.number} {s.rows}",
     Verb.FINISH_INDEX: lambda s: f"finish index {s.table}",

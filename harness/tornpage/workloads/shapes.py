@@ -77,6 +77,20 @@ class Shape:
         columns = (replace(c, length=length) if c.name == name else c for c in self.columns)
         return replace(self, columns=tuple(columns))
 
+    def add_column(self, column: Column, at: int) -> Shape:
+        """The same with one more column in this place."""
+        return replace(self, columns=(*self.columns[:at], column, *self.columns[at:]))
+
+    def drop_column(self, name: str) -> Shape:
+        """The same without a column."""
+        return replace(self, columns=tuple(c for c in self.columns if c.name != name))
+
+    def free_columns(self) -> list[str]:
+        """The columns that no key, index or collision is about: they may go."""
+        used = {self.primary, self.serial}
+        used.update(name for index in self.indexes for name, _ in index.columns)
+        return [column.name for column in self.columns if column.name not in used]
+
     def rename_index(self, name: str, new: str) -> Shape:
         """The same with another name for an index."""
         return replace(

@@ -33,6 +33,8 @@ class Table:
     hot: list[int] = field(default_factory=list)
     indexes: list[str] = field(default_factory=list)
     build: tuple[IndexDef, ...] | None = None
+    new_shape: Shape | None = None
+    """What the build makes of it, if it is finished."""
     changes: Changes | None = None
     packing: bool = False
     exported: bool = False

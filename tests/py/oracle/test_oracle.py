@@ -311,6 +311,46 @@ def test_lengths_of_texts_change_where_they_can() -> None:
     assert before["ic"] != after["ic"]
 
 
+def test_columns_come_and_go() -> None:
+    """A new column has its value in every row, at its place; one that goes takes its values along. Indexes
+    are as before, and what stands in a key stays. With LOCK=NONE changes made meanwhile get them too."""
+    text = "create table v a:bigint b:char(3) c:varchar(9) null primary a\n"
+    text += 'insert - v a=1 b="x" c="y"\nadd index v ib(b,c:2)\n'
+    states = Oracle(
+        parse_script(
+            text
+            + "add column v d:bigint default=7 first\n"
+            + "start add column v e:char(2) null after=a lock=none\n"
+            + 'insert - v a=2 b="z" d=9\n'
+            + "finish index v\n"
+            + "start drop column v e\nabort index v\n"
+            + "drop column v d\n"
+            + "drop column v e\n"
+            + "delete - v a=2\n"
+        )
+    ).states
+    assert len(states) == 10
+    assert states[-1]["v"] == states[3]["v"]
+    wide = "create table v d:bigint a:bigint e:char(2) null b:char(3) c:varchar(9) null primary a\n"
+    wide += 'insert - v d=7 a=1 b="x" c="y"\ninsert - v a=2 b="z" d=9\nadd index v ib(b,c:2)\n'
+    assert Oracle(parse_script(wide)).states[-1]["v"] == states[6]["v"]
+
+
+def test_columns_that_cannot_come_or_go() -> None:
+    """One of that name is there, the one that it is to follow is not, it is in a key, the table is locked, or
+    the statement promises too much."""
+    text = "create table v a:bigint b:bigint c:bigint primary a\nadd index v ib(b)\n"
+    text += "add column v b:bigint\nadd column v d:bigint after=x\nadd column v d:bigint algorithm=nocopy\n"
+    text += "drop column v a\ndrop column v b\ndrop column v x\ndrop column v c algorithm=instant\n"
+    text += "drop column v c algorithm=copy lock=none\nadd column w b:bigint\n"
+    text += "begin T\ninsert T v a=1\nadd column v d:bigint\ndrop column v c\ncommit T\ndrop column v c\n"
+    errors = [step.error for step in Oracle(parse_script(text)).steps[2:]]
+    assert errors[:3] == ["DB_ALREADY_EXISTS", "DB_NOT_FOUND", "DB_UNSUPPORTED"]
+    assert errors[3:6] == ["DB_ERROR", "DB_ERROR", "DB_NOT_FOUND"]
+    assert errors[6:9] == ["DB_UNSUPPORTED", "DB_UNSUPPORTED", "DB_NOT_FOUND"]
+    assert errors[9:] == ["", "", "DB_TABLE_LOCKED", "DB_TABLE_LOCKED", "", ""]
+
+
 def test_an_exclusive_build_lets_nobody_read() -> None:
     """Until it ends; a build that says nothing lets others read."""
     uses = "select t a=1\nscan t\nflush table t\ndelete - t a=1\n"

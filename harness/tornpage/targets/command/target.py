@@ -16,10 +16,10 @@ from pathlib import Path
 
 from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import files_below, fill_image, keep_files, odd_files
-from tornpage.faults.preload import WHOLE, preload_environment
+from tornpage.faults.preload import WHOLE
 from tornpage.faults.process import ChildResult, run_child, why_not_run
-from tornpage.faults.recorder import Recorder, control_name, fs_environment, fs_path, why_no_fs
-from tornpage.faults.stacks import Note, stacks_environment
+from tornpage.faults.recorder import Recorder, fs_path, why_no_fs
+from tornpage.faults.stacks import Note
 from tornpage.faults.trace import Trace
 from tornpage.faults.under import (
     make_disk,
@@ -59,6 +59,7 @@ from tornpage.targets.target import (
     RecoveryAnswer,
     RunAnswer,
     last_object,
+    recorded_by,
     require_built,
 )
 from tornpage.vocabulary.errors import (
@@ -368,20 +369,11 @@ class CommandTarget:
         return why_no_fs(fs_path(self.preload))
 
     def recorded(self, command: Command, how: Recorded) -> Command:
-        """By the recorder that the options or the file say. A file system takes marks by a socket only, as
-        the preload in a server does."""
-        below = self.is_below(how.options)
-        if below:
-            env = fs_environment(how.data, how.trace, how.plan)
-            command = replace(command, argv=(str(fs_path(self.preload)), *command.argv))
-        else:
-            env = preload_environment(self.preload, how.data, how.trace, how.plan)
-            env |= stacks_environment(how.trace) if how.stacks else {}
-        if self.file.format:
-            env |= WHOLE
-        if self.file.server or below:
-            env["TORNPAGE_CONTROL"] = control_name(how.trace)
-        return replace(command, env={**command.env, **env})
+        """By the recorder that the options or the file say."""
+        below, served = self.is_below(how.options), self.file.server
+        command = recorded_by(self.preload, command, how, below=below, served=served)
+        own = WHOLE if self.file.format else {}
+        return replace(command, env={**command.env, **own})
 
     def options(self) -> tuple[TargetOption, ...]:
         """The file system, the recorder, what is under it, and those of the store."""

@@ -12,9 +12,10 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from tornpage.faults.aim import SECTOR
-from tornpage.faults.preload import WHOLE, preload_environment
+from tornpage.faults.preload import WHOLE
 from tornpage.faults.process import ChildResult, run_child
-from tornpage.faults.stacks import Note, stacks_environment
+from tornpage.faults.recorder import Recorder, fs_path, why_no_fs
+from tornpage.faults.stacks import Note
 from tornpage.faults.trace import Trace
 from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.promise import Promise
@@ -23,8 +24,8 @@ from tornpage.oracle.state import read_tables
 from tornpage.targets.engine.damage import damage_tables
 from tornpage.targets.engine.log_groups import LogGroups
 from tornpage.targets.engine.stale_log import LOG_FILE, PlantedBlock, plant_stale_block
-from tornpage.targets.filesystems import fs_arguments, fs_option, without_fs
-from tornpage.targets.option import FS, TargetOption
+from tornpage.targets.filesystems import fs_arguments, fs_option, recorder_option, without_fs
+from tornpage.targets.option import FS, RECORDER, TargetOption
 from tornpage.targets.target import (
     EXIT_REFUSED,
     STATEMENTS,
@@ -37,9 +38,10 @@ from tornpage.targets.target import (
     last_object,
     read_findings,
     read_run,
+    recorded_by,
     require_built,
 )
-from tornpage.vocabulary.errors import TargetError
+from tornpage.vocabulary.errors import MissingError, TargetError
 from tornpage.vocabulary.model import Site
 from tornpage.workloads.workload import bytes_of, page_size_of
 
@@ -141,32 +143,33 @@ class EngineTarget:
         return files
 
     def check_needs(self, options: Mapping[str, str]) -> None:
-        """They name nothing."""
+        """MissingError: their recorder cannot be here."""
+        if self.is_below(options) and (why := self.why_not_below()):
+            raise MissingError(f"recorder=fs: {why}", self.name, why)
 
-    def chosen_programs(self, options: Mapping[str, str]) -> dict[str, Path]:  # noqa: ARG002
-        """None."""
-        return {}
+    def chosen_programs(self, options: Mapping[str, str]) -> dict[str, Path]:
+        """Their recorder, where it is none of the preload."""
+        return {"recorder": fs_path(self.preload)} if self.is_below(options) else {}
 
     def lines_of(self, options: Mapping[str, str]) -> Path:
         """It has none."""
         raise NotImplementedError
 
     def recorded(self, command: Command, how: Recorded) -> Command:
-        """By the preload; with contents, since the rules judge them."""
-        env = preload_environment(self.preload, how.data, how.trace, how.plan)
-        stacks = stacks_environment(how.trace) if how.stacks else {}
-        return replace(command, env={**command.env, **env, **stacks, **WHOLE})
+        """With contents, since the rules judge them."""
+        command = recorded_by(self.preload, command, how, below=self.is_below(how.options))
+        return replace(command, env={**command.env, **WHOLE})
 
-    def is_below(self, options: Mapping[str, str]) -> bool:  # noqa: ARG002
-        """It is recorded by the preload."""
-        return False
+    def is_below(self, options: Mapping[str, str]) -> bool:
+        """As they say."""
+        return options.get(RECORDER) == Recorder.FS
 
     def why_not_below(self) -> str:
-        """It is made for the other recorder."""
-        return "the engine is recorded by the preload"
+        """It is tried once."""
+        return why_no_fs(fs_path(self.preload))
 
     def options(self) -> tuple[TargetOption, ...]:
-        """What `engine options --json` says, and the file system. Raises TargetError."""
+        """What `engine options --json` says, the file system and the recorder. Raises TargetError."""
         child = run_child([self.program, "options", "--json"], os.environ, OPTIONS_DEADLINE_S)
         data = last_object(child.stdout)
         if child.exit_code != 0 or data is None:
@@ -181,7 +184,9 @@ class EngineTarget:
             )
             for item in data["options"]
         )
-        return (fs_option(self._explorer()), *own) if self.explorer else tuple(own)
+        recorder = recorder_option(Recorder.PRELOAD)
+        fs = (fs_option(self._explorer()),) if self.explorer else ()
+        return (*fs, recorder, *own)
 
     def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Nothing: it makes its database."""
@@ -238,7 +243,8 @@ class EngineTarget:
     def _sets(self, options: Mapping[str, str]) -> list[str]:
         """What the engine and the explorer are told of the engine's own options."""
         own = without_fs(self._explorer(), options) if FS in options else options
-        return [word for name, value in own.items() for word in ("--option", f"{name}={value}")]
+        sets = (f"{name}={value}" for name, value in own.items() if name != RECORDER)
+        return [word for option in sets for word in ("--option", option)]
 
     def judge_command(self) -> Command:
         """tornpage-judge, which lies beside tornpage-explore."""

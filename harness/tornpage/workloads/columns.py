@@ -1,0 +1,78 @@
+"""Pieces of scripts that give a table one column more or less: in one statement or in steps, in place or by
+a copy, with LOCK=NONE too; rows change before that, meanwhile and behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tornpage.workloads import builds, online, phases
+from tornpage.workloads.book import Book
+from tornpage.workloads.script import Column, Lock
+from tornpage.workloads.table import Table
+
+__all__ = ["columns"]
+
+NEW = (
+    Column("", nullable=True),
+    Column(""),
+    Column("", 12),
+    Column("", 30, varying=True),
+    Column("", 600, varying=True, nullable=True),
+)
+"""Columns that a table gets, but for their names."""
+FREE_MAX = 3
+"""Columns of a table that no key and no index is about: its records have room for no more."""
+
+
+def columns(book: Book, table: Table) -> None:
+    """Columns come and go."""
+    for _ in range(book.rng.randint(1, 3)):
+        for _ in range(book.rng.randint(0, 4)):
+            phases.change(book, table)
+        if book.rng.random() < 0.3:
+            book.set_optimize(book.rng.random() < 0.5)
+        in_steps = book.rng.random() < 0.7
+        lock = Lock.NONE if in_steps and book.rng.random() < 0.6 else Lock.DEFAULT
+        book.rng.choice((_add_column, _drop_column))(book, table, in_steps, lock)
+        if in_steps:
+            (online if lock is Lock.NONE else builds).in_steps(book, table)
+        if table.build is not None:
+            return
+        if book.rng.random() < 0.3:
+            phases.housekeeping(book)
+
+
+def _add_column(book: Book, table: Table, in_steps: bool, lock: Lock) -> None:
+    """A new column at the end, at the beginning or behind another one; in all rows it is NULL, nothing or a
+    value."""
+    shape = table.shape
+    if len(shape.free_columns()) >= FREE_MAX:
+        _drop_column(book, table, in_steps, lock)
+        return
+    names = {column.name.rstrip("_") for column in shape.columns}
+    name = next(name for name in (f"n{number}" for number in range(99)) if name not in names)
+    column = replace(book.rng.choice(NEW), name=name)
+    value = {name: book.value(column)} if book.rng.random() < 0.6 else None
+    last = len(shape.columns)
+    at = book.rng.choice((last, last, 0, book.rng.randint(1, last)))
+    to = f"after={shape.columns[at - 1].name}" if at > 0 else "first"
+    book.change_columns(
+        table,
+        shape.add_column(column, at),
+        in_steps,
+        lock,
+        columns=(column,),
+        values=value,
+        to="" if at == last else to,
+    )
+
+
+def _drop_column(book: Book, table: Table, in_steps: bool, lock: Lock) -> None:
+    """A column goes that is in no index; if there is none, one comes."""
+    free = table.shape.free_columns()
+    if not free:
+        _add_column(book, table, in_steps, lock)
+        return
+    name = book.rng.choice(free)
+    book.change_columns(table, table.shape.drop_column(name), in_steps, lock, name=name)

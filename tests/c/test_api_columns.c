@@ -1,0 +1,236 @@
+/** ADD COLUMN and DROP COLUMN: rows, refusals, changes meanwhile, crashes. */
+#include "test_api_crash.h"
+
+#define TEXT_LEN 3000U /**< of a value that has pages of its own */
+
+/** A column, and a row of it alone. */
+typedef struct new_column {
+    dict_col_t col;
+    byte row[1 + DICT_LEN_SIZE + VARCHAR_LEN_MAX];
+} new_column_t;
+
+static ddl_alter_t add_column(new_column_t *new, const char *name, dict_type_t type, uint32_t len)
+{
+    memset(new, 0, sizeof(*new));
+    new->col = (dict_col_t){.type = type, .nullable = true, .len = len, .row_offset = 1};
+    (void)snprintf(new->col.name, sizeof(new->col.name), "%s", name);
+    dict_col_set(&new->col, new->row, NULL);
+    return (ddl_alter_t){.kind = ALTER_ADD_COLUMN,
+                         .table = "t",
+                         .name = new->col.name,
+                         .col = &new->col,
+                         .value = new->row};
+}
+
+static ddl_alter_t drop_column(const char *name)
+{
+    return (ddl_alter_t){.kind = ALTER_DROP_COLUMN, .table = "t", .name = name};
+}
+
+/** The position of a column of `t` as it is now; n_cols: none. */
+static uint32_t find_col(fixture_t *f, const char *name)
+{
+    const dict_table_t *t = engine_table(f->engine, "t");
+    uint32_t i = 0;
+    while (i < t->n_cols && strcmp(t->cols[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+/** The row of this key has this text in a column; NULL: it is NULL. */
+static void check_value(fixture_t *f, int64_t a, const char *name, const byte *text, uint32_t len)
+{
+    const dict_table_t *t = engine_table(f->engine, "t");
+    const dict_col_t *col = &t->cols[find_col(f, name)];
+    byte *row = malloc(t->row_size);
+    assert_non_null(row);
+    byte key[8];
+    mach_write_8(key, dict_bigint_encode(a));
+    OK(f, engine_get(f->engine, "t", key, row));
+    assert_true(dict_col_is_null(col, row) == (text == NULL));
+    uint32_t found = 0;
+    const byte *value = dict_col_value(col, row, &found);
+    assert_true(text == NULL || (found == len && memcmp(value, text, len) == 0));
+    free(row);
+}
+
+static void create_full(fixture_t *f, int64_t rows)
+{
+    create_table(f, "t");
+    insert_rows(f, "t", 1, rows);
+    add_two_indexes(f, "t");
+}
+
+/** A new column is at its place, has its value in all rows, a long one too, and the indexes are
+those of before; then it goes. By either algorithm, logged or not. */
+static void check_columns(fixture_t *f, ddl_algorithm_t algorithm, bool optimize)
+{
+    OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
+    create_full(f, 200);
+    new_column_t *new = malloc(sizeof(*new));
+    assert_non_null(new);
+    byte text[TEXT_LEN];
+    memset(text, 'v', sizeof(text));
+    ddl_alter_t alter = add_column(new, "n", DICT_VARCHAR, TEXT_LEN);
+    dict_col_put(&new->col, new->row, text, TEXT_LEN);
+    alter.after = "a";
+    alter.algorithm = algorithm;
+    OK(f, engine_alter(f->engine, &alter));
+    assert_int_equal(find_col(f, "n"), 1);
+    check_value(f, 7, "n", text, TEXT_LEN);
+    alter = add_column(new, "m", DICT_CHAR, 9);
+    alter.after = "";
+    alter.algorithm = algorithm;
+    OK(f, engine_alter(f->engine, &alter));
+    assert_int_equal(find_col(f, "m"), 0);
+    check_value(f, 200, "m", NULL, 0);
+    check_value(f, 200, "n", text, TEXT_LEN);
+    assert_int_equal(count_rows(f, "t", "ib"), 200);
+    alter = drop_column("n");
+    alter.algorithm = algorithm;
+    OK(f, engine_alter(f->engine, &alter));
+    assert_int_equal(engine_table(f->engine, "t")->n_cols, 4);
+    engine_status_t status;
+    engine_get_status(f->engine, &status);
+    assert_int_equal(status.stats.columns_added, 2);
+    assert_int_equal(status.stats.columns_dropped, 1);
+    purge_all(f);
+    fixture_close(f, true);
+    check_report_t report;
+    scan_clean(f->os, &report);
+    assert_int_equal(report_table(&report, "t")->rows, 200);
+    check_report_free(&report);
+    fixture_open(f);
+    assert_int_equal(find_col(f, "m"), 0);
+    free(new);
+}
+
+static void test_in_place_not_logged(void **state)
+{
+    check_columns(*state, ALGORITHM_INPLACE, true);
+}
+
+static void test_in_place_logged(void **state)
+{
+    check_columns(*state, ALGORITHM_DEFAULT, false);
+}
+
+static void test_copied(void **state)
+{
+    check_columns(*state, ALGORITHM_COPY, true);
+}
+
+static void test_refusals(void **state)
+{
+    fixture_t *f = *state;
+    new_column_t *new = malloc(sizeof(*new));
+    assert_non_null(new);
+    ddl_alter_t alter = add_column(new, "n", DICT_BIGINT, 8);
+    assert_int_equal(engine_alter(f->engine, &alter), DB_NOT_FOUND);
+    create_full(f, 5);
+    alter.algorithm = ALGORITHM_INSTANT;
+    assert_int_equal(engine_alter(f->engine, &alter), DB_UNSUPPORTED);
+    assert_non_null(strstr(engine_error(f->engine), "Try ALGORITHM=INPLACE"));
+    alter = add_column(new, "b", DICT_BIGINT, 8);
+    assert_int_equal(engine_alter(f->engine, &alter), DB_ALREADY_EXISTS);
+    alter = add_column(new, "n", DICT_BIGINT, 8);
+    alter.after = "x";
+    assert_int_equal(engine_alter(f->engine, &alter), DB_NOT_FOUND);
+    static const struct {
+        const char *name;
+        dberr_t err;
+    } DROPS[] = {{"a", DB_ERROR}, {"b", DB_ERROR}, {"x", DB_NOT_FOUND}};
+    for (uint32_t i = 0; i < 3; i++) {
+        alter = drop_column(DROPS[i].name);
+        assert_int_equal(engine_alter(f->engine, &alter), DROPS[i].err);
+    }
+    for (uint32_t i = engine_table(f->engine, "t")->n_cols; i <= COLUMNS_MAX; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof(name), "n%u", i);
+        alter = add_column(new, name, DICT_BIGINT, 8);
+        assert_int_equal(engine_alter(f->engine, &alter), i < COLUMNS_MAX ? DB_SUCCESS : DB_ERROR);
+    }
+    assert_int_equal(count_rows(f, "t", "ib"), 5);
+    free(new);
+}
+
+/** Rows that change behind the scan and before it have the new column, and no more the old one. */
+static void test_rows_change_meanwhile(void **state)
+{
+    fixture_t *f = *state;
+    create_full(f, 100);
+    new_column_t *new = malloc(sizeof(*new));
+    assert_non_null(new);
+    ddl_alter_t alter = add_column(new, "n", DICT_VARCHAR, 10);
+    dict_col_put(&new->col, new->row, (const byte *)"new", 3);
+    alter.lock = LOCK_NONE;
+    for (uint32_t i = 0; i < 2; i++) {
+        OK(f, engine_start_alter(f->engine, &alter));
+        memset(new, 0, sizeof(*new)); /* the build has its own */
+        OK(f, engine_step_alter(f->engine, "t", 1, 50));
+        update_rows(f, "t", 1, 10, 'x');
+        delete_rows(f, "t", 11 + 5 * i, 13 + 5 * i);
+        update_rows(f, "t", 90, 95, 'y');
+        OK(f, engine_finish_alter(f->engine, "t"));
+        if (i == 0) {
+            for (int64_t a = 1; a <= 100; a += 3) {
+                if (a != 13) {
+                    check_value(f, a, "n", (const byte *)"new", 3);
+                }
+            }
+        }
+        alter = drop_column("n");
+        alter.lock = LOCK_NONE;
+    }
+    engine_status_t status;
+    engine_get_status(f->engine, &status);
+    assert_int_equal(status.stats.rowlog_mapped, 2 * 19);
+    assert_int_equal(engine_table(f->engine, "t")->n_cols, 3);
+    assert_int_equal(count_rows(f, "t", NULL), 94);
+    assert_int_equal(count_rows(f, "t", "ib"), 94);
+    purge_all(f);
+    fixture_close(f, true);
+    check_report_t report;
+    scan_clean(f->os, &report);
+    check_report_free(&report);
+    fixture_open(f);
+    free(new);
+}
+
+/** A crash at any fault point leaves a table that its catalogue describes, and all of its rows. */
+static void test_crashes(void **state)
+{
+    fixture_t *f = *state;
+    const shape_t full = {.exists = true, .rows = 60, .n_indexes = 2, .index = "ic"};
+    crash_t crash = {.f = f, .table = "t", .every = 2, .nested = true};
+    create_full(f, 60);
+    new_column_t *new = malloc(sizeof(*new));
+    assert_non_null(new);
+    crash_arm(&crash, full, full);
+    for (uint32_t i = 0; i < 2; i++) {
+        ddl_alter_t alter = add_column(new, "n", DICT_BIGINT, 8);
+        alter.algorithm = i == 0 ? ALGORITHM_INPLACE : ALGORITHM_COPY;
+        OK(f, engine_alter(f->engine, &alter));
+        alter = drop_column("n");
+        OK(f, engine_alter(f->engine, &alter));
+    }
+    crash_disarm(&crash);
+    assert_true(crash.crashes > 20);
+    assert_int_equal(point_count(&crash, "ddl.swapped"), 4);
+    free(new);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_in_place_not_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_in_place_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_copied, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_refusals, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_rows_change_meanwhile, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_crashes, fixture_setup, fixture_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
