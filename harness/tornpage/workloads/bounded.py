@@ -35,13 +35,7 @@ __all__ = [
 ]
 
 SHAPE = Shape(
-    (
-        Column("k"),
-        Column("v", 60),
-        Column("w"),
-        Column("x", 90, varying=True, nullable=True),
-        Column("y", 20),
-    ),
+    (Column("k"), Column("v", 60), Column("w"), Column("x", 90, varying=True, nullable=True)),
     "k",
     (
         IndexDef("iv", (("v", 0),)),
@@ -51,7 +45,7 @@ SHAPE = Shape(
         IndexDef("ip", (("v", 4), ("k", 0))),
     ),
 )
-"""Of both tables. The first index is there from the beginning; none is about the last column."""
+"""Of both tables. The first index is there from the beginning."""
 EMPTY, PAGE, LEVELS = 0, 10, 100
 """Rows of the table: none, what one page has room for, a tree of two levels and one of the index."""
 BULK = 30
@@ -258,7 +252,7 @@ def _add_column(
 
 
 def _drop_column(book: Book, table: Table) -> None:
-    """The first one that no index is about; if none is left, another one comes before."""
+    """The first one that no index is about; if there is none, one comes before."""
     if not table.shape.free_columns():
         _add_column(book, table)
     name = table.shape.free_columns()[0]

@@ -71,7 +71,7 @@ ALIKE = {
     "modify column, algorithm=copy": 32,
     "rebuild, lock=none": 120,
     "add column, lock=none": 120,
-    "drop column": 108,
+    "drop column": 220,
     "rebuild, aborted after step 1": 80,
     "rebuild, aborted after step 3": 88,
     "rebuild, aborted after step 5": 88,
