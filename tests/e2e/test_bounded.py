@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from e2e_support import call
 
-from tornpage.faults.trace import Trace
+from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.live.journal import read_journal
 from tornpage.live.recording import recorded_run
 from tornpage.plans.campaign import fault_free_spec, load_campaign
@@ -17,6 +18,8 @@ from tornpage.targets.engine.target import EngineTarget
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import data_folder
 from tornpage.workloads.places import places_of
+from tornpage.workloads.script import Verb
+from tornpage.workloads.standing import FILE, SYSTEM
 from tornpage.workloads.workload import generate
 
 
@@ -42,14 +45,16 @@ def test_a_run_says_what_it_is_complete_for(tmp_path: Path) -> None:
 
 
 def spec_of(place: int) -> TrialSpec:
-    """Of the script of this place, under the options of its campaign."""
+    """Of the script of this place, under the options of its campaign, with rows that leave leaves to pack."""
     campaign = load_campaign("places", data_folder("workloads"))
     spec = fault_free_spec(campaign, "engine", campaign.scripted()[0])
-    return replace(spec, params={"sequence": place})
+    return replace(spec, params={"sequence": place}, workload_seed=3)
 
 
 LAST = {
-    (place.kind.name, place.logged, place.act): number for number, place in enumerate(places_of())
+    (place.kind.name, place.logged, place.act): number
+    for number, place in enumerate(places_of())
+    if place.act != "backup"
 }
 
 
@@ -74,3 +79,28 @@ def test_crashes_begin_where_the_placed_thing_is_done(target: EngineTarget, tmp_
         trace = Trace.load(recording.trace)
         (placed,) = [event.seq for event, _ in trace.marks("placed")]
         assert recording.ready == placed > read_journal(trace).issued[-1][0]
+
+
+@pytest.mark.parametrize("name", ["add index", "rest of a rebuild"])
+def test_a_backup_stands_at_its_page_of_the_file(
+    name: str, target: EngineTarget, tmp_path: Path
+) -> None:
+    """The system tablespace is copied, and of the table's file as many pages as the place says, when the
+    statement comes."""
+    every = list(enumerate(places_of()))
+    number, place = next(
+        (n, p) for n, p in every if (p.kind.name, p.act, p.number) == (name, "backup", FILE // 2)
+    )
+    spec = spec_of(number)
+    script = generate(spec.workload, spec.params, spec.workload_seed)
+    stepped = next(one.line for one in script.statements if one.verb is Verb.STEP_BACKUP)
+    with recorded_run(spec, target, tmp_path) as recording:
+        trace = Trace.load(recording.trace)
+        ends = {line: seq for seq, line in read_journal(trace).finished}
+        paths, pages = FilePaths(), Counter[str]()
+        for event in trace.events():
+            paths.see(trace, event)
+            if event.kind == Op.WRITE and event.seq < ends[stepped]:
+                pages[Path(paths[event.file]).name] += 1
+    copied = {name: n for name, n in pages.items() if name.startswith("copy_")}
+    assert sorted(copied.values()) == [place.number, SYSTEM]

@@ -100,9 +100,10 @@ class MutantBuilder:
         return out
 
     def _read_sources(self) -> dict[str, bytes]:
-        """What cmake reads: the files of the top folder that it needs, and the folders they name."""
+        """What cmake reads: the files of the top folder that it needs, the folders they name, and the header
+        that programs include."""
         files = {name: (self._root / name).read_bytes() for name in _TOP}
-        for folder in _SUBDIRECTORY.findall(files["CMakeLists.txt"].decode()):
+        for folder in (*_SUBDIRECTORY.findall(files["CMakeLists.txt"].decode()), _HEADERS):
             for path in (self._root / folder).rglob("*"):
                 if path.is_file() and path.suffix not in _NOT_READ:
                     files[str(path.relative_to(self._root))] = path.read_bytes()
@@ -124,6 +125,7 @@ class MutantBuilder:
 
 
 _TOP = ("CMakeLists.txt", "CMakePresets.json")
+_HEADERS = "marking"
 _NOT_READ = frozenset({".md", ".py", ".pyc"})
 
 

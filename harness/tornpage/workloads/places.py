@@ -1,7 +1,8 @@
 """The workload "places": each kind of statement once for each yield point and each thing done there.
 
 The statements and their database are those of "bounded". Before the statement rows have changed, so that
-there are dirty pages, and log behind the last checkpoint. And large statements with a full log (full_log.py).
+there are dirty pages, and log behind the last checkpoint. And large statements with a full log (full_log.py),
+and statements while a backup stands in the middle of a file (standing.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tornpage.workloads.book import Book
 from tornpage.workloads.bounded import KINDS, LEVELS, Kind, Sequence, prepare
 from tornpage.workloads.full_log import LARGE_KINDS, LargeKind, prepare_large
 from tornpage.workloads.script import Script, Verb
+from tornpage.workloads.standing import STANDING_KINDS, StandingKind, stand
 
 __all__ = ["ACTS", "EACH", "STRIDE", "Place", "PlacesParams", "generate_places", "places_of"]
 
@@ -58,7 +60,7 @@ YIELDS = {
     "rebuild, algorithm=copy": 32,
     "defragment": 10,
     "export": 36,
-    "backup": 24,
+    "backup": 22,
     "set log_optimize_ddl": 3,
     "checkpoint": 3,
     "full checkpoint": 3,
@@ -84,9 +86,10 @@ CHECKPOINTS = frozenset({"set log_optimize_ddl", "checkpoint", "full checkpoint"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """number: of the yield point, from 1; logged: index loads are."""
+    """number: of the yield point, or of the page at which a backup stands, from 1; logged: index loads
+    are."""
 
-    kind: Kind | LargeKind
+    kind: Kind | LargeKind | StandingKind
     logged: bool
     act: str
     full: bool
@@ -96,7 +99,7 @@ class Place:
 class PlacesParams(BaseModel):
     """Each kind of statement of bounded with a full checkpoint at each of its yield points, a batch of the
     page cleaner and an eviction at each of the first ones, then at one in eight; large statements with a
-    full log at some of theirs: each once, or one alone."""
+    full log at some of theirs; statements while a hot backup stands at a page: each once, or one alone."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -123,7 +126,12 @@ def places_of() -> tuple[Place, ...]:
         for number in (*range(1, FIRST + 1), *LATER)
         if number <= kind.yields
     )
-    return small + large
+    amid = tuple(
+        Place(kind, kind.logged, "backup", False, page)
+        for kind in STANDING_KINDS
+        for page in kind.pages
+    )
+    return small + large + amid
 
 
 def _numbers(kind: str, dense: bool) -> Iterator[int]:
@@ -141,19 +149,21 @@ def generate_places(params: PlacesParams, rng: random.Random) -> Script:
         raise WorkloadError(f"place {params.sequence}: there are {len(every)}, from 0")
     place = every[params.sequence]
     book = Book(rng, page_size=params.page_size)
-    play = _ready(book, place)
+    if isinstance(place.kind, StandingKind):
+        ready = stand(book, place.kind, place.number)
+        return Script.of(book.out, ready)
+    play = _ready(book, place, place.kind)
     ready = len(book.out)
     book.add(Verb.AT, number=place.number, name=place.act, full=place.full)
     play()
     return Script.of(book.out, ready)
 
 
-def _ready(book: Book, place: Place) -> Callable[[], None]:
+def _ready(book: Book, place: Place, kind: Kind | LargeKind) -> Callable[[], None]:
     """Prepares the database; what issues the statement."""
-    if isinstance(place.kind, LargeKind):
-        table = prepare_large(book, place.kind)
-        return partial(place.kind.play, book, table)
-    ground = prepare(book, Sequence((place.kind,), LEVELS, place.logged, checkpoint=False))
-    for kind in CHANGES * ROWS:
-        kind.play(ground)
-    return partial(place.kind.play, ground)
+    if isinstance(kind, LargeKind):
+        return partial(kind.play, book, prepare_large(book, kind))
+    ground = prepare(book, Sequence((kind,), LEVELS, place.logged, checkpoint=False))
+    for change in CHANGES * ROWS:
+        change.play(ground)
+    return partial(kind.play, ground)

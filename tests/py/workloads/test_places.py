@@ -13,6 +13,7 @@ from tornpage.workloads.full_log import LARGE_KINDS
 from tornpage.workloads.parse import parse_script
 from tornpage.workloads.places import ALIKE, EACH, FIRST, LATER, YIELDS, places_of
 from tornpage.workloads.script import PLACED, Verb
+from tornpage.workloads.standing import FILE, STANDING_KINDS, SYSTEM
 from tornpage.workloads.workload import generate
 
 EVERY = places_of()
@@ -52,12 +53,28 @@ def test_large_statements_meet_a_full_log() -> None:
     assert numbers("large drop", "fill") == [*range(1, FIRST + 1), *LATER[:2]]
 
 
+def test_backups_stand_at_each_page() -> None:
+    """While a load without redo fills the file; at one in four while what is logged changes it. They are
+    crashed behind the backup."""
+    amid = [one for one in EVERY if one.act == "backup"]
+    assert {one.kind for one in amid} == set(STANDING_KINDS)
+    assert numbers("rest of a rebuild", "backup") == list(range(1, FILE + 1))
+    assert numbers("drop table", "backup") == list(range(1, FILE + 1, 4))
+    script = generate("places", {"sequence": EVERY.index(amid[7])}, 7)
+    verbs = [one.verb for one in script.statements[: script.prepared]]
+    assert verbs[-1] is Verb.FINISH_BACKUP
+    (step,) = [one for one in script.statements if one.verb is Verb.STEP_BACKUP]
+    assert step.number == SYSTEM + amid[7].number
+
+
 @pytest.mark.parametrize("number", range(0, len(EVERY), 101))
 def test_every_statement_succeeds(number: int) -> None:
     """And is read as it is written. What is placed is the first thing behind what prepares."""
     script = generate("places", {"sequence": number}, number)
     assert {step.error for step in Oracle(script).steps} == {""}
     assert parse_script(script.text).statements == script.statements
+    if EVERY[number].act == "backup":
+        return
     placed = script.statements[script.prepared]
     assert placed.verb is Verb.AT and placed.name in PLACED
     assert [one.verb for one in script.statements].count(Verb.AT) == 1

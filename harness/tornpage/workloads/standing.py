@@ -1,0 +1,116 @@
+"""A hot backup that stands in the middle of a file, at each page of it, while a statement fills, frees or
+replaces what was copied and what was not.
+
+It is crashed behind the end of the backup, whose copies are prepared then: crashes amid a backup are those of
+the workload "backup".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tornpage.workloads.book import Book
+from tornpage.workloads.bounded import ALL_ROWS, KINDS, LEVELS, Ground, Kind, Sequence, prepare
+from tornpage.workloads.script import Verb
+
+__all__ = ["FILE", "STANDING_KINDS", "SYSTEM", "StandingKind", "stand"]
+
+SYSTEM, FILE = 40, 40
+"""Pages of the system tablespace, which is copied first, and of the table's file, which comes next."""
+APART = 4
+"""Of what is logged whole one page in so many."""
+_STEPS_OF_AN_INDEX = 6
+"""Of a build without redo: its scan, and all of its first index."""
+
+_Play = Callable[[Ground], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StandingKind:
+    """before: what comes before the backup; apart: of so many pages of the file one; logged: loads are."""
+
+    name: str
+    play: _Play
+    before: _Play | None = None
+    apart: int = APART
+    logged: bool = False
+
+    @property
+    def pages(self) -> range:
+        """Pages of the file that are copied when the statement comes."""
+        return range(1, FILE + 1, self.apart)
+
+
+def stand(book: Book, kind: StandingKind, page: int) -> int:
+    """The statements; how many of them lead to the end of the backup."""
+    ground = prepare(book, Sequence((), LEVELS, kind.logged, checkpoint=False))
+    if kind.before:
+        kind.before(ground)
+    book.add(Verb.START_BACKUP, name="b")
+    book.add(Verb.STEP_BACKUP, name="b", number=SYSTEM + page)
+    kind.play(ground)
+    book.add(Verb.FINISH_BACKUP, name="b")
+    ready = len(book.out)
+    book.insert(ground.other)
+    return ready
+
+
+def _start_two(ground: Ground) -> None:
+    """Of two indexes the first one is loaded."""
+    book, table = ground.book, ground.it
+    book.start_build(table, book.missing_indexes(table)[:2])
+    book.step_build(table, _STEPS_OF_AN_INDEX, ALL_ROWS)
+
+
+def _start_rebuild(ground: Ground) -> None:
+    """The new file is there, and the backup knows of it."""
+    ground.book.rebuild(ground.it, in_steps=True)
+
+
+def _finish(ground: Ground) -> None:
+    ground.book.end_build(ground.it, finish=True)
+
+
+def _replace_index(ground: Ground) -> None:
+    """A load takes the pages that a drop has freed."""
+    book, table = ground.book, ground.it
+    book.drop_index(table, table.indexes[0])
+    book.add_indexes(table, book.missing_indexes(table)[1:2])
+
+
+def _aborted(ground: Ground) -> None:
+    """A load takes the pages of one that was given up."""
+    book, table = ground.book, ground.it
+    book.start_build(table, book.missing_indexes(table)[:1])
+    book.step_build(table, 3, ALL_ROWS)
+    book.end_build(table, finish=False)
+    book.add_indexes(table, book.missing_indexes(table)[1:2])
+
+
+def _kind(name: str) -> Kind:
+    return next(kind for kind in KINDS if kind.name == name)
+
+
+_LOGGED = (
+    "delete many",
+    "drop table",
+    "truncate table",
+    "rename table",
+    "drop index",
+    "add index, algorithm=copy",
+    "defragment",
+)
+_LOADS = (
+    ("add index", _kind("add index").play, None),
+    ("rest of two indexes", _finish, _start_two),
+    ("rest of a rebuild", _finish, _start_rebuild),
+    ("drop index and add index", _replace_index, None),
+    ("add index behind an aborted one", _aborted, None),
+)
+
+STANDING_KINDS = (
+    *(StandingKind(name, play, before, apart=1) for name, play, before in _LOADS),
+    *(StandingKind(name, play, before, logged=True) for name, play, before in _LOADS[:1]),
+    *(StandingKind(name, _kind(name).play) for name in _LOGGED),
+)
