@@ -122,7 +122,7 @@ def measured(file: Path, campaign: Campaign, old: str) -> Measured | None:
     states = STATES_FIRST
     while True:
         with tempfile.TemporaryDirectory() as out:
-            found = bugs_of(file, states, Path(out))
+            found = bugs_of(file, states, campaign.explore.depth, Path(out))
             shown = [bug for bug in found if known.get("shows", "") in bug.said]
             if shown or states >= campaign.explore.states:
                 state_bugs = [bug for bug in shown if bug.is_state]
@@ -130,7 +130,8 @@ def measured(file: Path, campaign: Campaign, old: str) -> Measured | None:
                 real = confirmed(state_bugs, known.get("confirm", ""), Path(out)) or cell_of(old)
                 break
         states = min(2 * states, campaign.explore.states)
-    command = f"`tornpage run workloads/finds/{file.name} --states {states} --depth 1`"
+    command = f"`tornpage run workloads/finds/{file.name} --states {states} "
+    command += f"--depth {campaign.explore.depth}`"
     said = "<br>".join(bug.said for bug in found) or "nothing"
     count = str(states) if shown else f"none in {states}"
     cells = (what, campaign.description, known["upstream"], said, count, real, command)
@@ -213,9 +214,9 @@ def ready(target: str) -> str | None:
         return None
 
 
-def bugs_of(file: Path, states: int, out: Path) -> list[Bug]:
+def bugs_of(file: Path, states: int, depth: int, out: Path) -> list[Bug]:
     """What was found; the run and what was kept of it is in `out`."""
-    limits = ["--states", str(states), "--depth", "1", "--out", str(out)]
+    limits = ["--states", str(states), "--depth", str(depth), "--out", str(out)]
     bugs = printed(["run", str(file), *limits])["bugs"]
     names = (", ".join(f"I{n}" for n in bug["invariants"]) for bug in bugs)
     return [

@@ -15,7 +15,17 @@ from tornpage.targets.command.file import TargetFile
 from tornpage.targets.registry import BUNDLED, TARGETS, make_target, target_names
 from tornpage.vocabulary.errors import ConfigError, TornpageError
 
-SMALL = ("kyoto", "leveldb", "leveldb-1.22", "lmdb", "redb", "rocksdb", "sqlite-3.7.2", "tdb")
+SMALL = (
+    "berkeleydb",
+    "kyoto",
+    "leveldb",
+    "leveldb-1.22",
+    "lmdb",
+    "redb",
+    "rocksdb",
+    "sqlite-3.7.2",
+    "tdb",
+)
 
 GO = """
 [ "$1 $3" = "-C build" ] || exit 1

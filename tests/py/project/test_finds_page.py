@@ -140,7 +140,7 @@ def test_states_are_doubled_until_it_shows(page: Path, monkeypatch: pytest.Monke
 
     other, rows = (finds_page.Bug(said, "1.4") for said in ("I30: other", "I1: rows"))
 
-    def bugs_of(file: Path, states: int, _out: Path) -> list[finds_page.Bug]:
+    def bugs_of(file: Path, states: int, _depth: int, _out: Path) -> list[finds_page.Bug]:
         asked[file.stem].append(states)
         return [other] + [rows] * (states >= 200)
 
@@ -150,7 +150,7 @@ def test_states_are_doubled_until_it_shows(page: Path, monkeypatch: pytest.Monke
     assert asked == {"one": [100], "two": [100, 200]}
     text = page.read_text("utf-8")
     assert "| old | I30: other<br>I1: rows | 200 |" in text and "| new | I30: other | 100 |" in text
-    monkeypatch.setattr(finds_page, "bugs_of", lambda _file, _states, _out: [other])
+    monkeypatch.setattr(finds_page, "bugs_of", lambda _file, _states, _depth, _out: [other])
     assert finds_page.main(["two"]) == 0
     text = page.read_text("utf-8")
     assert "| old | I30: other | none in 400 |" in text and "- `two`: no state shows it." in text
@@ -181,7 +181,7 @@ def test_a_target_that_is_not_here_is_no_failure(page: Path) -> None:
 def test_a_campaign_that_fails_is_a_failure(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its row is not there, the other one is."""
 
-    def bugs_of(file: Path, _states: int, _out: Path) -> list[finds_page.Bug]:
+    def bugs_of(file: Path, _states: int, _depth: int, _out: Path) -> list[finds_page.Bug]:
         if file.stem == "one":
             raise finds_page.CommandFailed("no server")
         return [finds_page.Bug("I1: rows", "1.4")]
@@ -206,7 +206,7 @@ def test_each_find_is_asked_again_and_explained(
         return printed(words)
 
     bugs = [finds_page.Bug("I19: rows", "1.s0"), finds_page.Bug("I1: rows", "1.4")]
-    monkeypatch.setattr(finds_page, "bugs_of", lambda _file, _states, _out: bugs)
+    monkeypatch.setattr(finds_page, "bugs_of", lambda _file, _states, _depth, _out: bugs)
     monkeypatch.setattr(finds_page, "printed", listen)
     assert finds_page.main([]) == 0
     one = [["replay", "1.4"], ["explain", "1.4"], ["confirm", "1.4"]]

@@ -146,7 +146,7 @@ def test_run_answer_lists_failed_statements() -> None:
 
 def test_unknown_or_unbuilt_target_is_refused(tmp_path: Path) -> None:
     """A name that is not known, or programs that are not there."""
-    with pytest.raises(ConfigError, match="no target 'oracle'; there are: bbolt, duckdb, engine, "):
+    with pytest.raises(ConfigError, match="no target 'oracle'; there are: bbolt, berkeleydb, "):
         make_target("oracle", tmp_path)
     for name in ("engine", "sqlite", "sqlite-modes"):
         with pytest.raises(TargetError, match=r"is missing: build it first \(make build\)"):
