@@ -104,6 +104,20 @@ static uint32_t single_out(const choice_t *choice, is_t is, uint32_t k, stream_t
     return at;
 }
 
+/** State k of a model that singles out one event: which. */
+typedef uint32_t (*single_t)(const choice_t *choice, uint32_t k, stream_t *stream);
+
+static uint32_t one_event(const choice_t *choice, uint32_t k, stream_t *stream)
+{
+    return single_out(choice, is_any, k, stream);
+}
+
+/** k % TEAR_PARTS says how it is torn. */
+static uint32_t one_tearable(const choice_t *choice, uint32_t k, stream_t *stream)
+{
+    return single_out(choice, is_tearable, k / TEAR_PARTS, stream);
+}
+
 /** The write that happened last, if it can be torn; NULL if something else did. */
 static const fs_event_t *last_tearable(const choice_t *choice)
 {
@@ -254,23 +268,23 @@ static void choose_none(choice_t *choice, uint32_t k, stream_t *stream)
 static void choose_one_dropped(choice_t *choice, uint32_t k, stream_t *stream)
 {
     choose_all(choice, k, stream);
-    choice_lose(choice, single_out(choice, is_any, k, stream));
+    choice_lose(choice, one_event(choice, k, stream));
 }
 
 static void choose_one_persisted(choice_t *choice, uint32_t k, stream_t *stream)
 {
-    choice_keep(choice, single_out(choice, is_any, k, stream));
+    choice_keep(choice, one_event(choice, k, stream));
 }
 
 static void choose_one_part(choice_t *choice, uint32_t k, stream_t *stream)
 {
-    uint32_t at = single_out(choice, is_tearable, k / TEAR_PARTS, stream);
+    uint32_t at = one_tearable(choice, k, stream);
     keep_part(choice, at, (tear_t)(k % TEAR_PARTS), stream);
 }
 
 static void choose_one_torn(choice_t *choice, uint32_t k, stream_t *stream)
 {
-    uint32_t at = single_out(choice, is_tearable, k / TEAR_PARTS, stream);
+    uint32_t at = one_tearable(choice, k, stream);
     keep_part(choice, at, (tear_t)(k % TEAR_PARTS), stream);
     keep_range(choice, 0, at);
     keep_range(choice, at + 1, choice->persist->n_pending);
@@ -427,48 +441,48 @@ typedef struct model_row {
        leave. */
     void (*choose)(choice_t *choice, uint32_t k, stream_t *stream);
     model_leaning_t leaning;
-    bool tears_one; /**< k % TEAR_PARTS says how */
+    single_t single; /**< of a model that loses or keeps one event, or a part of it; or NULL */
 } model_row_t;
 
 static const model_row_t MODELS[MODEL_KINDS + 1] = {
     [MODEL_ALL_PERSISTED] = {"all-persisted", "everything: the kill model", one_state, choose_all,
-                             LOSES_LITTLE, false},
+                             LOSES_LITTLE, NULL},
     [MODEL_NONE_PERSISTED] = {"none-persisted", "nothing", one_state, choose_none, LOSES_LITTLE,
-                              false},
+                              NULL},
     [MODEL_ONE_DROPPED] = {"one-dropped", "all but one", each_event, choose_one_dropped,
-                           LOSES_LITTLE, false},
+                           LOSES_LITTLE, one_event},
     [MODEL_ONE_PERSISTED] = {"one-persisted", "one alone", each_event, choose_one_persisted,
-                             KEEPS_LITTLE, false},
+                             KEEPS_LITTLE, one_event},
     [MODEL_ONE_TORN] = {"one-torn",
                         "all, one write of them torn: a prefix, a suffix, a mask with a hole",
-                        each_tear, choose_one_torn, LOSES_LITTLE, true},
+                        each_tear, choose_one_torn, LOSES_LITTLE, one_tearable},
     [MODEL_SUBSET] = {"subset", "each with a probability drawn by seed, some of it torn", subsets,
-                      choose_subset, IN_TURN, false},
+                      choose_subset, IN_TURN, NULL},
     [MODEL_ORDERED] = {"ordered", "all up to one write, in order", each_event_twice, choose_ordered,
-                       LOSES_LITTLE, false},
+                       LOSES_LITTLE, NULL},
     [MODEL_LOG_CUT] = {"log-cut",
                        "all, but of the log write that happened last only the first sectors: every "
                        "end that the log can have is tried",
-                       each_cut, choose_log_cut, LOSES_LITTLE, false},
+                       each_cut, choose_log_cut, LOSES_LITTLE, NULL},
     [MODEL_KILL] =
         {"kill",
          "all, or of the last write only the first sectors; with --depth: nothing of it has become "
          "durable, and a power loss during the recovery may take it",
-         whole_and_cut, choose_kill, LOSES_LITTLE, false},
+         whole_and_cut, choose_kill, LOSES_LITTLE, NULL},
     [MODEL_BY_FILE] = {"by-file", "of each file all, nothing, or all up to one write",
-                       draws_by_file, choose_by_file, LOSES_LITTLE, false},
+                       draws_by_file, choose_by_file, LOSES_LITTLE, NULL},
     [MODEL_ONE_PART] = {"one-part",
                         "a part of one write alone: a prefix, a suffix, a mask with a hole",
-                        each_tear, choose_one_part, KEEPS_LITTLE, true},
+                        each_tear, choose_one_part, KEEPS_LITTLE, one_tearable},
     [MODEL_OVERLAPPED] =
         {"overlapped",
          "all, but of the writes that overlapped an fsync of their file none, or all but one",
-         each_overlapped, choose_overlapped, LOSES_LITTLE, false},
+         each_overlapped, choose_overlapped, LOSES_LITTLE, NULL},
     [MODEL_SIZE_FIRST] = {"size-first",
                           "all, but of one append only the new size: zeros or old bytes are there, "
                           "as the file system has it",
-                          each_growing, choose_size_first, LOSES_LITTLE, false},
-    [MODEL_CHOSEN] = {"chosen", "what is chosen", each_chosen, choose_chosen, AS_CHOSEN, false},
+                          each_growing, choose_size_first, LOSES_LITTLE, NULL},
+    [MODEL_CHOSEN] = {"chosen", "what is chosen", each_chosen, choose_chosen, AS_CHOSEN, NULL},
 };
 
 static const model_row_t *row_of(model_t model)
@@ -509,13 +523,23 @@ bool model_tears_newest(const model_config_t *config, model_t model, uint32_t k,
                         const persist_t *persist)
 {
     const choice_t choice = {.config = config, .persist = persist};
-    return row_of(model)->tears_one && k < TEAR_PARTS && last_tearable(&choice) != NULL;
+    bool tears_one = row_of(model)->single == one_tearable;
+    return tears_one && k < TEAR_PARTS && last_tearable(&choice) != NULL;
 }
 
 static stream_t state_stream(const model_config_t *config, model_t model, uint32_t k,
                              uint64_t point)
 {
     return (stream_t){.state = stream_mix(config->seed, point, (uint64_t)model, k)};
+}
+
+const fs_event_t *model_single(const model_config_t *config, model_t model, uint32_t k,
+                               uint64_t point, const persist_t *persist)
+{
+    const choice_t choice = {.config = config, .persist = persist};
+    stream_t stream = state_stream(config, model, k, point);
+    single_t single = row_of(model)->single;
+    return single != NULL ? waiting(&choice, single(&choice, k, &stream)) : NULL;
 }
 
 void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64_t point,

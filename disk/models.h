@@ -85,6 +85,11 @@ failed, and likelier torn than any other. */
 bool model_tears_newest(const model_config_t *config, model_t model, uint32_t k,
                         const persist_t *persist);
 
+/** The event that this state loses or keeps alone, whole or in part; NULL: it does not single out
+one. point: as of model_apply(). */
+const fs_event_t *model_single(const model_config_t *config, model_t model, uint32_t k,
+                               uint64_t point, const persist_t *persist);
+
 /** How many states of this model the crash point has. */
 uint32_t model_count(const model_config_t *config, model_t model, const persist_t *persist);
 

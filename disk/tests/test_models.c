@@ -347,6 +347,36 @@ static void test_watch_hears_what_is_kept(void **state)
     assert_int_equal(states, count_all(&CONFIG, &f->persist));
 }
 
+static uint32_t single_of(const persist_fixture_t *f, model_t model, uint32_t k)
+{
+    const fs_event_t *event = model_single(&CONFIG, model, k, 11, &f->persist);
+    assert_non_null(event);
+    return (uint32_t)(event - f->list.events);
+}
+
+/** The event that a state loses or keeps alone is the one that its image lacks or has; where the
+first of two writes of a sector is lost the second one is there all the same, and one of the three
+can be torn. */
+static void test_singles(void **state)
+{
+    static const char *const DROPPED[] = {"cbbbbbbbb", "c........", "abbbbbbbb"};
+    static const char *const PERSISTED[] = {"a........", ".bbbbbbbb", "c........"};
+    const persist_fixture_t *f = *state;
+    uint32_t seen = 0;
+    for (uint32_t k = 0; k < 3; k++) {
+        uint32_t dropped = single_of(f, MODEL_ONE_DROPPED, k);
+        assert_state(*state, MODEL_ONE_DROPPED, k, DROPPED[dropped]);
+        assert_state(*state, MODEL_ONE_PERSISTED, k,
+                     PERSISTED[single_of(f, MODEL_ONE_PERSISTED, k)]);
+        assert_int_equal(single_of(f, MODEL_ONE_TORN, k), 1);
+        assert_int_equal(single_of(f, MODEL_ONE_PART, k), 1);
+        seen |= 1U << dropped;
+    }
+    assert_int_equal(seen, 7);
+    assert_null(model_single(&CONFIG, MODEL_ALL_PERSISTED, 0, 11, &f->persist));
+    assert_null(model_single(&CONFIG, MODEL_SUBSET, 0, 11, &f->persist));
+}
+
 /** What overlapped an fsync of its file is lost, all of it or one; nothing else is, and an fsync of
 another file overlaps nothing. */
 static void test_overlapped(void **state)
@@ -525,6 +555,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_by_file, models_setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_watch_hears_what_is_kept, models_setup,
                                         persist_teardown),
+        cmocka_unit_test_setup_teardown(test_singles, models_setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_overlapped, models_setup, persist_teardown),
         cmocka_unit_test(test_names),
         cmocka_unit_test_setup_teardown(test_ordered_names, models_setup, persist_teardown),

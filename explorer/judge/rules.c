@@ -60,8 +60,8 @@ bool rules_is_log_file(const char *path)
     return strncmp(path, "ib_logfile", 10) == 0;
 }
 
-void rules_report(const rules_t *rules, uint32_t invariant, const char *rule, const char *format,
-                  ...)
+void rules_report(const rules_t *rules, uint64_t page, uint32_t invariant, const char *rule,
+                  const char *format, ...)
 {
     if (rules->config.found == NULL) {
         return;
@@ -71,7 +71,7 @@ void rules_report(const rules_t *rules, uint32_t invariant, const char *rule, co
     char what[VERDICT_WHAT_MAX];
     (void)vsnprintf(what, sizeof(what), format, args);
     va_end(args);
-    rules->config.found(rules->config.ctx, invariant, rule, what);
+    rules->config.found(rules->config.ctx, invariant, rule, page, what);
 }
 
 static uint32_t inode_at(const image_t *image, const char *path)
@@ -207,8 +207,8 @@ void rules_journal(rules_t *rules, journal_kind_t kind, uint32_t line)
         char what[64];
         (void)snprintf(what, sizeof(what), "line %u is acknowledged", line);
         if (rules->failed[0] != '\0') {
-            rules_report(rules, 23, "failed_io", "%s after a failed operation on %s", what,
-                         rules->failed);
+            rules_report(rules, RULES_NO_PAGE, 23, "failed_io", "%s after a failed operation on %s",
+                         what, rules->failed);
         }
         rules_file_check(rules, LSN_MAX, what);
         break;

@@ -14,14 +14,16 @@ recovery, which finds one. */
 
 typedef struct rules rules_t;
 
+#define RULES_NO_PAGE UINT64_MAX
+
 typedef struct rules_config {
     bool doublewrite; /**< is on */
     /** what the storage promises to write whole of a data file, in bytes; 0: nothing */
     uint32_t atomic_unit;
     bool keep_history; /**< the log of this process will be shared with others: rules_history() */
-    /** Hears of each finding, in the order of the stream. NULL: nobody; the run is judged
-       elsewhere. */
-    void (*found)(void *ctx, uint32_t invariant, const char *rule, const char *what);
+    /** Hears of each finding, in the order of the stream. page: the one that it accuses, for
+       rules_page_place(), or RULES_NO_PAGE. NULL: nobody hears; the run is judged elsewhere. */
+    void (*found)(void *ctx, uint32_t invariant, const char *rule, uint64_t page, const char *what);
     void *ctx;
 } rules_config_t;
 
@@ -48,6 +50,9 @@ void rules_closed(rules_t *rules, const char *path);
 /** A file was opened. A log that was closed before: the process starts once more, on the files as
 it has left them. */
 void rules_opened(rules_t *rules, const char *path);
+
+/** Where a page that is accused lies now. False: its file is gone, or nobody knows which it is. */
+bool rules_page_place(const rules_t *rules, uint64_t page, uint32_t *inode, uint64_t *offset);
 
 /** The journal: a statement was issued or acknowledged. */
 typedef enum journal_kind { JOURNAL_ISSUE, JOURNAL_ACK } journal_kind_t;

@@ -29,7 +29,7 @@ void rules_area_write(rules_t *rules, const fs_event_t *event)
     for (uint64_t no = event->offset / page_size; no * page_size < end; no++) {
         rules_copy_t *copy = copy_at(rules, (uint32_t)no);
         if (copy->pins > 0) {
-            rules_report(rules, 22, "area_reuse",
+            rules_report(rules, copy->key, 22, "area_reuse",
                          "position %" PRIu64 " of the area is written while the home write of page "
                          "%" PRIu32 ":%" PRIu32 ", whose copy it held, is not fsynced",
                          no, key_space(copy->key), key_page(copy->key));

@@ -56,7 +56,7 @@ void rules_file_event(rules_t *rules, const fs_event_t *event, const char *path)
     space_id_t space = file->known ? file->space : REDO_ANY_SPACE;
     const redo_file_t *record = record_of(rules, OPS[event->kind], space, path, to);
     if (record == NULL) {
-        rules_report(rules, 24, "file_record",
+        rules_report(rules, RULES_NO_PAGE, 24, "file_record",
                      "%.120s of space %" PRId64 " is %s, and the durable log does not say so", path,
                      file->known ? (int64_t)space : -1, WHAT[event->kind]);
     }
@@ -90,7 +90,7 @@ void rules_file_cut(rules_t *rules, const fs_event_t *event, const char *path)
         redo_each_page(&rules->redo, trim_lsn, LSN_MAX, cut_see, &cut);
     }
     if (trim_lsn == 0 || cut.n > 0) {
-        rules_report(rules, 24, "file_record",
+        rules_report(rules, RULES_NO_PAGE, 24, "file_record",
                      "%.120s is cut to %" PRIu64 " bytes, and the durable log does not say so",
                      path, event->offset);
     }
@@ -101,7 +101,7 @@ void rules_file_check(rules_t *rules, lsn_t limit, const char *what)
     for (uint32_t i = 0; i < rules->entries.n; i++) {
         const rules_entry_t *entry = &rules->entries.items[i];
         if (entry->record_lsn <= limit) {
-            rules_report(rules, 24, "file_sync",
+            rules_report(rules, RULES_NO_PAGE, 24, "file_sync",
                          "%s, and the directory entry of %.120s is not fsynced", what, entry->path);
             return;
         }

@@ -90,13 +90,13 @@ static void check_copy(rules_t *rules, const rules_page_t *page, lsn_t lsn,
         *REDO_PUSH(&rules->skips) = (rules_skip_t){page->key, init->start_lsn, init->end_lsn};
     }
     if (wrong != NULL) {
-        rules_report(rules, 13, "dblwr_skip",
+        rules_report(rules, page->key, 13, "dblwr_skip",
                      "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
                      " goes home without a copy in the area: %s (C is %" PRIu64 ")",
                      space, page_no, lsn, wrong, rules_c(rules));
     }
     if (copy->exists && !copy->durable) {
-        rules_report(rules, 22, "area_sync",
+        rules_report(rules, page->key, 22, "area_sync",
                      "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
                      " goes home before its copy in the area is fsynced",
                      space, page_no, lsn);
@@ -181,7 +181,7 @@ static void judge_scrub(rules_t *rules, fs_event_t *event, const char *path, pag
     const rules_datafile_t *file = rules_datafile(rules, event->inode, path);
     event->site = SITE_FREED_PAGE;
     if (!is_durably_free(rules, file, page_no)) {
-        rules_report(rules, 15, "scrubbed_page",
+        rules_report(rules, RULES_NO_PAGE, 15, "scrubbed_page",
                      "zeros are written over page %" PRIu32 " of %.120s, which the log, durable to "
                      "%" PRIu64 ", does not free",
                      page_no, path, rules->log.durable);
@@ -216,7 +216,7 @@ void rules_home_punch(rules_t *rules, const fs_event_t *event, const char *path)
     if (!free
         && !(one && file->known
              && is_behind_payload(rules, event->inode, redo_key(file->space, page_no), from))) {
-        rules_report(rules, 29, "hole",
+        rules_report(rules, RULES_NO_PAGE, 29, "hole",
                      "a hole of %" PRIu64 " bytes at byte %" PRIu32 " of page %" PRIu32
                      " of %.120s, which is not free, and whose durable home may need them",
                      event->length, from, page_no, path);
@@ -229,7 +229,7 @@ static void check_freed(const rules_t *rules, uint64_t key, bool restored)
 {
     const redo_entry_t *last = redo_last(&rules->redo, key, LSN_MAX);
     if (last != NULL && last->kind == REDO_FREE && rules->redo.format->all_frees && !restored) {
-        rules_report(rules, 15, "freed_page",
+        rules_report(rules, key, 15, "freed_page",
                      "page %" PRIu32 ":%" PRIu32 " goes home, and the log frees it at %" PRIu64,
                      key_space(key), key_page(key), last->end_lsn);
     }
@@ -239,12 +239,12 @@ static void report_no_page(const rules_t *rules, const rules_datafile_t *file, c
                            page_no_t page_no, page_verdict_t verdict)
 {
     if (file->known) {
-        rules_report(rules, 5, "home_page",
+        rules_report(rules, redo_key(file->space, page_no), 5, "home_page",
                      "what is written to page %" PRIu32 " of %.120s is not page %" PRIu32
                      ":%" PRIu32 ": %s",
                      page_no, path, file->space, page_no, page_verdict_name(verdict));
     } else {
-        rules_report(rules, 5, "home_page",
+        rules_report(rules, RULES_NO_PAGE, 5, "home_page",
                      "page %" PRIu32 " of %.120s is written, and whose file that is neither the "
                      "log says nor the page 0 that was found in it",
                      page_no, path);

@@ -49,7 +49,7 @@ void rules_index_loaded(void *ctx, const redo_load_t *load)
     for (uint32_t i = 0; i < rules->skips.n; i++) {
         const rules_skip_t *skip = &rules->skips.items[i];
         if (key_space(skip->key) == load->space && skip->init_start >= rules_c(rules)) {
-            rules_report(rules, 13, "skip_drain",
+            rules_report(rules, skip->key, 13, "skip_drain",
                          "INDEX_LOAD of index %" PRIu64 " at %" PRIu64 ": page %" PRIu32 ":%" PRIu32
                          " went home without a copy, its initialisation at %" PRIu64
                          " is not behind the checkpoint at %" PRIu64,
@@ -101,7 +101,7 @@ void rules_index_changed(void *ctx, uint64_t key, const redo_touch_t *touch)
     }
     bool vouched = index->load_lsn != 0 && index->load_lsn <= touch->start_lsn;
     if (!vouched || page->late) {
-        rules_report(rules, 16, "index_load",
+        rules_report(rules, key, 16, "index_load",
                      "index %" PRIu64 ": page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
                      " went home without a record%s; a record changes it at %" PRIu64,
                      index->id, key_space(key), key_page(key), page->home_lsn,

@@ -113,8 +113,10 @@ struct rules {
     bool closed;                   /**< the log is: what is read from here on is not recovery's */
 };
 
-__attribute__((format(printf, 4, 5))) void rules_report(const rules_t *rules, uint32_t invariant,
-                                                        const char *rule, const char *format, ...);
+/** page: key of the one that is accused, or RULES_NO_PAGE. */
+__attribute__((format(printf, 5, 6))) void rules_report(const rules_t *rules, uint64_t page,
+                                                        uint32_t invariant, const char *rule,
+                                                        const char *format, ...);
 /** C of the durable checkpoint, 0 before the first. */
 static inline lsn_t rules_c(const rules_t *rules)
 {

@@ -109,12 +109,12 @@ static void check_place(const rules_t *rules, uint64_t offset, lsn_t lsn, const 
     lsn_t c = rules_c(rules);
     uint32_t kept = lsn == lsn_block(end) ? lsn_offset(end) : 0;
     if (mach_read_4(block + LOG_BLOCK_NO) != (uint32_t)(lsn / LOG_BLOCK_SIZE)) {
-        rules_report(rules, 20, "log_place",
+        rules_report(rules, RULES_NO_PAGE, 20, "log_place",
                      "block number %" PRIu32 " is written at %" PRIu64
                      " of the log, where LSN %" PRIu64 " belongs; its end is %" PRIu64,
                      mach_read_4(block + LOG_BLOCK_NO), offset, lsn, end);
     } else if (c != 0 && lsn - lsn_block(c) >= area) {
-        rules_report(rules, 20, "log_overwrite",
+        rules_report(rules, RULES_NO_PAGE, 20, "log_overwrite",
                      "the log block of LSN %" PRIu64 " overwrites the checkpoint's LSN %" PRIu64,
                      lsn, c);
     } else if (kept > LOG_BLOCK_HDR_SIZE
@@ -122,7 +122,7 @@ static void check_place(const rules_t *rules, uint64_t offset, lsn_t lsn, const 
                    || memcmp(block + LOG_BLOCK_HDR_SIZE, rules->log.tail + LOG_BLOCK_HDR_SIZE,
                              kept - LOG_BLOCK_HDR_SIZE)
                           != 0)) {
-        rules_report(rules, 20, "log_rewritten",
+        rules_report(rules, RULES_NO_PAGE, 20, "log_rewritten",
                      "the log block of LSN %" PRIu64
                      " takes back what lies before the end, %" PRIu64,
                      lsn, end);
@@ -136,21 +136,21 @@ static void check_epoch(rules_t *rules, lsn_t lsn, const byte *block)
     uint32_t epoch = mach_read_4(block + LOG_BLOCK_EPOCH);
     bool is_cut = lsn == lsn_block(end) && mach_read_2(block + LOG_BLOCK_USED) == lsn_offset(end);
     if (epoch > log->slot.epoch) {
-        rules_report(rules, 21, "log_epoch",
+        rules_report(rules, RULES_NO_PAGE, 21, "log_epoch",
                      "the log block of LSN %" PRIu64 " has epoch %" PRIu32
                      ", the durable checkpoint slot %" PRIu32,
                      lsn, epoch, log->slot.epoch);
     } else if (epoch < log->epoch || (epoch == log->epoch && !log->epoch_taken)) {
-        rules_report(rules, 21, "log_epoch",
+        rules_report(rules, RULES_NO_PAGE, 21, "log_epoch",
                      "the log block of LSN %" PRIu64 " has epoch %" PRIu32
                      ", and the log had %" PRIu32 " before this start",
                      lsn, epoch, log->epoch);
     } else if (epoch > log->epoch && !is_cut) {
-        rules_report(rules, 21, "log_cut",
+        rules_report(rules, RULES_NO_PAGE, 21, "log_cut",
                      "the log goes on at LSN %" PRIu64 " before its end at %" PRIu64 " was cut",
                      lsn, end);
     } else if (epoch == log->epoch && log->cut_unsynced) {
-        rules_report(rules, 21, "log_cut",
+        rules_report(rules, RULES_NO_PAGE, 21, "log_cut",
                      "the log goes on at LSN %" PRIu64 " before the cut at its end is fsynced",
                      lsn);
     }
@@ -225,7 +225,7 @@ void rules_log_sync(rules_t *rules)
 void rules_log_ahead(rules_t *rules, page_id_t id, lsn_t lsn, const char *where)
 {
     if (lsn > rules->log.durable) {
-        rules_report(rules, 4, "write_ahead",
+        rules_report(rules, redo_key(id.space, id.page_no), 4, "write_ahead",
                      "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
                      " goes %s, and the log is durable to %" PRIu64,
                      id.space, id.page_no, lsn, where, rules->log.durable);

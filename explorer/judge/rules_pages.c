@@ -125,6 +125,17 @@ static const rules_datafile_t *datafile_of(const rules_t *rules, space_id_t spac
     return NULL;
 }
 
+bool rules_page_place(const rules_t *rules, uint64_t page, uint32_t *inode, uint64_t *offset)
+{
+    const rules_datafile_t *file =
+        page != RULES_NO_PAGE ? datafile_of(rules, key_space(page)) : NULL;
+    if (file != NULL) {
+        *inode = file->inode;
+        *offset = (uint64_t)key_page(page) * rules->page_size;
+    }
+    return file != NULL;
+}
+
 lsn_t rules_home_in_image(rules_t *rules, uint64_t key)
 {
     const rules_datafile_t *file = datafile_of(rules, key_space(key));

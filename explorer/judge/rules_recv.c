@@ -78,7 +78,7 @@ void rules_recv_read(rules_t *rules, uint32_t inode, uint64_t key)
         return;
     }
     if (!rules_copy_found(rules, key) && !identifies(rules, inode, key_page(key))) {
-        rules_report(rules, init ? 14 : 15, init ? "recv_read" : "recv_freed",
+        rules_report(rules, key, init ? 14 : 15, init ? "recv_read" : "recv_freed",
                      "page %" PRIu32 ":%" PRIu32 " is read, and the log %s it at %" PRIu64,
                      key_space(key), key_page(key), init ? "initialises" : "frees",
                      defined->end_lsn);
@@ -95,7 +95,7 @@ void rules_recv_write(rules_t *rules, const rules_page_t *page, bool restored)
     const redo_entry_t *defined = found_defined(rules, key);
     bool load = found_load(rules, key);
     if (!page->read && (defined == NULL || load)) {
-        rules_report(rules, 14, "recv_unread",
+        rules_report(rules, key, 14, "recv_unread",
                      "page %" PRIu32 ":%" PRIu32 ", changed at %" PRIu64
                      ", goes home and was not read, although %s",
                      key_space(key), key_page(key), last->end_lsn,

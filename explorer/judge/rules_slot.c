@@ -61,7 +61,7 @@ static void check_pages(rules_t *rules, lsn_t c)
     }
     if (check.n > 0) {
         rules_report(
-            rules, 19, "ckpt_pages",
+            rules, check.key, 19, "ckpt_pages",
             "the checkpoint at %" PRIu64 " passes page %" PRIu32 ":%" PRIu32 ", changed at %" PRIu64
             ", whose durable home has LSN %" PRIu64 " (%" PRIu32 " such pages)",
             c, key_space(check.key), key_page(check.key), check.wanted, check.found, check.n);
@@ -76,20 +76,20 @@ static void check_slot(const rules_t *rules, uint32_t slot, const log_checkpoint
         || (in_force
             && (ckpt->no <= log->slot.no || ckpt->no % 2 == log->slot.no % 2
                 || ckpt->epoch < log->slot.epoch))) {
-        rules_report(rules, 19, "ckpt_slot",
+        rules_report(rules, RULES_NO_PAGE, 19, "ckpt_slot",
                      "checkpoint %" PRIu64 " of epoch %" PRIu32 " is written to slot %" PRIu32
                      "; the one in force is %" PRIu64 " of epoch %" PRIu32,
                      ckpt->no, ckpt->epoch, slot, log->slot.no, log->slot.epoch);
     }
     lsn_t marker_end = redo_marker_end(&rules->redo, ckpt->marker_lsn, ckpt->lsn);
     if (marker_end == 0 || marker_end > log->durable) {
-        rules_report(rules, 19, "ckpt_marker",
+        rules_report(rules, RULES_NO_PAGE, 19, "ckpt_marker",
                      "the marker of the checkpoint at %" PRIu64 " is not in the log at %" PRIu64
                      ", which is durable to %" PRIu64,
                      ckpt->lsn, ckpt->marker_lsn, log->durable);
     }
     if (ckpt->lsn < rules_c(rules) || !redo_is_boundary(&rules->redo, ckpt->lsn)) {
-        rules_report(rules, 19, "ckpt_lsn",
+        rules_report(rules, RULES_NO_PAGE, 19, "ckpt_lsn",
                      "the checkpoint at %" PRIu64 " is behind the last one, %" PRIu64
                      ", or no start of a record group",
                      ckpt->lsn, rules_c(rules));
@@ -100,12 +100,12 @@ void rules_slot_write(rules_t *rules, uint32_t slot, const byte *block)
 {
     log_checkpoint_t ckpt;
     if (!log_checkpoint_decode(block, &ckpt)) {
-        rules_report(rules, 19, "ckpt_slot",
+        rules_report(rules, RULES_NO_PAGE, 19, "ckpt_slot",
                      "what is written to checkpoint slot %" PRIu32 " is no slot", slot);
         return;
     }
     if (rules->failed[0] != '\0') {
-        rules_report(rules, 23, "failed_io",
+        rules_report(rules, RULES_NO_PAGE, 23, "failed_io",
                      "checkpoint %" PRIu64 " after a failed operation on %s", ckpt.no,
                      rules->failed);
     }

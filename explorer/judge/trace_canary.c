@@ -307,10 +307,12 @@ static _Noreturn void copy_ends(const walk_t *walk, canary_fate_t fate)
 }
 
 /** What the rules say of a copy, or of the run as it is. */
-static void hear_finding(void *ctx, uint32_t invariant, const char *rule, const char *what)
+static void hear_finding(void *ctx, uint32_t invariant, const char *rule, uint64_t page,
+                         const char *what)
 {
     walk_t *walk = ctx;
     const damage_t *damage = walk->damage;
+    (void)page;
     if (damage == NULL) {
         walk->broken++;
     } else if (invariant == damage->invariant && strcmp(rule, damage->name) == 0) {

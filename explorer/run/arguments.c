@@ -61,6 +61,7 @@ const char ARGUMENTS_HELP[] =
     "  --at-seq N         crash points after this event only; repeatable\n"
     "  --suspect N        this event broke a rule: many of the states come right after it; "
     "repeatable\n"
+    "  --accused INODE:OFFSET     this page broke one: states that tear or lose it; repeatable\n"
     "  --ignore-fsync PATTERN     fsyncs of matching paths do nothing: a lying disk\n"
     "  --only STATE_ID    one state; --dump-state DIR writes its files, --way FILE appends, per "
     "level,\n"
@@ -109,17 +110,33 @@ static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *ou
 }
 
 /** "2/3". */
+/** Copies what is in front of the separator. @return what is behind it; NULL: there is none, or no
+room */
+static const char *first_part(const char *text, char separator, char *first, size_t room)
+{
+    const char *end = strchr(text, separator);
+    if (end == NULL || (size_t)(end - text) >= room) {
+        return NULL;
+    }
+    memcpy(first, text, (size_t)(end - text));
+    first[end - text] = '\0';
+    return end + 1;
+}
+
 static bool parse_slice(const char *text, arguments_t *args)
 {
     char first[16];
-    const char *slash = strchr(text, '/');
-    if (slash == NULL || (size_t)(slash - text) >= sizeof(first)) {
-        return false;
-    }
-    memcpy(first, text, (size_t)(slash - text));
-    first[slash - text] = '\0';
-    return parse_u32(slash + 1, 1, SLICES_MAX, &args->order.n_slices)
+    const char *last = first_part(text, '/', first, sizeof(first));
+    return last != NULL && parse_u32(last, 1, SLICES_MAX, &args->order.n_slices)
            && parse_u32(first, 1, args->order.n_slices, &args->order.slice);
+}
+
+static bool parse_page(const char *text, order_page_t *page)
+{
+    char inode[16];
+    const char *offset = first_part(text, ':', inode, sizeof(inode));
+    return offset != NULL && parse_u32(inode, 0, UINT32_MAX, &page->inode)
+           && parse_u64(offset, 0, UINT64_MAX, &page->offset);
 }
 
 /** A number and s, m, h or d; seconds without. */
@@ -186,6 +203,7 @@ enum {
     OPT_TO,
     OPT_AT,
     OPT_SUSPECT,
+    OPT_ACCUSED,
     OPT_IGNORE,
     OPT_ONLY,
     OPT_CHOSEN,
@@ -236,6 +254,7 @@ static const struct option LONG_OPTIONS[] = {
     {"to-seq", required_argument, NULL, OPT_TO},
     {"at-seq", required_argument, NULL, OPT_AT},
     {"suspect", required_argument, NULL, OPT_SUSPECT},
+    {"accused", required_argument, NULL, OPT_ACCUSED},
     {"ignore-fsync", required_argument, NULL, OPT_IGNORE},
     {"only", required_argument, NULL, OPT_ONLY},
     {"chosen", required_argument, NULL, OPT_CHOSEN},
@@ -394,6 +413,10 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         args->order.suspects = args->suspects;
         return args->order.n_suspects < AT_MAX
                && parse_u64(value, 0, UINT64_MAX, &args->suspects[args->order.n_suspects++]);
+    case OPT_ACCUSED:
+        args->order.accused = args->accused;
+        return args->order.n_accused < AT_MAX
+               && parse_page(value, &args->accused[args->order.n_accused++]);
     case OPT_IGNORE:
         return path_set_add(&args->campaign.disk.lies, value);
     case OPT_ONLY:

@@ -25,7 +25,8 @@ typedef struct arguments {
     plan_range_t range;
     uint64_t at[AT_MAX]; /**< of range */
     order_limits_t order;
-    uint64_t suspects[AT_MAX]; /**< of order */
+    uint64_t suspects[AT_MAX];    /**< of order */
+    order_page_t accused[AT_MAX]; /**< of order */
     run_limits_t run;
     const char *slice_file; /**< where a slice is written; NULL: all is run and told */
     const char *merge;      /**< file with slices to merge; NULL: none */

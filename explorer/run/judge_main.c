@@ -9,7 +9,8 @@ Place: beside main.c, above trace_read.c and judge.c.
 Request   trace: path; base: directory that the process found, or "" for an empty one; live: it
           belongs to a trial; doublewrite: is on;
           canaries: true: damaged copies of the trace are judged instead
-Answer    findings: [{seq, invariant, source, rule, what}], at most RULE_FINDINGS_MAX of one rule;
+Answer    findings: [{seq, invariant, source, rule, what, page}], at most RULE_FINDINGS_MAX of one
+          rule; page: [inode, offset] of the one that is accused, if there is one;
           log: {found, checkpoint, end, last}; of canaries only those, as the explorer tells them;
           or error: why there is no verdict
 Request   export: table; acked: the statement was acknowledged; base: directory that a crash left;
@@ -84,7 +85,8 @@ static bool count_finding(session_t *session, const char *rule)
     return false;
 }
 
-static void on_finding(void *ctx, uint32_t invariant, const char *rule, const char *what)
+static void on_finding(void *ctx, uint32_t invariant, const char *rule, uint64_t page,
+                       const char *what)
 {
     session_t *session = ctx;
     if (!count_finding(session, rule)) {
@@ -96,6 +98,12 @@ static void on_finding(void *ctx, uint32_t invariant, const char *rule, const ch
     set(finding, "source", json_string(finding_source_name(SOURCE_RULE)));
     set(finding, "rule", json_string(rule));
     set(finding, "what", text_of(what));
+    uint32_t inode;
+    uint64_t offset;
+    if (rules_page_place(session->trace.rules, page, &inode, &offset)) {
+        json_t *place = json_pack("[I, I]", (json_int_t)inode, (json_int_t)offset);
+        set(finding, "page", place);
+    }
     CHECK(json_array_append_new(session->findings, finding) == 0);
 }
 

@@ -24,11 +24,11 @@ Place: above plan_states.c, which numbers them; below runner.c.
 #define STRIDE ((uint64_t)1 << 40)
 #define GOLDEN 0x9E3779B97F4A7C15U /**< the golden ratio, of 2^64 parts */
 
-enum { PART_BASIC, PART_NEWEST, PART_OTHER, PART_SUSPECT, PARTS };
+enum { PART_BASIC, PART_NEWEST, PART_OTHER, PART_SUSPECT, PART_ACCUSED, PART_BOTH, PARTS };
 enum { LEVEL_PART, LEVEL_PLACE, LEVEL_KIND, LEVEL_MODEL, LEVELS };
 
 /** Weights of the parts: where no recovery is crashed again, and where they are. */
-static const uint64_t PART_WEIGHTS[2][PARTS] = {{36, 3, 9, 16}, {12, 3, 9, 8}};
+static const uint64_t PART_WEIGHTS[2][PARTS] = {{36, 3, 9, 16, 8, 8}, {12, 3, 9, 8, 4, 4}};
 
 typedef struct node {
     uint64_t total; /**< states below it */
@@ -103,9 +103,27 @@ uint32_t order_place(const fs_list_t *list, uint32_t point)
     return SITE_OTHER;
 }
 
+/** Does it tear, lose or keep one write of a page that is accused? */
+static bool is_accused(const drawing_t *d, model_t model, uint32_t k)
+{
+    const order_limits_t *limits = d->limits;
+    const fs_event_t *event =
+        limits->n_accused > 0 ? model_single(d->models, model, k, d->point, d->persist) : NULL;
+    bool is = false;
+    for (uint32_t i = 0; event != NULL && event->kind == FS_WRITE && i < limits->n_accused; i++) {
+        const order_page_t *page = &limits->accused[i];
+        is |= event->inode == page->inode && event->offset <= page->offset
+              && page->offset - event->offset < event->length;
+    }
+    return is;
+}
+
 static uint32_t leaf_of(const drawing_t *d, model_t model, uint32_t k)
 {
-    uint32_t part = d->suspect                                            ? PART_SUSPECT
+    bool accused = is_accused(d, model, k);
+    uint32_t part = d->suspect && accused                                 ? PART_BOTH
+                    : d->suspect                                          ? PART_SUSPECT
+                    : accused                                             ? PART_ACCUSED
                     : model_is_basic(d->models->enabled, model)           ? PART_BASIC
                     : model_tears_newest(d->models, model, k, d->persist) ? PART_NEWEST
                                                                           : PART_OTHER;

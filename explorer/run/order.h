@@ -3,7 +3,9 @@ is run, with little time as much of it as there is time for, and slices are part
 
 Its levels, from the top, each shared out by weight:
 - part: what lies right after an operation that broke a rule on bytes (a quarter, if there is any:
-  what the rule complains of shows there, if anywhere); the basic states (model_is_basic), three
+  what the rule complains of shows there, if anywhere); where a rule accuses a page, half as many
+  there that tear, lose or keep one write of it, and half as many elsewhere, since a rule may hear
+  of it late; the basic states (model_is_basic), three
   quarters of the others, a half where recoveries are crashed again: what a torn or lost write
   leaves behind is what the next crash meets; of the rest those that tear the write that happened
   last, a quarter: where many wait, it is one of them in few states, and yet the one that a power
@@ -35,6 +37,12 @@ typedef struct order {
     uint64_t n;
 } order_t;
 
+/** A page of a file. */
+typedef struct order_page {
+    uint32_t inode;
+    uint64_t offset;
+} order_page_t;
+
 typedef struct order_limits {
     uint64_t states;          /**< at most, all depths together; 0: all */
     bool hurried;             /**< there is a budget: ORDER_STATES_MAX holds, turn by turn */
@@ -42,6 +50,8 @@ typedef struct order_limits {
     uint32_t n_slices;        /**< ... of so many of about as many each; 0: all. Not if hurried */
     const uint64_t *suspects; /**< events by which the run broke a rule */
     uint32_t n_suspects;
+    const order_page_t *accused; /**< pages of which it broke one */
+    uint32_t n_accused;
     const kinds_t *kinds; /**< of statements */
 } order_limits_t;
 

@@ -35,9 +35,11 @@ static void test_an_honest_judge_hears(void **state)
 }
 
 /** Whatever else is wrong with the page. */
-static void tell_all_but_i4(void *ctx, uint32_t invariant, const char *rule, const char *what)
+static void tell_all_but_i4(void *ctx, uint32_t invariant, const char *rule, uint64_t page,
+                            const char *what)
 {
     judge_t *judge = ctx;
+    (void)page;
     if (invariant != 4) {
         verdict_add_rule(judge->verdict, invariant, rule, 0, what);
     }

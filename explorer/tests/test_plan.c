@@ -11,6 +11,7 @@ typedef struct known {
     model_t model;
     bool basic;
     bool newest;
+    const fs_event_t *single;
     uint32_t point;
 } known_t;
 
@@ -28,6 +29,7 @@ static void know_state(void *ctx, model_t model, uint32_t k, uint64_t number)
         (known_t){.model = model,
                   .basic = model_is_basic(lookup->models->enabled, model),
                   .newest = model_tears_newest(lookup->models, model, k, lookup->persist),
+                  .single = model_single(lookup->models, model, k, lookup->point, lookup->persist),
                   .point = lookup->point};
 }
 
@@ -76,6 +78,15 @@ static bool is_basic(const known_t *one)
 static bool is_newest(const known_t *one)
 {
     return one->newest && !one->basic;
+}
+
+static order_page_t accused;
+
+static bool is_accused(const known_t *one)
+{
+    const fs_event_t *event = one->single;
+    return event != NULL && event->kind == FS_WRITE && event->inode == accused.inode
+           && event->offset <= accused.offset && accused.offset < event->offset + event->length;
 }
 
 static fs_list_t *events;
@@ -248,6 +259,31 @@ static void test_suspects(void **state)
     assert_in_range(count_after(f, point, 40), 9, 11);
     assert_true(8 * there < f->plan.total);
     assert_int_equal(count_after(f, point, 8 * there), there);
+}
+
+/** --accused: a seventh of the states tear, lose or keep one write of such a page, wherever it waits;
+bytes that nobody writes take no turns. */
+static void test_accused(void **state)
+{
+    fixture_t *f = *state;
+    known_t *known = know_all(f);
+    const fs_event_t *event = &f->trace.list.events[f->trace.list.n / 2];
+    while (event->kind != FS_WRITE || event->length < 1024) {
+        event++;
+    }
+    accused = (order_page_t){.inode = event->inode, .offset = event->offset + event->length - 1};
+    const order_limits_t some = {.states = 100, .accused = &accused, .n_accused = 1};
+    order_t aimed = draw(f, some);
+    order_t plain = draw(f, (order_limits_t){.states = 100});
+    assert_in_range(count(&aimed, known, is_accused), 13, 16);
+    assert_in_range(count(&plain, known, is_accused), 0, 10);
+    order_free(&aimed);
+    accused.inode = IMAGE_NONE;
+    aimed = draw(f, some);
+    assert_same(&aimed, &plain);
+    order_free(&aimed);
+    order_free(&plain);
+    free(known);
 }
 
 static void check_choice(fixture_t *f, uint32_t n, uint32_t n_basic)
@@ -445,6 +481,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_order_of_the_trace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slices, setup, teardown),
         cmocka_unit_test_setup_teardown(test_suspects, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_accused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_newest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rare_ones_stand_out, setup, teardown),

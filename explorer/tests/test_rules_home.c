@@ -188,6 +188,28 @@ static void test_skips(void **state)
     scenario_run(OFF, 2, false);
 }
 
+/** Where the page is, for whoever crashes there; a file that is gone has none. */
+static void test_the_page_is_accused(void **state)
+{
+    uint32_t inode = IMAGE_NONE;
+    uint64_t offset = 0;
+    world_t *w = calloc(1, sizeof(*w));
+    (void)state;
+    assert_non_null(w);
+    world_begin(w, true);
+    skip_twice(w);
+    assert_int_equal(w->accused, redo_key(WORLD_SPACE, 4));
+    assert_true(rules_page_place(w->rules, w->accused, &inode, &offset));
+    assert_int_equal(inode, image_lookup(w->image, image_name_find(w->image, "t.ibd")));
+    assert_int_equal(offset, 4 * WORLD_PAGE);
+    assert_false(rules_page_place(w->rules, RULES_NO_PAGE, &inode, &offset));
+    assert_false(rules_page_place(w->rules, redo_key(WORLD_OTHER, 4), &inode, &offset));
+    world_entry(w, FS_UNLINK, "t.ibd", NULL);
+    assert_false(rules_page_place(w->rules, redo_key(WORLD_SPACE, 4), &inode, &offset));
+    world_end(w);
+    free(w);
+}
+
 /** What the storage promises to write whole must be a page: sectors are not enough. */
 static void test_units(void **state)
 {
@@ -213,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_home_writes),
         cmocka_unit_test(test_skips),
+        cmocka_unit_test(test_the_page_is_accused),
         cmocka_unit_test(test_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

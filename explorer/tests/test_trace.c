@@ -32,8 +32,9 @@ static void standard(builder_t *b)
     (void)put_record(b, TP_OP_UNLINK, 3, "t.ibd", 5);
 }
 
-static void ignore(void *ctx, uint32_t invariant, const char *rule, const char *what)
+static void ignore(void *ctx, uint32_t invariant, const char *rule, uint64_t page, const char *what)
 {
+    (void)page;
     (void)ctx;
     (void)invariant;
     (void)rule;
@@ -292,9 +293,11 @@ static void test_sync_of_everything(void **state)
     }
 }
 
-static void count_cuts(void *ctx, uint32_t invariant, const char *rule, const char *what)
+static void count_cuts(void *ctx, uint32_t invariant, const char *rule, uint64_t page,
+                       const char *what)
 {
     uint32_t *found = ctx;
+    (void)page;
     (void)what;
     *found += invariant == 24 && strcmp(rule, "file_record") == 0;
 }

@@ -44,9 +44,9 @@ static char root[64];
 static const char *deaf; /* this rule says nothing */
 static bool complains;   /* another one says something of a run that is right */
 
-void __wrap_rules_report(const rules_t *rules, uint32_t invariant, const char *rule,
+void __wrap_rules_report(const rules_t *rules, uint64_t page, uint32_t invariant, const char *rule,
                          const char *format, ...);
-void __wrap_rules_report(const rules_t *rules, uint32_t invariant, const char *rule,
+void __wrap_rules_report(const rules_t *rules, uint64_t page, uint32_t invariant, const char *rule,
                          const char *format, ...)
 {
     if (rules->config.found == NULL || (deaf != NULL && strcmp(rule, deaf) == 0)) {
@@ -57,7 +57,7 @@ void __wrap_rules_report(const rules_t *rules, uint32_t invariant, const char *r
     char what[VERDICT_WHAT_MAX];
     (void)vsnprintf(what, sizeof(what), format, args);
     va_end(args);
-    rules->config.found(rules->config.ctx, invariant, rule, what);
+    rules->config.found(rules->config.ctx, invariant, rule, page, what);
 }
 
 /** Where rules_report() is at home it is not wrapped. */
@@ -75,7 +75,7 @@ void __wrap_rules_file_check(rules_t *rules, lsn_t limit, const char *what);
 void __wrap_rules_file_check(rules_t *rules, lsn_t limit, const char *what)
 {
     if (complains) {
-        rules->config.found(rules->config.ctx, 24, "made up", what);
+        rules->config.found(rules->config.ctx, 24, "made up", RULES_NO_PAGE, what);
     }
     __real_rules_file_check(rules, limit, what);
 }

@@ -1,6 +1,7 @@
 /* See world.h. Blocks and pages are laid out by FORMAT.md. */
 #include "world.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,28 @@
 #define TABLE_FILE "t.ibd"
 #define AREA_FILE "ib_dblwr"
 
-static void on_found(void *ctx, uint32_t invariant, const char *rule, const char *what)
+/** The page that the words name, or RULES_NO_PAGE. */
+static uint64_t page_named(const char *what)
+{
+    uint32_t space;
+    uint32_t page;
+    for (const char *at = what; (at = strstr(at, "page ")) != NULL; at++) {
+        if (sscanf(at, "page %" SCNu32 ":%" SCNu32, &space, &page) == 2) {
+            return redo_key(space, page);
+        }
+    }
+    return RULES_NO_PAGE;
+}
+
+/** Whoever names a page accuses it. */
+static void on_found(void *ctx, uint32_t invariant, const char *rule, uint64_t page,
+                     const char *what)
 {
     world_t *w = ctx;
     CHECK(invariant < 32);
+    CHECK(page == page_named(what));
     w->found[invariant]++;
+    w->accused = page;
     (void)snprintf(w->what, sizeof(w->what), "%s: %.200s", rule, what);
 }
 

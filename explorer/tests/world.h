@@ -22,6 +22,7 @@ typedef struct world {
     uint32_t atomic_unit; /**< set before world_begin(); see rules_config_t */
     uint32_t found[32];   /**< findings by invariant */
     char what[256];       /**< the last one */
+    uint64_t accused;     /**< by the last one */
 
     byte log[WORLD_LOG_BYTES]; /**< the log as far as it was appended, its blocks stamped */
     lsn_t end_lsn;             /**< appended */

@@ -408,10 +408,12 @@ void judge_state(judge_t *judge, const judge_case_t *c, outcome_t *outcome)
 
 /* ---- the rules listen ---- */
 
-static void judge_found(void *ctx, uint32_t invariant, const char *rule, const char *what)
+static void judge_found(void *ctx, uint32_t invariant, const char *rule, uint64_t page,
+                        const char *what)
 {
     char text[VERDICT_WHAT_MAX];
     const judge_t *judge = ctx;
+    (void)page;
     (void)snprintf(text, sizeof(text), "recovery: %s", what);
     verdict_add_rule(judge->verdict, invariant, rule, judge->record != NULL ? judge->record->n : 0,
                      text);

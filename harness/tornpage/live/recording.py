@@ -29,8 +29,8 @@ class Recording:
     statements, what its writes are for where the explorer cannot tell, and what was found before it. ready:
     number of the event before the first crash. violations: what is wrong with the run itself, whatever crash
     follows; counters: its status at the end; suspect: numbers of the events by which it broke a rule on
-    bytes; at: the path of its folder, where that is written in a file, so that images are recovered under
-    it."""
+    bytes; accused: the pages of which it broke one, as Finding has them; at: the path of its folder, where
+    that is written in a file, so that images are recovered under it."""
 
     trace: Path
     allowed: Path
@@ -43,6 +43,7 @@ class Recording:
     violations: tuple[Violation, ...]
     counters: Mapping[str, int]
     suspect: tuple[int, ...] = ()
+    accused: tuple[tuple[int, int], ...] = ()
     at: Path | None = None
 
     @property
@@ -80,6 +81,7 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
             violations=run.violations,
             counters=run.answer.status,
             suspect=tuple(sorted({finding.seq for finding in run.findings})),
+            accused=tuple(sorted({found.page for found in run.findings if found.page})),
             at=_path_told(run.trace, folder / "data"),
         )
     finally:

@@ -46,10 +46,12 @@ LIFE_S = 7 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A violation and the number of the event that showed it."""
+    """A violation and the number of the event that showed it. page: file, as its number in the recording, and
+    byte of the page that is accused, if one is."""
 
     seq: int
     violation: Violation
+    page: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +160,11 @@ def _ask(argv: Sequence[str], request: dict[str, Any]) -> dict[str, Any]:
 
 def _finding(item: dict[str, Any]) -> Finding:
     what = f"{item['rule']}: {item['what']}"
+    inode, offset = item.get("page", (None, None))
     return Finding(
-        int(item["seq"]), Violation(int(item["invariant"]), what, source=Source(item["source"]))
+        int(item["seq"]),
+        Violation(int(item["invariant"]), what, source=Source(item["source"])),
+        page=None if inode is None else (int(inode), int(offset)),
     )
 
 

@@ -170,6 +170,8 @@ def _arguments(spec: TrialSpec, recording: Recording, limits: Limits, scope: Sco
     option = "--at-seq" if scope.aim else "--suspect"
     for seq in recording.suspect or ((BEFORE_ALL,) if scope.aim else ()):
         arguments += [option, str(seq)]
+    for inode, offset in recording.accused:
+        arguments += ["--accused", f"{inode}:{offset}"]
     if scope.canaries:
         arguments += ["--canaries"]
     for pattern in scope.ignored_fsyncs:

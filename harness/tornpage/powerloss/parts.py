@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tornpage.evidence.images import KeptImages
-from tornpage.live.fault_free import failed_run
+from tornpage.live.fault_free import failed_run, script_of
 from tornpage.live.recording import Recording, recorded_run
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.evidence import keep_loss_evidence
@@ -24,6 +24,7 @@ from tornpage.vocabulary.errors import FailedRunError, MachineError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths, require_floor
 from tornpage.workers.pool import confirmed, machine_errors, not_confirmed, said
+from tornpage.workloads.covering import kinds_of
 
 __all__ = [
     "Broken",
@@ -36,6 +37,7 @@ __all__ = [
     "found_states",
     "play_found",
     "recorded_golden_run",
+    "told",
 ]
 
 
@@ -151,7 +153,12 @@ def _explore_recording(
         keep_loss_evidence(one.spec, result, target, recording, part.scratch)
         broken.append(replace(played, result=result))
     any_broken = bool(found.broken or recording.violations)
-    return Explored(golden_run, found.summary, tuple(broken), any_broken)
+    return Explored(golden_run, told(part, found), tuple(broken), any_broken)
+
+
+def told(part: Part, found: Exploration) -> dict[str, Any]:
+    """What the explorer said, and the kinds of the statements that it was said of."""
+    return {**found.summary, "statements": list(kinds_of(script_of(part.spec)))}
 
 
 def recorded_golden_run(spec: TrialSpec, recording: Recording) -> GoldenRunRow:

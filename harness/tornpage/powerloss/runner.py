@@ -18,6 +18,7 @@ import xxhash
 
 from tornpage.evidence.images import KeptImages, images_of
 from tornpage.faults.image import remove_image
+from tornpage.live.fault_free import script_of
 from tornpage.live.recording import recorded_run
 from tornpage.plans.campaign import Campaign, Config, fault_free_spec
 from tornpage.plans.limits import Limits
@@ -37,6 +38,7 @@ from tornpage.vocabulary.errors import (
 )
 from tornpage.vocabulary.paths import Paths
 from tornpage.workers.context import Executor, Pending, RunContext
+from tornpage.workloads.covering import Had, covering_order, kinds_of
 
 __all__ = [
     "canary_places",
@@ -97,11 +99,11 @@ def run_losses(
     there must be: the others are of scripts that the target fails without a fault. UnexploredError: some
     could not be made, and may be tried again.
 
-    Here a few states of every script come first, and explorations of scripts that show something by then are
-    made before the others. Each worker process makes one at a time, or, where they are few or may not be made
-    side by side, all together one after the other; the workers of a cluster share the states of each, and
-    have those of the next before it ends. The results are stored in the order in which the explorations are
-    made, which hangs on no clock.
+    Scripts are in the order of covering.py. A few states of every script come first, and explorations of
+    scripts that show something by then are made before the others. Each worker process makes one at a time,
+    or, where they are few or may not be made side by side, all together one after the other; the workers of a
+    cluster share the states of each, and have those of the next before it ends. The results are stored in the
+    order in which the explorations are made, which hangs on no clock.
     """
     done = store.explorations(run.id)
     parts = loss_parts(campaign)
@@ -123,7 +125,7 @@ def run_losses(
             images=images_of(context.out, run.id),
         )
 
-    waiting = [part_of(position) for position in left]
+    waiting = _covering([part_of(position) for position in left], campaign)
     losses = _Losses(store, run, context, None if alone else executor)
     here = alone or context.cluster is not None
     eyes = nullcontext() if here else watched(losses.under_way, context.progress.note)
@@ -140,6 +142,21 @@ def run_losses(
         losses.end()
     forget_slices(context.out, run.id)
     return len(parts) - losses.failed
+
+
+def _covering(parts: list[Part], campaign: Campaign) -> list[Part]:
+    """In the order in which what the scripts have comes early. What is enumerated keeps the order of its
+    plan."""
+    if campaign.enumerated():
+        return parts
+    each = [
+        Had.of(
+            kinds_of(script_of(part.spec)),
+            {**part.spec.options, "depth": str(part.limits.depth or 1)},
+        )
+        for part in parts
+    ]
+    return [parts[place] for place in covering_order(each)]
 
 
 def look_limits(limits: Limits) -> Limits | None:

@@ -30,6 +30,7 @@ from tornpage.powerloss.parts import (
     found_states,
     play_found,
     recorded_golden_run,
+    told,
 )
 from tornpage.powerloss.slice_files import Sliced, SliceFiles
 from tornpage.store.rows import GoldenRunRow
@@ -195,7 +196,7 @@ class SlicedPart:
         self._check_alike(slices)
         golden_run, found = slices[1].golden_run, self._merge(slices)
         any_broken = bool(found.broken or golden_run.violations)
-        return Explored(golden_run, found.summary, self._play_again(found), any_broken)
+        return Explored(golden_run, told(self.part, found), self._play_again(found), any_broken)
 
     def forget(self) -> None:
         """The slices that are kept go: what they came to is stored."""

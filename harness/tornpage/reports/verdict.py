@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from tornpage.reports.bound import Bound, bound_of
+from tornpage.reports.had import Pairs, pairs_of
 from tornpage.reports.night import NightSummary, is_idle
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.memory import CLAIMS_MISSED, Answer
@@ -78,7 +79,8 @@ class LookedAt:
     power, "" if none did; models: of crash states that were judged;
     crashes: trials or states judged; fault_free: runs without a crash; not_exercised: in words;
     no_canary: of power losses, in no configuration was there an occasion to try the judge by these; examined:
-    what came before the run of a target file; bound: what a run of enumerated scripts is complete for."""
+    what came before the run of a target file; bound: what a run of enumerated scripts is complete for; pairs:
+    which statements it had together."""
 
     target: str
     build: str
@@ -93,6 +95,7 @@ class LookedAt:
     no_canary: tuple[str, ...] = ()
     examined: Examined | None = None
     bound: Bound | None = None
+    pairs: Pairs | None = None
 
     @property
     def text(self) -> str:
@@ -113,7 +116,7 @@ class LookedAt:
             parts.append(_several(len(self.models), "model"))
         unit = "state" if self.crash_model == "power_loss" else "trial"
         parts.append(_several(self.crashes, unit))
-        return ", ".join([*parts, self.bound.text] if self.bound else parts)
+        return ", ".join([*parts, *(one.text for one in (self.bound, self.pairs) if one)])
 
     @property
     def crash(self) -> str:
@@ -137,6 +140,8 @@ class LookedAt:
         }
         if self.bound is not None:
             data["bound"] = self.bound.to_json()
+        if self.pairs is not None:
+            data["pairs"] = self.pairs.to_json()
         if self.examined is not None:
             data |= {
                 "control": self.examined.control,
@@ -201,6 +206,7 @@ def looked_at(summary: Summary) -> LookedAt:
         no_canary=tuple(_no_canary(part.get(_CANARIES, ()) for part in parts)),
         examined=summary.run.origin.examined,
         bound=bound_of(summary),
+        pairs=pairs_of(summary),
     )
 
 
