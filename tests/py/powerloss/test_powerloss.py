@@ -103,6 +103,40 @@ def test_a_target_file_says_how_long_a_recovery_may_take(tmp_path: Path) -> None
     assert command.deadline_s == target.recover_command(tmp_path, {}).deadline_s == asked
 
 
+def test_suspects_and_accused_pages_are_handed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a rule complained of, and of which page, as the judge has told it."""
+    target = EngineTarget(tmp_path, tmp_path)
+    monkeypatch.setattr(target, "explore_command", lambda *_: Command(("explore",)))
+    file = tmp_path / "file"
+    recording = Recording(
+        file,
+        file,
+        file,
+        None,
+        tmp_path,
+        0,
+        "",
+        1,
+        (),
+        {},
+        suspect=(17,),
+        accused=((3, 8192), (4, 0)),
+    )
+    asked: list[str] = []
+
+    def run(argv: tuple[str, ...], *_: object, **__: object) -> ChildResult:
+        asked.extend(argv)
+        return ChildResult(0, 0, False, 0.0, 0, 0, SUMMARY, b"")
+
+    monkeypatch.setattr(explorer, "run_child", run)
+    explore(make_spec(0), target, recording, Limits())
+    told = " ".join(asked)
+    assert "--suspect 17" in told
+    assert "--accused 3:8192 --accused 4:0" in told
+
+
 def test_a_judge_that_lets_a_canary_pass_is_deaf(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
