@@ -261,8 +261,8 @@ static void test_suspects(void **state)
     assert_int_equal(count_after(f, point, 8 * there), there);
 }
 
-/** --accused: a seventh of the states tear, lose or keep one write of such a page, wherever it waits;
-bytes that nobody writes take no turns. */
+/** --accused: a seventh of the states tear, lose or keep one write of such a page, wherever it
+waits; bytes that nobody writes take no turns. */
 static void test_accused(void **state)
 {
     fixture_t *f = *state;
