@@ -5,9 +5,39 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define STAT_MAX 512
+
+/** Adds the name of a process that is to be killed to the file of those, where one is asked for.
+One that has ended already, and is only not waited for, was not left. */
+static void tell_of(pid_t pid)
+{
+    const char *list = getenv("TORNPAGE_LEFT");
+    char path[64];
+    char stat[STAT_MAX];
+    (void)snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    int fd = list != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0) {
+        return;
+    }
+    ssize_t n = read(fd, stat, sizeof(stat) - 1);
+    (void)close(fd);
+    stat[n > 0 ? n : 0] = '\0';
+    const char *name = strchr(stat, '('); /* NUMBER (NAME) STATE ... */
+    char *end = strrchr(stat, ')');
+    int to = open(list, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (to >= 0 && name != NULL && end > name && strncmp(end, ") Z", 3) != 0) {
+        *end = '\n';
+        (void)!write(to, name + 1, (size_t)(end - name));
+    }
+    if (to >= 0) {
+        (void)close(to);
+    }
+}
 
 /** One after the other kills the children that a text of the kernel names. @return how many */
 static unsigned kill_named(char *text, pid_t spared)
@@ -20,6 +50,7 @@ static unsigned kill_named(char *text, pid_t spared)
             return n;
         }
         if (pid != spared) {
+            tell_of(pid);
             (void)kill(pid, SIGKILL);
             (void)waitpid(pid, NULL, 0);
             n++;

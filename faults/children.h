@@ -5,7 +5,8 @@
 #include <sys/types.h>
 
 /** Kills the children of this process and waits for each, until there is none but `spared` (0: none
-is). The children of one that was killed are children of this process then. */
+is). The children of one that was killed are children of this process then. The file that
+TORNPAGE_LEFT names gets a line for each: its program. */
 void children_kill(pid_t spared);
 
 /** Ends this process by the signal of a child's status, as of wait(). Returns its exit code where

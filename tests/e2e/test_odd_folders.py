@@ -94,6 +94,21 @@ def test_nothing_that_was_started_is_left(server: bool, tmp_path: Path, tornpage
     answer = tornpage("try", str(file), "--states", "60", "--trials", "6", "--jobs", "1")
     assert daemons(token) == []
     assert answer.code == 0, answer.text
+    assert answer.data["left"] == ["python3"]
+
+
+@pytest.mark.parametrize("recorder", ["preload", "fs"])
+def test_what_run_has_left_is_told(recorder: str, tmp_path: Path, build: Path) -> None:
+    """By the name of each program, whatever records it; nothing where it has waited for all."""
+    code = DAEMON.replace("TOKEN", "'a'") + DAEMON.replace("TOKEN", "'b'")
+    for lines, left in ((code, 2), ("    os.system(':')\n", 0)):
+        target = make_target(
+            str(changed(make(tmp_path / str(left)), "it", wrong(RUN, lines))), build
+        )
+        if recorder == "fs" and target.why_not_below():
+            pytest.skip(target.why_not_below())
+        seen = check_target(target, {"recorder": recorder})
+        assert [name[:7] for name in seen.left] == ["python3"] * left
 
 
 def test_nothing_is_left_after_ctrl_c(tmp_path: Path, build: Path) -> None:

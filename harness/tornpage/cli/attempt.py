@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from tornpage.campaigns.attempt import campaigns_of, examine, may_go_below, torture
 from tornpage.campaigns.fitting import Opened
@@ -141,6 +142,7 @@ def _to_json(
         "commits": admission.commits,
         "repeatable": admission.repeatable,
         "not_audited": admission.audited.missing,
+        "left": list(admission.left),
         "control": seen.control,
         "vacuous": bool(seen.vacuous),
         "runs": [
@@ -156,7 +158,7 @@ def _lines(
     """In rich's markup."""
     lines = [
         f"admitted: {run.commits} commits, {run.writes} writes to {run.files} files, {run.syncs} syncs; "
-        f"the recording equals the files, {audit_text(run)}",
+        f"the recording equals the files, {escape(audit_text(run))}",
         _control_line(seen),
     ]
     if not run.repeatable:

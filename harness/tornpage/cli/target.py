@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,7 @@ from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.registry import TARGET_FILE, family_of, make_target, target_name
 from tornpage.vocabulary.errors import ConfigError, GoldenRunError, UnseenError
 from tornpage.vocabulary.paths import find_paths
+from tornpage.vocabulary.shown import one_line
 
 __all__ = [
     "CHECK_EPILOG",
@@ -110,12 +112,21 @@ def get(
 def audit_text(seen: Admission) -> str:
     """Whether all that changes files is known to be in the recording."""
     compared = seen.audited.compared
-    text = f"at {compared.acknowledgements:,} of {compared.of:,} acknowledgements too; "
+    text = f"at {compared.acknowledgements:,} of {compared.of:,} acknowledgements too; {left_text(seen)}"
     if seen.audited.missing:
         reason = seen.audited.missing
         return f"{text}not audited: {reason}: a call that the recorder does not see stays unseen"
     seen_too = f"nor in {seen.audited.recoveries} recoveries"
     return f"{text}an audit has seen no other call that changes them, {seen_too}"
+
+
+def left_text(seen: Admission) -> str:
+    """What its run left behind, and who ended that; "" if nothing."""
+    if not seen.left:
+        return ""
+    names = Counter(seen.left).items()
+    told = ", ".join(f"{one_line(name)} ({count})" for name, count in names)
+    return f"run left processes behind, which were ended with it: {told}; "
 
 
 def target_file(text: str) -> str:

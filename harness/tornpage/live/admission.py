@@ -49,7 +49,7 @@ class Audited:
 class Admission:
     """What the fault-free run showed. commits: acknowledged statements; repeatable: a second run came to the
     same states, so that kills can be judged; counters: what the judge of its bytes saw; audited: how far it
-    was looked at from outside."""
+    was looked at from outside; left: programs of the processes that it left behind, which were ended."""
 
     commits: int
     events: int
@@ -59,6 +59,7 @@ class Admission:
     repeatable: bool
     counters: dict[str, int]
     audited: Audited
+    left: tuple[str, ...] = ()
 
 
 DISK = Audited("a disk's writes are the kernel's", Compared(0, 0), 0)
@@ -131,6 +132,7 @@ def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = Non
         repeatable=again.oracle.states == run.oracle.states,
         counters=dict(run.answer.status),
         audited=audited,
+        left=run.left,
     )
 
 

@@ -48,6 +48,8 @@ __all__ = [
 ]
 
 EXIT_USAGE = 2
+LEFT = "TORNPAGE_LEFT"
+"""Names the file that tells of processes which a run has left (faults/children.h)."""
 RAN_WRONG = 0
 """The invariant of a run that the target failed."""
 NOT_THE_TARGETS = (EXIT_USAGE, EXIT_PRELOAD_REFUSED)
@@ -61,7 +63,7 @@ class FaultFreeRun:
     hash: of its record, contents that only this run was asked for left out; not_audited: why it was not,
     where that was asked for; findings: of the rules; violations: all that is wrong with it, those of the
     trace, of its answers and of the database that it left. output: what it printed, if that tells
-    its states.
+    its states; left: programs of processes that it left behind, which were ended.
     """
 
     script: Script
@@ -74,6 +76,7 @@ class FaultFreeRun:
     violations: tuple[Violation, ...]
     not_audited: str = ""
     output: bytes = b""
+    left: tuple[str, ...] = ()
 
 
 def run_fault_free(
@@ -123,7 +126,7 @@ def _run_once(
         command = under_audit(command, work)
     how = Recorded(data, work / "trace", spec.options, stacks=spec.stacks)
     command = target.recorded(command, how)
-    child = command.run(WHOLE)
+    child = command.run({**WHOLE, LEFT: str(work / "left")})
     answer = target.parse_run(child)
     observed = Capability.OBSERVED in target.capabilities
     what = f"{'audited' if audit else 'fault-free'} run of {spec.config or spec.workload}"
@@ -170,7 +173,13 @@ def _run_once(
         violations,
         not_audited,
         output,
+        left_of(work / "left"),
     )
+
+
+def left_of(file: Path) -> tuple[str, ...]:
+    """The programs of the processes that were ended with a run, sorted."""
+    return tuple(sorted(file.read_text("utf-8", "replace").splitlines())) if file.exists() else ()
 
 
 def script_of(spec: TrialSpec) -> Script:

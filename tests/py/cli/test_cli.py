@@ -214,3 +214,11 @@ def test_an_admission_without_an_audit_says_why() -> None:
     )
     told = audit_text(replace(seen, audited=replace(audited, missing="", recoveries=4)))
     assert "not audited" not in told and told.endswith("nor in 4 recoveries")
+
+
+def test_what_a_run_has_left_is_told() -> None:
+    """By program, each once, with how many there were."""
+    audited = Audited("", Compared(1, 1), 1)
+    seen = Admission(1, 1, 1, 1, 1, True, {}, audited, ("cat", "sleep", "sleep"))
+    said = "run left processes behind, which were ended with it: cat (1), sleep (2); an audit has"
+    assert said in audit_text(seen)

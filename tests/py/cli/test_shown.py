@@ -94,7 +94,7 @@ def night() -> NightSummary:
 def tried() -> list[str]:
     """Of `tornpage try`."""
     audited = Audited("", Compared(0, 0), 0)
-    admission, seen = Admission(1, 1, 1, 1, 1, True, {}, audited), Examined("", 1, 1)
+    admission, seen = Admission(1, 1, 1, 1, 1, True, {}, audited, (BAD,)), Examined("", 1, 1)
     return _lines(admission, seen, [summary_of()], [Path(NAME)])  # type: ignore[list-item]
 
 
