@@ -14,6 +14,8 @@ from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.live.journal import read_journal
 from tornpage.live.recording import recorded_run
 from tornpage.plans.campaign import fault_free_spec, load_campaign
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.explorer import Scope, explore
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import data_folder
@@ -79,6 +81,26 @@ def test_crashes_begin_where_the_placed_thing_is_done(target: EngineTarget, tmp_
         trace = Trace.load(recording.trace)
         (placed,) = [event.seq for event, _ in trace.marks("placed")]
         assert recording.ready == placed > read_journal(trace).issued[-1][0]
+
+
+def test_crashes_end_with_what_others_lead_to(target: EngineTarget, tmp_path: Path) -> None:
+    """Behind it, in the close of the script, nothing is crashed."""
+    every = list(enumerate(places_of()))
+    number = next(n for n, one in every if one.kind.name == "load of index 2 and checkpoint")
+    spec = spec_of(number)
+    script = generate(spec.workload, spec.params, spec.workload_seed)
+    with recorded_run(spec, target, tmp_path) as recording:
+        journal = read_journal(Trace.load(recording.trace))
+        assert (recording.ready, script.prepared + 1) in journal.issued
+        assert (recording.over, script.over) in journal.finished
+        limits, span = Limits(models=("all-persisted",)), (recording.ready, recording.over)
+        of = (recording, replace(recording, ready=0, over=0), replace(recording, over=0))
+        scopes = (Scope(), Scope(events=span), Scope())
+        states = [
+            explore(spec, target, one, limits, scope).summary["states"]
+            for one, scope in zip(of, scopes, strict=True)
+        ]
+    assert 0 < states[0] == states[1] < states[2]
 
 
 @pytest.mark.parametrize("name", ["add index", "rest of a rebuild"])

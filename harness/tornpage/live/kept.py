@@ -171,6 +171,7 @@ def keep_recording(recording: Recording, image: Path, target: Target) -> None:
         events=recording.events,
         suspect=recording.suspect,
         at=str(recording.at or ""),
+        over=recording.over,
     )
     (place / FACTS).write_text(to_json(facts), "utf-8")
 
@@ -184,6 +185,7 @@ class _RecordingFacts:
     events: int
     suspect: tuple[int, ...]
     at: str
+    over: int = 0
 
 
 def load_recording(image: Path) -> Recording | None:
@@ -206,6 +208,7 @@ def load_recording(image: Path) -> Recording | None:
         counters={},
         suspect=facts.suspect,
         at=Path(facts.at) if facts.at else None,
+        over=facts.over,
     )
 
 

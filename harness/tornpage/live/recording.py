@@ -27,10 +27,11 @@ __all__ = ["Recording", "recorded_run"]
 class Recording:
     """A recorded run in scratch: trace with contents, the prefixes that a crash may leave, the kinds of its
     statements, what its writes are for where the explorer cannot tell, and what was found before it. ready:
-    number of the event before the first crash. violations: what is wrong with the run itself, whatever crash
-    follows; counters: its status at the end; suspect: numbers of the events by which it broke a rule on
-    bytes; accused: the pages of which it broke one, as Finding has them; at: the path of its folder, where
-    that is written in a file, so that images are recovered under it."""
+    number of the event before the first crash; over: of the last one that is crashed, 0: that of the run.
+    violations: what is wrong with the run itself, whatever crash follows; counters: its status at the end;
+    suspect: numbers of the events by which it broke a rule on bytes; accused: the pages of which it broke
+    one, as Finding has them; at: the path of its folder, where that is written in a file, so that images are
+    recovered under it."""
 
     trace: Path
     allowed: Path
@@ -45,6 +46,7 @@ class Recording:
     suspect: tuple[int, ...] = ()
     accused: tuple[tuple[int, int], ...] = ()
     at: Path | None = None
+    over: int = 0
 
     @property
     def told(self) -> Path:
@@ -83,6 +85,7 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
             suspect=tuple(sorted({finding.seq for finding in run.findings})),
             accused=tuple(sorted({found.page for found in run.findings if found.page})),
             at=_path_told(run.trace, folder / "data"),
+            over=_over(run),
         )
     finally:
         remove_image(folder)
@@ -126,6 +129,12 @@ def _ready(run: FaultFreeRun, target: Target) -> int:
             (event.seq for event, _ in run.trace.marks("placed")), run.trace.events_declared
         )
     return next(seq for seq, line in read_journal(run.trace).issued if line > run.script.prepared)
+
+
+def _over(run: FaultFreeRun) -> int:
+    """The event behind which nothing is crashed: the end of the last statement that this is about."""
+    ends = (seq for seq, line in read_journal(run.trace).finished if line == run.script.over)
+    return next(ends, 0) if run.script.over else 0
 
 
 def _is_placed(script: Script) -> bool:

@@ -167,6 +167,8 @@ def _arguments(spec: TrialSpec, recording: Recording, limits: Limits, scope: Sco
         arguments += ["--from-seq", str(first), "--to-seq", str(last)]
     elif recording.ready:
         arguments += ["--from-seq", str(recording.ready)]
+    if scope.events is None and recording.over:
+        arguments += ["--to-seq", str(recording.over)]
     option = "--at-seq" if scope.aim else "--suspect"
     for seq in recording.suspect or ((BEFORE_ALL,) if scope.aim else ()):
         arguments += [option, str(seq)]

@@ -2,7 +2,8 @@
 
 The statements and their database are those of "bounded". Before the statement rows have changed, so that
 there are dirty pages, and log behind the last checkpoint. And large statements with a full log (full_log.py),
-and statements while a backup stands in the middle of a file (standing.py).
+statements while a backup stands in the middle of a file (standing.py), and statements that others lead to
+(led.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.book import Book
 from tornpage.workloads.bounded import KINDS, LEVELS, Kind, Sequence, prepare
 from tornpage.workloads.full_log import LARGE_KINDS, LargeKind, prepare_large
+from tornpage.workloads.led import LED_KINDS, LedKind
 from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.standing import STANDING_KINDS, StandingKind, stand
 
@@ -89,7 +91,7 @@ class Place:
     """number: of the yield point, or of the page at which a backup stands, from 1; logged: index loads
     are."""
 
-    kind: Kind | LargeKind | StandingKind
+    kind: Kind | LargeKind | StandingKind | LedKind
     logged: bool
     act: str
     full: bool
@@ -99,7 +101,8 @@ class Place:
 class PlacesParams(BaseModel):
     """Each kind of statement of bounded with a full checkpoint at each of its yield points, a batch of the
     page cleaner and an eviction at each of the first ones, then at one in eight; large statements with a
-    full log at some of theirs; statements while a hot backup stands at a page: each once, or one alone."""
+    full log at some of theirs; statements while a hot backup stands at a page, and some
+    that others lead to: each once, or one alone."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -131,7 +134,12 @@ def places_of() -> tuple[Place, ...]:
         for kind in STANDING_KINDS
         for page in kind.pages
     )
-    return small + large + amid
+    led = tuple(
+        Place(kind, False, kind.act, kind.full, number)
+        for kind in LED_KINDS
+        for number in kind.numbers
+    )
+    return small + large + amid + led
 
 
 def _numbers(kind: str, dense: bool) -> Iterator[int]:
@@ -152,18 +160,31 @@ def generate_places(params: PlacesParams, rng: random.Random) -> Script:
     if isinstance(place.kind, StandingKind):
         ready = stand(book, place.kind, place.number)
         return Script.of(book.out, ready)
-    play = _ready(book, place, place.kind)
+    play, then = _ready(book, place, place.kind)
     ready = len(book.out)
     book.add(Verb.AT, number=place.number, name=place.act, full=place.full)
     play()
-    return Script.of(book.out, ready)
+    over = 0
+    if then:
+        ready = len(book.out)
+        then()
+        over = len(book.out)
+    return Script.of(book.out, ready, over)
 
 
-def _ready(book: Book, place: Place, kind: Kind | LargeKind) -> Callable[[], None]:
-    """Prepares the database; what issues the statement."""
+_Issue = Callable[[], None]
+
+
+def _ready(
+    book: Book, place: Place, kind: Kind | LargeKind | LedKind
+) -> tuple[_Issue, _Issue | None]:
+    """Prepares the database; what issues the statement, and what comes behind it."""
     if isinstance(kind, LargeKind):
-        return partial(kind.play, book, prepare_large(book, kind))
-    ground = prepare(book, Sequence((kind,), LEVELS, place.logged, checkpoint=False))
+        return partial(kind.play, book, prepare_large(book, kind)), None
+    ground = prepare(book, Sequence((), LEVELS, place.logged, checkpoint=False))
+    if isinstance(kind, LedKind):
+        kind.lead(ground)
+        return partial(kind.play, ground), kind.then and partial(kind.then, ground)
     for change in CHANGES * ROWS:
         change.play(ground)
-    return partial(kind.play, ground)
+    return partial(kind.play, ground), None

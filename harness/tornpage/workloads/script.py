@@ -184,17 +184,18 @@ class Statement:
 @dataclass(frozen=True, slots=True)
 class Script:
     """A whole script: text and statements say the same. prepared: the last line before those that power
-    losses are about, 0: they are about all."""
+    losses are about, 0: they are about all; over: the last one of these, 0: they are about all behind it."""
 
     text: str
     statements: tuple[Statement, ...]
     prepared: int = 0
+    over: int = 0
 
     @classmethod
-    def of(cls, statements: Iterable[Statement], prepared: int = 0) -> Script:
+    def of(cls, statements: Iterable[Statement], prepared: int = 0, over: int = 0) -> Script:
         """Numbers the statements from line 1, one per line."""
         numbered = tuple(replace(item, line=i) for i, item in enumerate(statements, start=1))
-        return cls("".join(item.text() + "\n" for item in numbered), numbered, prepared)
+        return cls("".join(item.text() + "\n" for item in numbered), numbered, prepared, over)
 
 
 def row_size(columns: Collection[Column]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from tornpage.workloads.book import Book
 from tornpage.workloads.bounded import ALL_ROWS, KINDS, LEVELS, Ground, Kind, Sequence, prepare
@@ -63,6 +64,13 @@ def _start_two(ground: Ground) -> None:
     book.step_build(table, _STEPS_OF_AN_INDEX, ALL_ROWS)
 
 
+def _load_one(ground: Ground, steps: int) -> None:
+    """Of one index so many steps: its scan, merge and load, then its flush, fsync and INDEX_LOAD."""
+    book, table = ground.book, ground.it
+    book.start_build(table, book.missing_indexes(table)[:1])
+    book.step_build(table, steps, ALL_ROWS)
+
+
 def _start_rebuild(ground: Ground) -> None:
     """The new file is there, and the backup knows of it."""
     ground.book.rebuild(ground.it, in_steps=True)
@@ -103,6 +111,10 @@ _LOGGED = (
 )
 _LOADS = (
     ("add index", _kind("add index").play, None),
+    *(
+        (f"rest of an index behind step {steps}", _finish, partial(_load_one, steps=steps))
+        for steps in (3, 4, 5)
+    ),
     ("rest of two indexes", _finish, _start_two),
     ("rest of a rebuild", _finish, _start_rebuild),
     ("drop index and add index", _replace_index, None),

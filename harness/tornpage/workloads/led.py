@@ -1,0 +1,140 @@
+"""Statements that others lead to, so that what is placed in them meets pages that were written, or logged,
+in a way that is rare by chance.
+
+- An import takes the place of rows that have changed: a checkpoint at each of its yield points.
+- Pages of a table are written by a batch, change again, and are written one by one, while the batch waits for
+  its fsync or before: the batch begins at each yield point of these changes.
+- An index that has taken the pages of another load changes, and its pages are written: the doublewrite area
+  has copies of the same pages with contents of before.
+- A page that was loaded without redo is as old as the checkpoint that comes behind the load: another
+  one comes at each yield point of the load, so that the second one is before the page's stamp, at it, or
+  behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from tornpage.workloads.bounded import ALL_ROWS, Ground
+from tornpage.workloads.script import Verb
+
+__all__ = ["LED_KINDS", "LedKind"]
+
+CLEANED = 64
+"""More pages than are dirty: all go home, with no checkpoint."""
+CHANGES = 8
+"""Rows that change, the same ones again and again."""
+
+_Play = Callable[[Ground], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LedKind:
+    """lead: what comes before; act: what is placed in it, at which of its yield points; then: what comes
+    behind it, which alone is crashed."""
+
+    name: str
+    lead: _Play
+    play: _Play
+    act: str
+    numbers: range
+    full: bool = False
+    then: _Play | None = None
+
+
+def _into_changed(ground: Ground) -> None:
+    book, table = ground.book, ground.it
+    ground.other = other = book.create("n", table.shape)
+    for _ in range(CHANGES):
+        book.insert(other)
+    book.add_indexes(other, [one for one in table.shape.indexes if one.name in table.indexes])
+    book.add(Verb.CHECKPOINT, full=True)
+    for key in sorted(other.live):
+        book.update(other, key=key)
+    book.export(table)
+
+
+def _import(ground: Ground) -> None:
+    ground.book.import_rows(ground.other, ground.it)
+
+
+def _update(ground: Ground) -> None:
+    for key in sorted(ground.it.live)[:CHANGES]:
+        ground.book.update(ground.it, key=key)
+
+
+def _update_at_once(ground: Ground) -> None:
+    trx = ground.book.begin()
+    for key in sorted(ground.it.live)[: CHANGES // 2]:
+        ground.book.update(ground.it, trx, key)
+    ground.book.end(trx, commit=True)
+
+
+def _flush(ground: Ground) -> None:
+    ground.book.add(Verb.FLUSH_TABLE, table=ground.it.name)
+
+
+def _update_and_export(ground: Ground) -> None:
+    _update(ground)
+    ground.book.export(ground.it)
+
+
+def _load_over_load(ground: Ground) -> None:
+    """The index of wide entries is loaded again; then two of one page each take its pages."""
+    book, table = ground.book, ground.it
+    wide, narrow, other = table.shape.indexes[:3]
+    book.drop_index(table, wide.name)
+    book.add_indexes(table, [wide])
+    book.drop_index(table, wide.name)
+    book.add_indexes(table, [narrow])
+    book.add_indexes(table, [other])
+    book.add(Verb.CLEAN, number=CLEANED)
+
+
+def _start_load(ground: Ground, index: int) -> None:
+    """Up to its sort."""
+    ground.book.start_build(ground.it, [ground.it.shape.indexes[index]])
+    ground.book.step_build(ground.it, 2, ALL_ROWS)
+
+
+def _load_and_checkpoint(ground: Ground) -> None:
+    ground.book.step_build(ground.it, 1, ALL_ROWS)
+    ground.book.add(Verb.CHECKPOINT)
+
+
+def _flush_load(ground: Ground) -> None:
+    """Its pages, one by one, and their fsync."""
+    ground.book.step_build(ground.it, 2, ALL_ROWS)
+
+
+LED_KINDS = (
+    LedKind(
+        "import into changed rows", _into_changed, _import, "checkpoint", range(65, 113), full=True
+    ),
+    LedKind("export of rows that change", _update, _update_and_export, "clean", range(1, 65)),
+    *(
+        LedKind(
+            "change behind a load over a load",
+            _load_over_load,
+            _update_at_once,
+            act,
+            range(1, 25),
+            then=_flush,
+        )
+        for act in ("clean", "evict")
+    ),
+    *(
+        LedKind(
+            f"load of index {index} and checkpoint",
+            partial(_start_load, index=index),
+            _load_and_checkpoint,
+            "checkpoint",
+            range(1, 9),
+            full=True,
+            then=_flush_load,
+        )
+        for index in range(1, 5)
+    ),
+)
