@@ -1,7 +1,9 @@
 /** See serve.h. Above the calls (ops.h) and below main.c.
 
 1. Requests are read one by one. A release, which the program does not wait for, is worked on before
-   the next one is read: what the program does next comes later in the stream.
+   the next one is read: what the program does next comes later in the stream. So is a request of a
+   program of which one thread only has made any: there is no other call beside it, and to hand over
+   the reading costs more than most calls.
 2. libfuse 3.14 knows neither FUSE_TMPFILE nor mappings of files for direct I/O. The first has the
    form of a create, and becomes one whose flags say what it is; the second is one bit of the answer
    to the kernel's greeting. */
@@ -26,7 +28,9 @@
 static struct {
     struct fuse_session *session;
     pthread_mutex_t reading;
-    bool maps; /* the kernel can map files for direct I/O */
+    bool maps;     /* the kernel can map files for direct I/O */
+    uint32_t only; /* the thread that has made all requests so far; 0: none has */
+    bool several;
 } server = {.reading = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct {
@@ -90,6 +94,33 @@ static void look_at(struct fuse_in_header *head)
     }
 }
 
+/* With the lock: whether the next request may wait for this one (invariant 1). */
+static bool is_alone(const struct fuse_in_header *head)
+{
+    switch (head->opcode) {
+    case FUSE_RELEASE:
+    case FUSE_RELEASEDIR:
+    case FUSE_FORGET:
+    case FUSE_BATCH_FORGET:
+        return true;
+    case FUSE_INIT:
+    case FUSE_STATFS: /* of nobody, and this process's own (main.c) */
+        return false;
+    default:
+        server.only = server.only == 0 ? head->pid : server.only;
+        server.several = server.several || head->pid != server.only;
+        return !server.several && head->pid != 0;
+    }
+}
+
+static void begin_reading(void)
+{
+    if (!self.reads) {
+        (void)pthread_mutex_lock(&server.reading);
+        self.reads = true;
+    }
+}
+
 static void stop_reading(void)
 {
     if (self.reads) {
@@ -103,8 +134,7 @@ static void *serve_thread(void *argument)
     struct fuse_buf request = {0};
     (void)argument;
     for (;;) {
-        (void)pthread_mutex_lock(&server.reading);
-        self.reads = true;
+        begin_reading();
         int got = fuse_session_receive_buf(server.session, &request);
         if (got <= 0) {
             stop_reading();
@@ -116,11 +146,10 @@ static void *serve_thread(void *argument)
         }
         struct fuse_in_header *head = request.mem;
         look_at(head);
-        if (head->opcode != FUSE_RELEASE && head->opcode != FUSE_RELEASEDIR) {
+        if (!is_alone(head)) {
             stop_reading();
         }
         fuse_session_process_buf(server.session, &request);
-        stop_reading();
     }
 }
 

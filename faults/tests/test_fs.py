@@ -40,6 +40,7 @@ from support import (
 
 FS = os.environ.get("TORNPAGE_TEST_FS", "")
 WAYS = os.environ.get("TORNPAGE_TEST_WAYS", "")
+SLOW = os.environ.get("TORNPAGE_TEST_SLOW", "")
 NOT_HERE = 77
 """Of a way that the kernel does not have; also what tells ctest that nothing was tested."""
 PAGE = 4096
@@ -310,6 +311,30 @@ os.pwrite(fd, b"m", 4)
 """
         )
         self.assertEqual([w.thread for w in run.trace.of(WRITE)], [1, 2, 3, 0])
+
+    def test_threads_do_not_wait_for_each_other(self) -> None:
+        """One has an fsync under way, which takes until another one has written: the write lies within it."""
+        pipes = [self.trace_path.with_name(name) for name in ("under-way", "go-on")]
+        for pipe in pipes:
+            os.mkfifo(pipe)
+        body = """
+import os, threading
+f, g = (os.open(name, os.O_RDWR | os.O_CREAT) for name in "fg")
+one = threading.Thread(target=os.fsync, args=(f,))
+one.start()
+os.read(200, 1)
+os.pwrite(g, b"x", 0)
+os.write(201, b"x")
+one.join()
+"""
+        opened = 'exec 200<>"$1" 201<>"$2"; shift 2; exec timeout 20 "$@"'
+        program = ["env", "-u", "LD_PRELOAD", sys.executable, "-I", "-S", "-c", body]
+        words = ["/bin/bash", "-c", opened, "bash", *map(str, pipes), FS, *program]
+        env = self.environment(LD_PRELOAD=SLOW, PATH=os.environ["PATH"])
+        done = self.start(words, env)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        (write,), (sync,) = (read_trace(self.trace_path).of(kind) for kind in (WRITE, FSYNC))
+        self.assertTrue(sync.began <= write.began < write.seq < sync.seq)
 
     def test_marks_by_the_socket(self) -> None:
         """In order with the calls, and with the number of the process that sends them, from the first one
