@@ -238,6 +238,8 @@ static const verb_t VERBS[] = {
     {"rename", "column", STMT_ALTER, ALTER_RENAME_COLUMN},
     {"rename", "index", STMT_ALTER, ALTER_RENAME_INDEX},
     {"modify", "column", STMT_ALTER, ALTER_MODIFY_COLUMN},
+    {"rekey", "table", STMT_ALTER, ALTER_REKEY},
+    {"start", "rekey", STMT_START_ALTER, ALTER_REKEY},
     {"add", "column", STMT_ALTER, ALTER_ADD_COLUMN},
     {"drop", "column", STMT_ALTER, ALTER_DROP_COLUMN},
     {"start", "add", STMT_START_ALTER, ALTER_ADD_COLUMN},

@@ -126,6 +126,28 @@ static dberr_t parse_indexes(parser_t *p, bool unique, ddl_alter_t *alter)
     return err;
 }
 
+/** COL[,COL...]. */
+static dberr_t parse_key(parser_t *p, ddl_alter_t *alter)
+{
+    ddl_index_def_t *def = NULL;
+    char *list = NULL;
+    TRY(parse_alloc(p, 1, sizeof(*def), &def));
+    TRY(parse_next(p, "COLUMN[,COLUMN...]", &list));
+    memcpy(def->name, "PRIMARY", sizeof("PRIMARY"));
+    alter->defs = def;
+    alter->n_defs = 1;
+    while (list != NULL) {
+        char *comma = strchr(list, ',');
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        TRY(parse_name_check(p, "column", list));
+        TRY(parse_index_field(p, list, def));
+        list = comma != NULL ? comma + 1 : NULL;
+    }
+    return DB_SUCCESS;
+}
+
 /** NAME, and NEW if there is room for one. */
 static dberr_t parse_names(parser_t *p, const char *what, const char **name, const char **new_name)
 {
@@ -216,6 +238,9 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
         break;
     case ALTER_MODIFY_COLUMN:
         err = parse_modify(p, alter);
+        break;
+    case ALTER_REKEY:
+        err = parse_key(p, alter);
         break;
     case ALTER_ADD_COLUMN:
         err = parse_new_column(p, stmt);

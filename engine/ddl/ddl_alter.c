@@ -12,7 +12,7 @@ their tables.
     DEFRAGMENT                    NOCOPY    leaves are packed in place
     EXPORT                        NOCOPY    the file is brought up to date
     IMPORT                        INPLACE   pages are copied
-    FORCE, ADD COLUMN, DROP COLUMN
+    FORCE, ADD COLUMN, DROP COLUMN, PRIMARY KEY
                                   INPLACE   the table is built anew, with its rows
     TRUNCATE                      INPLACE   the same without rows
 
@@ -59,6 +59,7 @@ static const alter_class_t CLASSES[] = {
     [ALTER_ADD_COLUMN] = {"ADD COLUMN", ALGORITHM_INPLACE, "the table is built anew", &DDL_REBUILD},
     [ALTER_DROP_COLUMN] = {"DROP COLUMN", ALGORITHM_INPLACE, "the table is built anew",
                            &DDL_REBUILD},
+    [ALTER_REKEY] = {"PRIMARY KEY", ALGORITHM_INPLACE, "the table is built anew", &DDL_REBUILD},
 };
 
 static const ddl_statement_t *ddl_alter_statement(const ddl_alter_t *alter)
@@ -97,6 +98,11 @@ dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err)
                        "%s with ALGORITHM=COPY and LOCK=NONE is not supported: rows are copied, "
                        "changes of them are not logged. Try LOCK=SHARED",
                        class->name);
+    }
+    if (alter->lock == LOCK_NONE && alter->kind == ALTER_REKEY) {
+        return err_set(err, DB_UNSUPPORTED,
+                       "PRIMARY KEY with LOCK=NONE is not supported: changes of rows are logged "
+                       "by their old key. Try LOCK=SHARED");
     }
     return DB_SUCCESS;
 }

@@ -60,6 +60,7 @@ struct ddl_build {
     dict_table_t *source;            /**< own copy: the table whose rows are read */
     dict_table_t *table; /**< own copy: what is built, or gets indexes; ADD INDEX: source */
     const dict_index_t *clustered; /**< a table is built: its first index, in table; else NULL */
+    bool resorted;                 /**< it is one of `indexes`, because its order is another one */
     dict_index_t *indexes;         /**< those that are sorted, in table: n of them */
     uint32_t n;
     uint32_t current;  /**< the index that EACH_INDEX is about; the first one of a scan */
@@ -128,6 +129,8 @@ WARN_UNUSED dberr_t ddl_build_make_durable(ddl_build_t *build);
 
 /** What the scan does with a row of the source; no page is pinned. */
 typedef dberr_t (*ddl_row_fn)(ddl_build_t *build, void *ctx, const byte *row);
+/** Bytes of what is sorted for an index: its record; of a clustered one both keys, new and old. */
+uint32_t ddl_sort_size(const ddl_build_t *build, const dict_index_t *index);
 /** The longest record that is sorted, or size. */
 uint32_t ddl_rec_size_max(const ddl_build_t *build, uint32_t size);
 /** Memory for a scan, and for `rec`, of so many bytes. */

@@ -68,8 +68,8 @@ static dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows, bool *over)
     dberr_t undo_err = trx_rollback(trx);
     env_release(env, held);
     if (err == DB_DUPLICATE_KEY && undo_err == DB_SUCCESS) {
-        CHECK(refused != NULL); /* primary keys are unique in the source */
-        build->duplicate = dict_index_get(build->table, refused->name)->name;
+        const char *name = refused != NULL ? refused->name : build->table->indexes[0].name;
+        build->duplicate = dict_index_get(build->table, name)->name;
         return DB_SUCCESS;
     }
     TRY(undo_err);

@@ -248,6 +248,16 @@ static dberr_t ddl_define_without_column(const ddl_alter_t *alter, dict_table_t 
     return DB_SUCCESS;
 }
 
+static dberr_t ddl_define_key(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *sink)
+{
+    dict_index_t *primary = &table->indexes[0];
+    primary->n_fields = alter->defs[0].n_fields;
+    for (uint32_t pos = 0; pos < primary->n_fields; pos++) {
+        TRY(ddl_define_field(table, alter->defs, pos, primary, sink));
+    }
+    return DB_SUCCESS;
+}
+
 void ddl_alter_map(const ddl_alter_t *alter, const dict_table_t *from, const dict_table_t *to,
                    uint32_t *cols)
 {
@@ -268,6 +278,8 @@ dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table, err_sink
     switch (alter->kind) {
     case ALTER_ADD_COLUMN:
         return ddl_define_new_column(alter, table, err);
+    case ALTER_REKEY:
+        return ddl_define_key(alter, table, err);
     case ALTER_DROP_COLUMN:
         return ddl_define_without_column(alter, table, err);
     case ALTER_ADD_INDEX:

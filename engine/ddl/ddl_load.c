@@ -6,8 +6,9 @@ ddl_rebuild.c and ddl_import.c.
 
     for all indexes, or for as many at a time as there is memory for:
       scan    one pass over the clustered index feeds one merge sort per index; the first one of a
-              rebuild loads the new clustered index too, which needs no sort: its order is that of
-              the scan
+              rebuild loads the new clustered index too, which needs no sort if its order is that of
+              the scan. Otherwise its keys are sorted, each with the old one, by which the load
+              finds the row again: LOCK=SHARED keeps it there
       per index:
         merge   runs merged until one last merge can be read
         load    bottom-up, contents logged or not
@@ -103,13 +104,15 @@ static dberr_t ddl_scan_begin(ddl_build_t *build)
     build->scan_end = build->current + n;
     build_env(build)->stats.build_rescans += build->current > 0;
     for (uint32_t i = build->current; i < build->scan_end; i++) {
-        const btr_t *tree = &build->indexes[i].tree;
+        const dict_index_t *index = &build->indexes[i];
+        uint32_t size = ddl_sort_size(build, index);
         /* The info byte in front is 0 in every record: it does not change the order. */
-        TRY(merge_sort_create(build_env(build), tree->id, tree->leaf_rec_size, 1 + tree->key_len,
+        TRY(merge_sort_create(build_env(build), index->id, size,
+                              index->clustered ? size : 1 + index->tree.key_len,
                               build->options->sort_buffer_size / n, &build->sorts[i]));
     }
-    return build->clustered != NULL && build->current == 0 ? ddl_load_begin(build, build->clustered)
-                                                           : DB_SUCCESS;
+    bool loads = build->clustered != NULL && !build->resorted && build->current == 0;
+    return loads ? ddl_load_begin(build, build->clustered) : DB_SUCCESS;
 }
 
 /** Gives a row to the new clustered index, where its ids are 0: its history, if it has any, stays
@@ -128,7 +131,25 @@ static dberr_t ddl_feed_clustered(ddl_build_t *build, const byte *row)
         }
     }
     uint32_t len = dict_row_to_rec(table, row, &ext, 0, 0, build->rec);
-    return btr_bulk_add(build->bulk, build->rec, len);
+    dberr_t err = btr_bulk_add(build->bulk, build->rec, len);
+    if (err == DB_DUPLICATE_KEY) { /* the row before has the same key of a new primary key */
+        build->duplicate = build->clustered->name;
+        return DB_SUCCESS;
+    }
+    return err;
+}
+
+/** Makes what is sorted for an index of a row of the source. made: the row of the new table. */
+static void ddl_make_sorted(ddl_build_t *build, const dict_index_t *index, const byte *row,
+                            const byte *made)
+{
+    if (!index->clustered) {
+        dict_row_to_sec(index, made, build->rec);
+        return;
+    }
+    build->rec[0] = 0;
+    dict_row_to_pk(build->table, made, build->rec + 1);
+    dict_row_to_pk(build->source, row, build->rec + 1 + build->table->pk_len);
 }
 
 /** Gives a row to the new clustered index and to the sorts. A load asks for room in the log. */
@@ -136,15 +157,16 @@ static dberr_t ddl_feed_row(ddl_build_t *build, void *ctx, const byte *row)
 {
     (void)ctx;
     build->has_rows = true;
+    const byte *made = row;
     if (build->clustered != NULL) {
         TRY(ddl_build_row(build, row));
-        row = build->row;
+        made = build->row;
     }
-    if (build->bulk != NULL) {
-        TRY(ddl_feed_clustered(build, row));
+    if (build->bulk != NULL && build->duplicate == NULL) {
+        TRY(ddl_feed_clustered(build, made));
     }
     for (uint32_t i = build->current; i < build->scan_end; i++) {
-        dict_row_to_sec(&build->indexes[i], row, build->rec);
+        ddl_make_sorted(build, &build->indexes[i], row, made);
         TRY(merge_sort_add(build->sorts[i], build->rec));
     }
     return DB_SUCCESS;
@@ -172,10 +194,27 @@ dberr_t ddl_merge_position(const ddl_build_t *build, uint32_t *out)
     return DB_SUCCESS;
 }
 
+/** Adds the row of the source whose keys, new and old, were sorted. */
+static dberr_t ddl_load_row(ddl_build_t *build, const byte *keys)
+{
+    const dict_table_t *source = build->source;
+    uint32_t len = 0;
+    TRY(btr_get(build_pool(build), &source->indexes[0].tree,
+                rec_payload(keys) + build->table->pk_len, build->own, &len));
+    TRY(dict_rec_read(build_pool(build), source, build->own, len, build->batch));
+    TRY(ddl_build_row(build, build->batch));
+    build->loaded++;
+    build_env(build)->stats.rows_resorted++;
+    return ddl_feed_clustered(build, build->row);
+}
+
 /** Adds a record to the load. Two rows with one key of a unique index lie next to each other. */
 static dberr_t ddl_load_record(ddl_build_t *build, const byte *rec)
 {
     const dict_index_t *index = &build->indexes[build->current];
+    if (index->clustered) {
+        return ddl_load_row(build, rec);
+    }
     if (index->unique && build->loaded > 0 && !dict_key_has_null(index, rec_payload(rec))
         && memcmp(rec_payload(rec), rec_payload(build->rec), index->unique_len) == 0) {
         if (!build_is_online(build)) {

@@ -71,6 +71,20 @@ dberr_t ddl_rebuild_discard(ddl_build_t *build)
     return ddl_table_remove(build->sys, build->table);
 }
 
+/** Are rows in the order of the new primary key when they are in that of the old one? So they are
+if one of the two begins with the other: the old one has no two rows of the same key. */
+static bool ddl_order_stays(const ddl_build_t *build)
+{
+    const dict_index_t *from = &build->source->indexes[0];
+    const dict_index_t *to = &build->table->indexes[0];
+    for (uint32_t i = 0; i < from->n_fields && i < to->n_fields; i++) {
+        if (build->map.cols[to->fields[i].col] != from->fields[i].col) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- the swap ---- */
 
 /** Both tables as they are from the commit on. */
@@ -128,6 +142,8 @@ dberr_t ddl_rebuild_swap(ddl_build_t *build, uint64_t *counter)
     *counter += err == DB_SUCCESS;
     stats->columns_added += build->table->n_cols > build->source->n_cols;
     stats->columns_dropped += build->table->n_cols < build->source->n_cols;
+    stats->tables_rekeyed += build->source->indexes[0].n_fields != build->table->indexes[0].n_fields
+                             || !ddl_order_stays(build);
     return err;
 }
 
@@ -151,8 +167,13 @@ static dberr_t ddl_rebuild_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
     TRY(ddl_rebuild_define(build, alter, REBUILD_PREFIX));
     build->clustered = &build->table->indexes[0];
-    build->indexes = &build->table->indexes[1];
-    build->n = build->table->n_indexes - 1;
+    build->resorted = !ddl_order_stays(build);
+    build->indexes = &build->table->indexes[build->resorted ? 0 : 1];
+    build->n = build->table->n_indexes - (build->resorted ? 0 : 1);
+    build->own = malloc(build->source->indexes[0].tree.leaf_rec_size);
+    if (build->own == NULL) {
+        return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for a record");
+    }
     TRY(ddl_load_prepare(build, alter));
     return ddl_rebuild_make(build, 0);
 }

@@ -11,10 +11,16 @@ Rules
 
 #include "ddl/ddl_build.h"
 
+uint32_t ddl_sort_size(const ddl_build_t *build, const dict_index_t *index)
+{
+    return index->clustered ? 1 + build->table->pk_len + build->source->pk_len
+                            : index->tree.leaf_rec_size;
+}
+
 uint32_t ddl_rec_size_max(const ddl_build_t *build, uint32_t size)
 {
     for (uint32_t i = 0; i < build->n; i++) {
-        uint32_t rec_size = build->indexes[i].tree.leaf_rec_size;
+        uint32_t rec_size = ddl_sort_size(build, &build->indexes[i]);
         size = rec_size > size ? rec_size : size;
     }
     return size;

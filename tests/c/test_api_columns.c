@@ -1,4 +1,4 @@
-/** ADD COLUMN and DROP COLUMN: rows, refusals, changes meanwhile, crashes. */
+/** ADD COLUMN, DROP COLUMN, another PRIMARY KEY: rows, refusals, changes meanwhile, crashes. */
 #include "test_api_crash.h"
 
 #define TEXT_LEN 3000U /**< of a value that has pages of its own */
@@ -221,6 +221,116 @@ static void test_crashes(void **state)
     free(new);
 }
 
+/* ---- another primary key ---- */
+
+static dberr_t rekey(fixture_t *f, const char *first, const char *second, ddl_algorithm_t algorithm)
+{
+    ddl_index_def_t def = {.name = "PRIMARY", .n_fields = second != NULL ? 2 : 1};
+    (void)snprintf(def.fields[0].col, sizeof(def.fields[0].col), "%s", first);
+    (void)snprintf(def.fields[1].col, sizeof(def.fields[1].col), "%s",
+                   second != NULL ? second : "");
+    const ddl_alter_t alter = {
+        .kind = ALTER_REKEY, .table = "t", .defs = &def, .n_defs = 1, .algorithm = algorithm};
+    return engine_alter(f->engine, &alter);
+}
+
+/** The first row in the order of the primary key has this a. */
+static dberr_t stop_at_first(void *ctx, const byte *row)
+{
+    int64_t *a = ctx;
+    *a = dict_bigint_decode(mach_read_8(row));
+    return DB_NOT_FOUND; /* ends the scan */
+}
+
+static int64_t first_row(fixture_t *f)
+{
+    int64_t a = 0;
+    OK(f, engine_scan(f->engine, "t", NULL, stop_at_first, &a));
+    return a;
+}
+
+/** Rows are in the order of another key, whose sort needs several runs; where the order stays there
+is no sort. */
+static void check_keys(fixture_t *f, bool optimize)
+{
+    OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
+    create_full(f, 3000);
+    delete_rows(f, "t", 100, 199); /* they wait for purge */
+    static const struct {
+        const char *first;
+        const char *second;
+        uint64_t sorted;
+    } KEYS[] = {{"c", NULL, 2900}, {"c", "a", 2900}, {"c", NULL, 2900},
+                {"a", "c", 5800},  {"b", "a", 8700}, {"c", NULL, 11600}};
+    for (uint32_t i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++) {
+        OK(f, rekey(f, KEYS[i].first, KEYS[i].second, ALGORITHM_DEFAULT));
+        engine_status_t status;
+        engine_get_status(f->engine, &status);
+        assert_int_equal(status.stats.rows_resorted, KEYS[i].sorted);
+        assert_int_equal(status.stats.tables_rekeyed, i + 1);
+        assert_int_equal(count_rows(f, "t", NULL), 2900);
+        assert_int_equal(count_rows(f, "t", "ib"), 2900);
+    }
+    assert_int_equal(first_row(f), 3000);
+    assert_int_equal(rekey(f, "c", "c", ALGORITHM_DEFAULT), DB_ERROR);
+    OK(f, rekey(f, "a", NULL, ALGORITHM_COPY));
+    assert_int_equal(first_row(f), 1);
+    update_rows(f, "t", 1, 50, 'x');
+    purge_all(f);
+    fixture_close(f, true);
+    check_report_t report;
+    scan_clean(f->os, &report);
+    assert_int_equal(report_table(&report, "t")->rows, 2900);
+    check_report_free(&report);
+    fixture_open(f);
+}
+
+static void test_keys_not_logged(void **state)
+{
+    check_keys(*state, true);
+}
+
+static void test_keys_logged(void **state)
+{
+    check_keys(*state, false);
+}
+
+/** Two rows cannot have one key, sorted, in the order of the scan, or copied; changes meanwhile are
+not logged. */
+static void test_keys_that_cannot_be(void **state)
+{
+    fixture_t *f = *state;
+    create_full(f, 20);
+    update_rows(f, "t", 3, 9, 'x');
+    assert_int_equal(rekey(f, "b", NULL, ALGORITHM_INPLACE), DB_DUPLICATE_KEY);
+    assert_int_equal(rekey(f, "b", NULL, ALGORITHM_COPY), DB_DUPLICATE_KEY);
+    OK(f, rekey(f, "b", "a", ALGORITHM_INPLACE));
+    assert_int_equal(rekey(f, "b", NULL, ALGORITHM_INPLACE), DB_DUPLICATE_KEY);
+    assert_int_equal(rekey(f, "x", NULL, ALGORITHM_INPLACE), DB_NOT_FOUND);
+    const ddl_alter_t alter = {.kind = ALTER_REKEY, .table = "t", .lock = LOCK_NONE};
+    assert_int_equal(engine_alter(f->engine, &alter), DB_UNSUPPORTED);
+    assert_non_null(strstr(engine_error(f->engine), "Try LOCK=SHARED"));
+    assert_int_equal(count_rows(f, "t", "ib"), 20);
+    engine_status_t status;
+    engine_get_status(f->engine, &status);
+    assert_int_equal(status.stats.builds_duplicate, 3);
+}
+
+static void test_key_crashes(void **state)
+{
+    fixture_t *f = *state;
+    const shape_t full = {.exists = true, .rows = 60, .n_indexes = 2, .index = "ic"};
+    crash_t crash = {.f = f, .table = "t", .every = 2, .nested = true};
+    create_full(f, 60);
+    crash_arm(&crash, full, full);
+    OK(f, rekey(f, "c", NULL, ALGORITHM_INPLACE));
+    OK(f, rekey(f, "c", "b", ALGORITHM_INPLACE));
+    OK(f, rekey(f, "a", NULL, ALGORITHM_COPY));
+    crash_disarm(&crash);
+    assert_true(crash.crashes > 20);
+    assert_int_equal(point_count(&crash, "ddl.swapped"), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +341,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rows_change_meanwhile, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_keys_not_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_keys_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_keys_that_cannot_be, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_key_crashes, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,8 @@ _BEST = {
     Verb.DROP_COLUMN: Algorithm.INPLACE,
     Verb.START_ADD_COLUMN: Algorithm.INPLACE,
     Verb.START_DROP_COLUMN: Algorithm.INPLACE,
+    Verb.REKEY_TABLE: Algorithm.INPLACE,
+    Verb.START_REKEY: Algorithm.INPLACE,
 }
 """The most that ALGORITHM may promise of a statement."""
 _RANK = tuple(Algorithm)
@@ -155,14 +157,14 @@ class Catalogue:
     def end_build(self, table: Table) -> None:
         """Of whatever kind, an export too."""
         table.build, table.cast, table.logs, table.exclusive = None, None, None, False
-        table.packing, table.exported = False, False
+        table.packing, table.exported, table.new_primary = False, False, ()
 
     def _finish_index(self, statement: Statement) -> None:
         table = self._building(statement)
         if table.owner and not table.packing:
             raise Failure("DB_TABLE_LOCKED")
         definitions = table.build or ()
-        cast = table.cast
+        cast, primary = table.cast, table.new_primary
         overflowed = table.logs is not None and table.logs.overflowed
         self.end_build(table)
         if overflowed:
@@ -172,6 +174,8 @@ class Catalogue:
             table.indexes[index.name] = index
         if cast is not None:
             table.recast(cast)
+        if primary:
+            table.rekey(primary)
 
     def _rebuild_table(self, statement: Statement) -> None:
         self.unlocked(statement.table)
@@ -275,6 +279,22 @@ class Catalogue:
         self._start_drop_column(statement)
         self._finish_index(statement)
 
+    def _start_rekey(self, statement: Statement) -> None:
+        table = self.unlocked(statement.table)
+        if set(statement.primary) - set(table.positions):
+            raise Failure("DB_NOT_FOUND")
+        columns = [table.columns[table.positions[name]] for name in statement.primary]
+        if any(column.nullable or column.varying for column in columns):
+            raise Failure("DB_ERROR")
+        if len(set(statement.primary)) < len(columns):
+            raise Failure("DB_ERROR")
+        table.new_primary = statement.primary
+        self._begin_build(table, statement)
+
+    def _rekey_table(self, statement: Statement) -> None:
+        self._start_rekey(statement)
+        self._finish_index(statement)
+
     def _modify_column(self, statement: Statement) -> None:
         table = self.unlocked(statement.table)
         (wanted,) = statement.columns
@@ -299,7 +319,8 @@ def _check_options(statement: Statement) -> None:
     algorithm, verb = statement.algorithm, statement.verb
     if _RANK.index(algorithm) > _RANK.index(_BEST[verb]):
         raise Failure("DB_UNSUPPORTED")
-    if statement.lock is Lock.NONE and algorithm is Algorithm.COPY:
+    rekeyed = verb in (Verb.REKEY_TABLE, Verb.START_REKEY)
+    if statement.lock is Lock.NONE and (rekeyed or algorithm is Algorithm.COPY):
         raise Failure("DB_UNSUPPORTED")
 
 
@@ -314,6 +335,7 @@ DDL = {
     Verb.MODIFY_COLUMN: Catalogue._modify_column,
     Verb.ADD_COLUMN: Catalogue._add_column,
     Verb.DROP_COLUMN: Catalogue._drop_column,
+    Verb.REKEY_TABLE: Catalogue._rekey_table,
     Verb.REBUILD_TABLE: Catalogue._rebuild_table,
     Verb.TRUNCATE_TABLE: Catalogue._truncate_table,
     Verb.DEFRAGMENT_TABLE: Catalogue._defragment_table,
@@ -328,6 +350,7 @@ BUILDS = {
     Verb.START_REBUILD: Catalogue._start_rebuild,
     Verb.START_ADD_COLUMN: Catalogue._start_add_column,
     Verb.START_DROP_COLUMN: Catalogue._start_drop_column,
+    Verb.START_REKEY: Catalogue._start_rekey,
     Verb.START_DEFRAGMENT: Catalogue._start_defragment,
     Verb.FLUSH_EXPORT: Catalogue._flush_export,
     Verb.STEP_INDEX: Catalogue._step_index,

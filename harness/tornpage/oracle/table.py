@@ -130,6 +130,8 @@ class Table:
     not changed."""
     cast: Recast | None = None
     """The build gives it other columns."""
+    new_primary: tuple[str, ...] = ()
+    """The build gives it another primary key."""
     logs: RowLogs | None = None
     """With LOCK=NONE it can be changed, too: what the build knows of that."""
     packing: bool = False
@@ -216,6 +218,21 @@ class Table:
             index.unique_parts = index.parts[: len(index.unique_parts)]
         self.committed = {key: cast.of(row) for key, row in self.committed.items()}
         self.hash = sum(map(_row_hash, self.committed.values())) & MASK64
+
+    def rekey(self, primary: tuple[str, ...]) -> None:
+        """Gets another primary key, while no transaction holds a row. Fails if two rows have the same."""
+        rows = {
+            b"".join(row[self.positions[name]] for name in primary): row
+            for row in self.committed.values()
+        }
+        if len(rows) < len(self.committed):
+            raise Failure("DB_DUPLICATE_KEY")
+        suffix, self.primary, self.committed = len(self.primary), primary, rows
+        for index in list(self.indexes.values()):
+            keys = index.parts[:-suffix]
+            parts = (*keys, *key_parts(self))
+            unique = keys if index.unique_parts else ()
+            self.indexes[index.name] = _filled(self, Index(index.name, parts, unique))
 
     def change(self, key: bytes, row: Row | None, trx: str) -> None:
         """Gives a row a version of an open transaction."""
@@ -391,10 +408,17 @@ def _filled(table: Table, index: Index) -> Index:
     return index
 
 
+def key_parts(table: Table) -> tuple[Part, ...]:
+    """Of the primary key."""
+    positions = [table.positions[name] for name in table.primary]
+    columns = [(position, table.columns[position]) for position in positions]
+    return tuple(Part(position, column, column.length or BIGINT) for position, column in columns)
+
+
 def index_parts(table: Table, definition: IndexDef) -> tuple[Part, ...]:
     """Of an entry: key columns, then the primary key."""
     parts = []
-    for name, length in (*definition.columns, *((name, 0) for name in table.primary)):
+    for name, length in definition.columns:
         if name not in table.positions:
             raise WorkloadError(f"index {definition.name}: no column {name!r}")
         position = table.positions[name]
@@ -403,4 +427,4 @@ def index_parts(table: Table, definition: IndexDef) -> tuple[Part, ...]:
         if length > whole:
             raise WorkloadError(f"index {definition.name}: prefix longer than {name!r}")
         parts.append(Part(position, column, length or whole))
-    return tuple(parts)
+    return (*parts, *key_parts(table))

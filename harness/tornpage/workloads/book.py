@@ -160,7 +160,7 @@ class Book(Values):
         """A row of this key, or of one that is unused; serial: instead of a value that is drawn."""
         key = self._key_for(table, key, live=False)
         if key is not None:
-            values = self.values(table, 0.7)
+            values = {**self.values(table, 0.7), **table.shape.mirrored(key)}
             if table.shape.serial and serial is None and not self.is_null(table.shape):
                 serial = self.serial_value(table)
             self._change(table, trx, key, serial, Verb.INSERT, values)
@@ -298,18 +298,13 @@ class Book(Values):
         table.build = () if in_steps else None
         table.changes = self._watch(table, ()) if online and in_steps else None
 
-    def change_columns(
-        self, table: Table, shape: Shape, in_steps: bool, lock: Lock, **fields: object
+    def reshape(
+        self, verb: Verb, table: Table, shape: Shape, lock: Lock = Lock.DEFAULT, **fields: object
     ) -> None:
-        """Gives the table one column more, `columns`, or takes the one of this `name`, so that it has this
-        shape; or starts that."""
+        """A statement that gives the table this shape, or that starts it."""
         self.release(table)
-        adds = len(shape.columns) > len(table.shape.columns)
-        verb = Verb.ADD_COLUMN if adds else Verb.DROP_COLUMN
-        if in_steps:
-            verb = Verb.START_ADD_COLUMN if adds else Verb.START_DROP_COLUMN
         self.alter(verb, table, lock=lock, **fields)
-        if not in_steps:
+        if not verb.startswith("start"):
             table.shape = shape
             return
         table.build, table.new_shape = (), shape

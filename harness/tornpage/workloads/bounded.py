@@ -79,7 +79,7 @@ _Play = Callable[[Ground], None]
 class Kind:
     """A statement, or the few lines that are one thing. indexes: how many more the table has behind it;
     named: how many it names; loads: whether log_optimize_ddl matters to it; about: whether it needs the
-    table."""
+    table; alone: only sequences of one statement have it."""
 
     name: str
     play: _Play
@@ -87,6 +87,7 @@ class Kind:
     named: int = 0
     loads: bool = False
     about: bool = True
+    alone: bool = False
 
     def after(self, facts: tuple[bool, int]) -> tuple[bool, int] | None:
         """facts: whether the table is there, and how many indexes it has. None: there it cannot be issued."""
@@ -248,7 +249,8 @@ def _add_column(
     new = Column(next(name for name in ("y", "z1", "z2", "z3") if name not in names), 20)
     shape = table.shape.add_column(new, len(names))
     values = {new.name: b"added"}
-    book.change_columns(table, shape, in_steps, lock, columns=(new,), values=values)
+    verb = Verb.START_ADD_COLUMN if in_steps else Verb.ADD_COLUMN
+    book.reshape(verb, table, shape, lock, columns=(new,), values=values)
 
 
 def _drop_column(book: Book, table: Table) -> None:
@@ -256,8 +258,14 @@ def _drop_column(book: Book, table: Table) -> None:
     if not table.shape.free_columns():
         _add_column(book, table)
     name = table.shape.free_columns()[0]
-    shape = table.shape.drop_column(name)
-    book.change_columns(table, shape, in_steps=False, lock=Lock.DEFAULT, name=name)
+    book.reshape(Verb.DROP_COLUMN, table, table.shape.drop_column(name), name=name)
+
+
+def _rekey(book: Book, table: Table) -> None:
+    """Other columns, in another order, and back."""
+    primary, number = table.shape.primary, table.shape.columns[2].name
+    for key in ((number, primary), (primary,)):
+        book.reshape(Verb.REKEY_TABLE, table, table.shape, primary=key)
 
 
 def _abort_index(steps: int) -> _Play:
@@ -352,6 +360,7 @@ KINDS = (
     Kind("rebuild, algorithm=copy", _copied(_rebuild)),
     Kind("add column, lock=none", _of_table(_add_column_online), loads=True),
     Kind("drop column", _of_table(_drop_column), loads=True),
+    Kind("another primary key", _of_table(_rekey), loads=True, alone=True),
     *(Kind(f"add index, aborted after step {n}", _abort_index(n), loads=True) for n in (1, 2, 3)),
     *(Kind(f"rebuild, aborted after step {n}", _abort_rebuild(n), loads=True) for n in (1, 3, 5)),
     Kind("defragment", _of_table(_defragment)),
@@ -392,6 +401,8 @@ def sequences_of(length: int) -> tuple[Sequence, ...]:
 
 def _can_be(kinds: tuple[Kind, ...]) -> bool:
     facts: tuple[bool, int] | None = (True, 1)
+    if len(kinds) > 1 and any(kind.alone for kind in kinds):
+        return False
     for kind in kinds:
         if facts is None:
             return False

@@ -1,5 +1,5 @@
-"""Pieces of scripts that give a table one column more or less: in one statement or in steps, in place or by
-a copy, with LOCK=NONE too; rows change before that, meanwhile and behind it.
+"""Pieces of scripts that give a table one column more or less, or another primary key: in one statement or in
+steps, in place or by a copy, with LOCK=NONE too; rows change before that, meanwhile and behind it.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from tornpage.workloads import builds, online, phases
 from tornpage.workloads.book import Book
-from tornpage.workloads.script import Column, Lock
+from tornpage.workloads.script import Column, Lock, Verb
+from tornpage.workloads.shapes import MIRRORED
 from tornpage.workloads.table import Table
 
-__all__ = ["columns"]
+__all__ = ["columns", "rekey"]
 
+REKEYED = "rekeyed"
 NEW = (
     Column("", nullable=True),
     Column(""),
@@ -57,10 +59,10 @@ def _add_column(book: Book, table: Table, in_steps: bool, lock: Lock) -> None:
     last = len(shape.columns)
     at = book.rng.choice((last, last, 0, book.rng.randint(1, last)))
     to = f"after={shape.columns[at - 1].name}" if at > 0 else "first"
-    book.change_columns(
+    book.reshape(
+        Verb.START_ADD_COLUMN if in_steps else Verb.ADD_COLUMN,
         table,
         shape.add_column(column, at),
-        in_steps,
         lock,
         columns=(column,),
         values=value,
@@ -75,4 +77,43 @@ def _drop_column(book: Book, table: Table, in_steps: bool, lock: Lock) -> None:
         _add_column(book, table, in_steps, lock)
         return
     name = book.rng.choice(free)
-    book.change_columns(table, table.shape.drop_column(name), in_steps, lock, name=name)
+    verb = Verb.START_DROP_COLUMN if in_steps else Verb.DROP_COLUMN
+    book.reshape(verb, table, table.shape.drop_column(name), lock, name=name)
+
+
+def rekey(book: Book, table: Table) -> None:
+    """Another primary key, whose order is the opposite one, and back, as a rule; by way of one of two
+    columns, for which rows need no sort, too. A table that has no other key leaves it to one that has."""
+    if not table.shape.mirror:
+        if REKEYED in book.tables and not book.tables[REKEYED].shape.mirror:
+            book.drop(book.tables[REKEYED])
+        table = book.tables.get(REKEYED) or book.create(REKEYED, MIRRORED)
+        book.release(table)
+        phases.fill(book, table, book.rng.randint(2, 60))
+    for _ in range(book.rng.randint(1, 3)):
+        for _ in range(book.rng.randint(0, 4)):
+            phases.change(book, table)
+        if book.rng.random() < 0.3:
+            book.set_optimize(book.rng.random() < 0.5)
+        by_two = book.rng.random() < 0.4
+        if by_two:
+            _by_two(book, table)
+        shape = table.shape.rekey()
+        in_steps = not by_two and book.rng.random() < 0.6
+        verb = Verb.START_REKEY if in_steps else Verb.REKEY_TABLE
+        book.reshape(verb, table, shape, primary=(shape.primary,))
+        if in_steps:
+            builds.in_steps(book, table)
+        if table.build is not None:
+            return
+
+
+def _by_two(book: Book, table: Table) -> None:
+    """Two columns are the key, in an order that stays, in another one, or both; rows are added meanwhile."""
+    both = (table.shape.primary, table.shape.mirror)
+    for key in book.rng.choice(((both,), (both[::-1],), (both, both[::-1]))):
+        book.reshape(Verb.REKEY_TABLE, table, table.shape, primary=key)
+        if book.rng.random() < 0.5:
+            book.insert(table)
+        if book.rng.random() < 0.3:
+            phases.housekeeping(book)

@@ -172,7 +172,7 @@ def _fill_log(book: Book, table: Table, share: float) -> None:
     rows = min(wanted, FLOOD_ROWS, FLOOD_BYTES // table.shape.row_size)
     first = max(table.live, default=0) + 1
     trx = book.begin()
-    if table.shape.wide_key or table.shape.serial:
+    if not table.shape.in_sequence:
         for key in range(first, first + rows + 1):
             book.insert(table, trx, key=key)
     else:

@@ -235,7 +235,7 @@ def fill(book: Book, table: Table, rows: int) -> None:
         return
     first = max(table.live, default=0) + 1
     order = book.rng.randrange(4)
-    if order == 0 and not table.shape.wide_key and not table.shape.serial:
+    if order == 0 and table.shape.in_sequence:
         cut = first + book.rng.randrange(missing)
         book.insert_seq(table, first, cut)
         if cut < first + missing - 1:

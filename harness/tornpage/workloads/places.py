@@ -76,6 +76,7 @@ ALIKE = {
     "rebuild, lock=none": 120,
     "add column, lock=none": 120,
     "drop column": 220,
+    "another primary key": 220,
     "rebuild, aborted after step 1": 80,
     "rebuild, aborted after step 3": 88,
     "rebuild, aborted after step 5": 88,

@@ -13,6 +13,7 @@ __all__ = [
     "LONGER",
     "LONG_PAGE_MAX",
     "MANY",
+    "MIRRORED",
     "SHAPES",
     "SMALL",
     "UNIQUE",
@@ -29,8 +30,10 @@ UNIQUE_PREFIX = 4
 @dataclass(frozen=True, slots=True)
 class Shape:
     """What a table looks like. indexes: those that it may get; floor: smallest key that a generator uses;
-    serial: a column whose values differ, but for those that are to collide. Unique indexes are on
-    that, or end with the primary key. share: tables of larger rows have the share-th part of the rows."""
+    mirror: a BIGINT column that has the negative of the primary key, so that it can take its place;
+    negated: it has; serial: a column whose values differ, but for those that are to collide. Unique
+    indexes are on that, or end with the primary key. share: tables of larger rows have the share-th part of
+    the rows."""
 
     columns: tuple[Column, ...]
     primary: str
@@ -38,11 +41,18 @@ class Shape:
     floor: int = -10_000
     serial: str = ""
     share: int = 1
+    mirror: str = ""
+    negated: bool = False
 
     @property
     def wide_key(self) -> int:
         """Bytes of a CHAR primary key; 0 for BIGINT."""
         return next(column.length for column in self.columns if column.name == self.primary)
+
+    @property
+    def in_sequence(self) -> bool:
+        """May rows be nothing but consecutive keys?"""
+        return not (self.wide_key or self.serial or self.mirror)
 
     @property
     def row_size(self) -> int:
@@ -52,8 +62,16 @@ class Shape:
     def key(self, number: int) -> dict[str, Value]:
         """The primary key of this number, in the order of the numbers."""
         if not self.wide_key:
-            return {self.primary: number}
+            return {self.primary: -number if self.negated else number}
         return {self.primary: f"{number:05d}".encode().ljust(self.wide_key, b"k")}
+
+    def mirrored(self, number: int) -> dict[str, Value]:
+        """What the row of this key has in its mirror."""
+        return {self.mirror: number if self.negated else -number} if self.mirror else {}
+
+    def rekey(self) -> Shape:
+        """The same with the mirror for its primary key."""
+        return replace(self, primary=self.mirror, mirror=self.primary, negated=not self.negated)
 
     def rename_column(self, name: str, new: str) -> Shape:
         """The same with another name for a column."""
@@ -66,6 +84,7 @@ class Shape:
             columns=tuple(replace(column, name=called(column.name)) for column in self.columns),
             primary=called(self.primary),
             serial=called(self.serial),
+            mirror=called(self.mirror),
             indexes=tuple(
                 replace(index, columns=tuple((called(item), cut) for item, cut in index.columns))
                 for index in self.indexes
@@ -87,7 +106,7 @@ class Shape:
 
     def free_columns(self) -> list[str]:
         """The columns that no key, index or collision is about: they may go."""
-        used = {self.primary, self.serial}
+        used = {self.primary, self.serial, self.mirror}
         used.update(name for index in self.indexes for name, _ in index.columns)
         return [column.name for column in self.columns if column.name not in used]
 
@@ -203,7 +222,24 @@ LONGER = replace(
 """The same for pages of more than LONG_PAGE_MAX bytes: all texts of a row of LONG fit in half of such a page,
 and would never leave it."""
 LONG_PAGE_MAX = 16_384
-SHAPES = (LARGE, SMALL, WIDE, LIST, UNIQUE, VARYING, VARYING, LONG, LONG)
+MIRRORED = Shape(
+    (
+        Column("k"),
+        Column("r"),
+        Column("v", 60),
+        Column("w"),
+        Column("f", 400, varying=True, nullable=True),
+    ),
+    "k",
+    (
+        *_indexes(("rv", "v", 0), ("rf", "f", 20)),
+        IndexDef("ru", (("w", 0), ("v", 9), ("k", 0)), unique=True),
+        IndexDef("rk", (("r", 0), ("w", 0))),
+    ),
+    mirror="r",
+)
+"""Rows that have two keys, of opposite order."""
+SHAPES = (LARGE, SMALL, WIDE, LIST, UNIQUE, VARYING, VARYING, LONG, LONG, MIRRORED)
 MANY = Shape(
     WIDE.columns,
     "k",

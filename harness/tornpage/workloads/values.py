@@ -76,7 +76,7 @@ class Values:
         return {
             column.name: self.value(column)
             for column in table.shape.columns
-            if column.name not in (table.shape.primary, table.shape.serial)
+            if column.name not in (table.shape.primary, table.shape.serial, table.shape.mirror)
             and self.rng.random() < chance
         }
 

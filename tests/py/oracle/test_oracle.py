@@ -351,6 +351,30 @@ def test_columns_that_cannot_come_or_go() -> None:
     assert errors[9:] == ["", "", "DB_TABLE_LOCKED", "DB_TABLE_LOCKED", "", ""]
 
 
+def test_another_primary_key() -> None:
+    """Rows are as before and are found by the new key, which ends the entries of each index; two rows cannot
+    have the same, nor can it be NULL or a VARCHAR."""
+    table = "create table v a:bigint b:bigint c:char(3) null d:varchar(3) primary {}\n"
+    rows = "insert - v a=1 b=5\ninsert - v a=2 b=4\n"
+    text = table.format("a") + rows + "add index v ic(c)\nadd unique index v ub(b)\n"
+    text += "rekey table v b,a\nselect v b=5 a=1\nstart rekey v b\nfinish index v\nupdate - v b=5 set a=2\n"
+    text += (
+        "rekey table v a\nrekey table v c\nrekey table v d\nrekey table v a,a\nrekey table v x\n"
+    )
+    text += "rekey table v a,b lock=none\nrekey table v a,b algorithm=instant\n"
+    oracle = Oracle(parse_script(text))
+    errors = [step.error for step in oracle.steps[5:]]
+    assert errors[:5] == [""] * 5
+    assert errors[5:] == [
+        "DB_DUPLICATE_KEY",
+        *["DB_ERROR"] * 3,
+        "DB_NOT_FOUND",
+        *["DB_UNSUPPORTED"] * 2,
+    ]
+    other = table.format("b,a") + rows + "add unique index v ub(b)\nadd index v ic(c)\n"
+    assert oracle.states[6] == Oracle(parse_script(other)).states[-1]
+
+
 def test_an_exclusive_build_lets_nobody_read() -> None:
     """Until it ends; a build that says nothing lets others read."""
     uses = "select t a=1\nscan t\nflush table t\ndelete - t a=1\n"
