@@ -27,8 +27,8 @@ FOUND = (
     "doublewrite copy of page 1:40: none: nothing was written to the area before",
     "redo records of page 1:40: since the checkpoint",
     "255 -> 1",
-    "torn    write ibdata1, page 3, system page 00000111",
-    "7 operations were not synced",
+    "torn    write ibdata1, page 3, system page 01111111",
+    "9 operations were not synced",
     "bad checksum",
     "not reproduced: fixed?",
 )

@@ -108,7 +108,8 @@ def run_losses(
     done = store.explorations(run.id)
     parts = loss_parts(campaign)
     heard = canary_places([config for config, _ in parts])
-    left = [place for place, (config, _) in enumerate(parts) if config.label not in done]
+    order = _covering(campaign, run.target, parts)
+    left = [place for place in order if parts[place][0].label not in done]
     alone = context.cluster is None and not _side_by_side(campaign, run.target, len(left), context)
     jobs = context.jobs if alone else 1
 
@@ -125,7 +126,7 @@ def run_losses(
             images=images_of(context.out, run.id),
         )
 
-    waiting = _covering([part_of(position) for position in left], campaign)
+    waiting = [part_of(position) for position in left]
     losses = _Losses(store, run, context, None if alone else executor)
     here = alone or context.cluster is not None
     eyes = nullcontext() if here else watched(losses.under_way, context.progress.note)
@@ -144,19 +145,22 @@ def run_losses(
     return len(parts) - losses.failed
 
 
-def _covering(parts: list[Part], campaign: Campaign) -> list[Part]:
-    """In the order in which what the scripts have comes early. What is enumerated keeps the order of its
-    plan."""
+def _covering(
+    campaign: Campaign, target: str, parts: Sequence[tuple[Config, int]]
+) -> Sequence[int]:
+    """The places of all, those that are done too, in the order in which what the scripts have comes early:
+    a run that goes on has the order of one that was never interrupted. What is enumerated keeps the order of
+    its plan."""
     if campaign.enumerated():
-        return parts
+        return range(len(parts))
     each = [
         Had.of(
-            kinds_of(script_of(part.spec)),
-            {**part.spec.options, "depth": str(part.limits.depth or 1)},
+            kinds_of(script_of(fault_free_spec(campaign, target, config))),
+            {**config.options, "depth": str(depth)},
         )
-        for part in parts
+        for config, depth in parts
     ]
-    return [parts[place] for place in covering_order(each)]
+    return covering_order(each)
 
 
 def look_limits(limits: Limits) -> Limits | None:
