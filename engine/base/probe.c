@@ -10,8 +10,6 @@
 
 #include "base/check.h"
 
-#define MARK_LEN_MAX 255
-
 /** @return its length */
 __attribute__((format(printf, 2, 0))) static size_t probe_format(char text[MARK_LEN_MAX + 1],
                                                                  const char *format, va_list args)

@@ -14,6 +14,8 @@ spaces: "page_write space=5 page=12 lsn=8231 dblwr=skip why=init". docs/FAULT_MO
 
 #include "base/types.h"
 
+#define MARK_LEN_MAX 255 /**< bytes of a marker's text */
+
 typedef struct probe {
     atomic_bool armed;
     void (*point)(void *ctx, const char *name);            /**< name as "dblwr.area_synced" */
@@ -23,7 +25,7 @@ typedef struct probe {
     void *ctx; /**< handed back; owned by the caller */
 } probe_t;
 
-/** Formats one marker; call through PROBE_MARK. Text beyond 255 bytes is a programmer's mistake. */
+/** Formats one marker; call through PROBE_MARK. A longer text is a programmer's mistake. */
 __attribute__((format(printf, 2, 3))) void probe_mark(probe_t *probe, const char *format, ...);
 
 /** Formats one note; call through PROBE_NOTE. As probe_mark(). */

@@ -92,7 +92,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(tables_copied),
     STAT(columns_added),
     STAT(columns_dropped),
-    STAT(tables_rekeyed),
+    STAT(primary_keys_changed),
     STAT(rows_resorted),
     STAT(tables_truncated),
     STAT(tables_exported),

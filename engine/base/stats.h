@@ -89,8 +89,8 @@ typedef struct stats {
     uint64_t tables_copied;    /**< ALTER TABLE with ALGORITHM=COPY */
     uint64_t columns_added;    /**< by a rebuild or a copy */
     uint64_t columns_dropped;
-    uint64_t tables_rekeyed; /**< the same with another primary key */
-    uint64_t rows_resorted;  /**< rows loaded in the order of a sort by another primary key */
+    uint64_t primary_keys_changed; /**< by a rebuild or a copy */
+    uint64_t rows_resorted;        /**< rows loaded in the order of a sort by another primary key */
     uint64_t tables_truncated;
     uint64_t tables_exported;
     uint64_t tables_imported;

@@ -18,13 +18,13 @@ Rules
 #include <string.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "cli/cli.h"
 #include "marking/tornpage_mark.h"
 
 #define POINT_PREFIX "tornpage/"
 #define POINT_NAME_MAX 128
 #define COMMAND_MAX 512
-#define MARK_MAX 256
 
 static void probe_to_trace(void *ctx, const char *text, size_t len)
 {
@@ -36,7 +36,8 @@ static void probe_to_trace(void *ctx, const char *text, size_t len)
 static void probe_to_socket(void *ctx, const char *text, size_t len)
 {
     const cli_probe_t *probe = ctx;
-    char line[MARK_MAX];
+    char line[MARK_LEN_MAX + 1];
+    CHECK(len < sizeof(line));
     (void)snprintf(line, sizeof(line), "%.*s", (int)len, text);
     tornpage_mark_by_socket(probe->control, line);
 }

@@ -28,7 +28,7 @@ typedef struct command {
     "  rename column T COL NEW [OPTIONS]                   modify column T COL TYPE [OPTIONS]\n"   \
     "  [start] add column T COL:TYPE [null] [default=VALUE] [first|after=COL] [OPTIONS]\n"         \
     "  [start] drop column T COL [OPTIONS]\n"                                                      \
-    "  rekey table T COL[,COL...] [OPTIONS]                start rekey T COL[,COL...] [OPTIONS]\n" \
+    "  change primary T COL[,COL...] [OPTIONS]           start primary T COL[,COL...] [OPTIONS]\n" \
     "  start [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                              \
     "  step index T [STEPS [ROWS]]                         finish index T    abort index T\n"      \
     "  OPTIONS: algorithm=copy|inplace|nocopy|instant lock=none|shared|exclusive\n"                \

@@ -239,7 +239,7 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
     case ALTER_MODIFY_COLUMN:
         err = parse_modify(p, alter);
         break;
-    case ALTER_REKEY:
+    case ALTER_PRIMARY_KEY:
         err = parse_key(p, alter);
         break;
     case ALTER_ADD_COLUMN:

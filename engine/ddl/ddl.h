@@ -22,8 +22,8 @@ while the old one is scanned; one flush at the end; the commit swaps the two tab
 
 ADD COLUMN, DROP COLUMN: a rebuild whose rows are made of those of the old table (dict_row_map_t).
 
-REKEY: a rebuild with another primary key. Unless its order is that of the old one, the scan feeds a
-sort of keys, new and old, by which the clustered index is loaded (ddl_load.c).
+PRIMARY KEY: a rebuild with another primary key. Unless its order is that of the old one, the scan
+feeds a sort of keys, new and old, by which the clustered index is loaded (ddl_load.c).
 
 ALGORITHM=COPY, of any ALTER: a new table by ordinary inserts, and the same swap (ddl_copy.c).
 
@@ -75,7 +75,7 @@ typedef enum alter_kind {
     ALTER_MODIFY_COLUMN,
     ALTER_ADD_COLUMN,
     ALTER_DROP_COLUMN,
-    ALTER_REKEY /**< DROP PRIMARY KEY, ADD PRIMARY KEY: the columns of defs[0] */
+    ALTER_PRIMARY_KEY /**< DROP PRIMARY KEY, ADD PRIMARY KEY: the columns of defs[0] */
 } alter_kind_t;
 
 /** How a statement is to be carried out. NOCOPY and INSTANT are promises: no table is copied,
@@ -109,7 +109,7 @@ typedef struct ddl_alter {
     const dict_col_t *col;       /**< ADD COLUMN: the column, as the only one of a row, */
     const byte *value;           /**< that row: the value that it has in each row, */
     const char *after;           /**< and the column that it follows, "": none, NULL: all */
-    const ddl_index_def_t *defs; /**< ADD INDEX; REKEY: one */
+    const ddl_index_def_t *defs; /**< ADD INDEX; PRIMARY KEY: one */
     uint32_t n_defs;
     ddl_algorithm_t algorithm;
     ddl_lock_t lock;

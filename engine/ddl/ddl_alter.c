@@ -59,7 +59,8 @@ static const alter_class_t CLASSES[] = {
     [ALTER_ADD_COLUMN] = {"ADD COLUMN", ALGORITHM_INPLACE, "the table is built anew", &DDL_REBUILD},
     [ALTER_DROP_COLUMN] = {"DROP COLUMN", ALGORITHM_INPLACE, "the table is built anew",
                            &DDL_REBUILD},
-    [ALTER_REKEY] = {"PRIMARY KEY", ALGORITHM_INPLACE, "the table is built anew", &DDL_REBUILD},
+    [ALTER_PRIMARY_KEY] = {"PRIMARY KEY", ALGORITHM_INPLACE, "the table is built anew",
+                           &DDL_REBUILD},
 };
 
 static const ddl_statement_t *ddl_alter_statement(const ddl_alter_t *alter)
@@ -99,7 +100,7 @@ dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err)
                        "changes of them are not logged. Try LOCK=SHARED",
                        class->name);
     }
-    if (alter->lock == LOCK_NONE && alter->kind == ALTER_REKEY) {
+    if (alter->lock == LOCK_NONE && alter->kind == ALTER_PRIMARY_KEY) {
         return err_set(err, DB_UNSUPPORTED,
                        "PRIMARY KEY with LOCK=NONE is not supported: changes of rows are logged "
                        "by their old key. Try LOCK=SHARED");

@@ -278,7 +278,7 @@ dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table, err_sink
     switch (alter->kind) {
     case ALTER_ADD_COLUMN:
         return ddl_define_new_column(alter, table, err);
-    case ALTER_REKEY:
+    case ALTER_PRIMARY_KEY:
         return ddl_define_key(alter, table, err);
     case ALTER_DROP_COLUMN:
         return ddl_define_without_column(alter, table, err);

@@ -142,8 +142,9 @@ dberr_t ddl_rebuild_swap(ddl_build_t *build, uint64_t *counter)
     *counter += err == DB_SUCCESS;
     stats->columns_added += build->table->n_cols > build->source->n_cols;
     stats->columns_dropped += build->table->n_cols < build->source->n_cols;
-    stats->tables_rekeyed += build->source->indexes[0].n_fields != build->table->indexes[0].n_fields
-                             || !ddl_order_stays(build);
+    stats->primary_keys_changed +=
+        build->source->indexes[0].n_fields != build->table->indexes[0].n_fields
+        || !ddl_order_stays(build);
     return err;
 }
 

@@ -223,14 +223,15 @@ static void test_crashes(void **state)
 
 /* ---- another primary key ---- */
 
-static dberr_t rekey(fixture_t *f, const char *first, const char *second, ddl_algorithm_t algorithm)
+static dberr_t change_primary(fixture_t *f, const char *first, const char *second,
+                              ddl_algorithm_t algorithm)
 {
     ddl_index_def_t def = {.name = "PRIMARY", .n_fields = second != NULL ? 2 : 1};
     (void)snprintf(def.fields[0].col, sizeof(def.fields[0].col), "%s", first);
     (void)snprintf(def.fields[1].col, sizeof(def.fields[1].col), "%s",
                    second != NULL ? second : "");
     const ddl_alter_t alter = {
-        .kind = ALTER_REKEY, .table = "t", .defs = &def, .n_defs = 1, .algorithm = algorithm};
+        .kind = ALTER_PRIMARY_KEY, .table = "t", .defs = &def, .n_defs = 1, .algorithm = algorithm};
     return engine_alter(f->engine, &alter);
 }
 
@@ -263,17 +264,17 @@ static void check_keys(fixture_t *f, bool optimize)
     } KEYS[] = {{"c", NULL, 2900}, {"c", "a", 2900}, {"c", NULL, 2900},
                 {"a", "c", 5800},  {"b", "a", 8700}, {"c", NULL, 11600}};
     for (uint32_t i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++) {
-        OK(f, rekey(f, KEYS[i].first, KEYS[i].second, ALGORITHM_DEFAULT));
+        OK(f, change_primary(f, KEYS[i].first, KEYS[i].second, ALGORITHM_DEFAULT));
         engine_status_t status;
         engine_get_status(f->engine, &status);
         assert_int_equal(status.stats.rows_resorted, KEYS[i].sorted);
-        assert_int_equal(status.stats.tables_rekeyed, i + 1);
+        assert_int_equal(status.stats.primary_keys_changed, i + 1);
         assert_int_equal(count_rows(f, "t", NULL), 2900);
         assert_int_equal(count_rows(f, "t", "ib"), 2900);
     }
     assert_int_equal(first_row(f), 3000);
-    assert_int_equal(rekey(f, "c", "c", ALGORITHM_DEFAULT), DB_ERROR);
-    OK(f, rekey(f, "a", NULL, ALGORITHM_COPY));
+    assert_int_equal(change_primary(f, "c", "c", ALGORITHM_DEFAULT), DB_ERROR);
+    OK(f, change_primary(f, "a", NULL, ALGORITHM_COPY));
     assert_int_equal(first_row(f), 1);
     update_rows(f, "t", 1, 50, 'x');
     purge_all(f);
@@ -302,12 +303,12 @@ static void test_keys_that_cannot_be(void **state)
     fixture_t *f = *state;
     create_full(f, 20);
     update_rows(f, "t", 3, 9, 'x');
-    assert_int_equal(rekey(f, "b", NULL, ALGORITHM_INPLACE), DB_DUPLICATE_KEY);
-    assert_int_equal(rekey(f, "b", NULL, ALGORITHM_COPY), DB_DUPLICATE_KEY);
-    OK(f, rekey(f, "b", "a", ALGORITHM_INPLACE));
-    assert_int_equal(rekey(f, "b", NULL, ALGORITHM_INPLACE), DB_DUPLICATE_KEY);
-    assert_int_equal(rekey(f, "x", NULL, ALGORITHM_INPLACE), DB_NOT_FOUND);
-    const ddl_alter_t alter = {.kind = ALTER_REKEY, .table = "t", .lock = LOCK_NONE};
+    assert_int_equal(change_primary(f, "b", NULL, ALGORITHM_INPLACE), DB_DUPLICATE_KEY);
+    assert_int_equal(change_primary(f, "b", NULL, ALGORITHM_COPY), DB_DUPLICATE_KEY);
+    OK(f, change_primary(f, "b", "a", ALGORITHM_INPLACE));
+    assert_int_equal(change_primary(f, "b", NULL, ALGORITHM_INPLACE), DB_DUPLICATE_KEY);
+    assert_int_equal(change_primary(f, "x", NULL, ALGORITHM_INPLACE), DB_NOT_FOUND);
+    const ddl_alter_t alter = {.kind = ALTER_PRIMARY_KEY, .table = "t", .lock = LOCK_NONE};
     assert_int_equal(engine_alter(f->engine, &alter), DB_UNSUPPORTED);
     assert_non_null(strstr(engine_error(f->engine), "Try LOCK=SHARED"));
     assert_int_equal(count_rows(f, "t", "ib"), 20);
@@ -323,9 +324,9 @@ static void test_key_crashes(void **state)
     crash_t crash = {.f = f, .table = "t", .every = 2, .nested = true};
     create_full(f, 60);
     crash_arm(&crash, full, full);
-    OK(f, rekey(f, "c", NULL, ALGORITHM_INPLACE));
-    OK(f, rekey(f, "c", "b", ALGORITHM_INPLACE));
-    OK(f, rekey(f, "a", NULL, ALGORITHM_COPY));
+    OK(f, change_primary(f, "c", NULL, ALGORITHM_INPLACE));
+    OK(f, change_primary(f, "c", "b", ALGORITHM_INPLACE));
+    OK(f, change_primary(f, "a", NULL, ALGORITHM_COPY));
     crash_disarm(&crash);
     assert_true(crash.crashes > 20);
     assert_int_equal(point_count(&crash, "ddl.swapped"), 3);

@@ -19,9 +19,9 @@ from tornpage.powerloss.explorer import Scope, explore
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import data_folder
+from tornpage.workloads.mid_backup import FILE, SYSTEM
 from tornpage.workloads.places import places_of
 from tornpage.workloads.script import Verb
-from tornpage.workloads.standing import FILE, SYSTEM
 from tornpage.workloads.workload import generate
 
 
@@ -83,7 +83,9 @@ def test_crashes_begin_where_the_placed_thing_is_done(target: EngineTarget, tmp_
         assert recording.ready == placed > read_journal(trace).issued[-1][0]
 
 
-def test_crashes_end_with_what_others_lead_to(target: EngineTarget, tmp_path: Path) -> None:
+def test_crashes_end_with_the_statement_behind_a_preamble(
+    target: EngineTarget, tmp_path: Path
+) -> None:
     """Behind it, in the close of the script, nothing is crashed."""
     every = list(enumerate(places_of()))
     number = next(n for n, one in every if one.kind.name == "load of index 2 and checkpoint")

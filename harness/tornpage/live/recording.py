@@ -18,6 +18,7 @@ from tornpage.oracle.prefixes import prefixes_of
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import TrialSpec, Violation
+from tornpage.workloads.pairwise import kinds_of
 from tornpage.workloads.script import Script, Verb
 
 __all__ = ["Recording", "recorded_run"]
@@ -30,8 +31,8 @@ class Recording:
     number of the event before the first crash; over: of the last one that is crashed, 0: that of the run.
     violations: what is wrong with the run itself, whatever crash follows; counters: its status at the end;
     suspect: numbers of the events by which it broke a rule on bytes; accused: the pages of which it broke
-    one, as Finding has them; at: the path of its folder, where that is written in a file, so that images are
-    recovered under it."""
+    one, as Finding has them; statements: what the script does (kinds_of); at: the path of its folder, where
+    that is written in a file, so that images are recovered under it."""
 
     trace: Path
     allowed: Path
@@ -45,6 +46,7 @@ class Recording:
     counters: Mapping[str, int]
     suspect: tuple[int, ...] = ()
     accused: tuple[tuple[int, int], ...] = ()
+    statements: tuple[str, ...] = ()
     at: Path | None = None
     over: int = 0
 
@@ -85,6 +87,7 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
             suspect=tuple(sorted({finding.seq for finding in run.findings})),
             accused=tuple(sorted({found.page for found in run.findings if found.page})),
             at=_path_told(run.trace, folder / "data"),
+            statements=kinds_of(run.script),
             over=_over(run),
         )
     finally:

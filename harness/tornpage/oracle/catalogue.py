@@ -44,8 +44,8 @@ _BEST = {
     Verb.DROP_COLUMN: Algorithm.INPLACE,
     Verb.START_ADD_COLUMN: Algorithm.INPLACE,
     Verb.START_DROP_COLUMN: Algorithm.INPLACE,
-    Verb.REKEY_TABLE: Algorithm.INPLACE,
-    Verb.START_REKEY: Algorithm.INPLACE,
+    Verb.CHANGE_PRIMARY: Algorithm.INPLACE,
+    Verb.START_PRIMARY: Algorithm.INPLACE,
 }
 """The most that ALGORITHM may promise of a statement."""
 _RANK = tuple(Algorithm)
@@ -175,7 +175,7 @@ class Catalogue:
         if cast is not None:
             table.recast(cast)
         if primary:
-            table.rekey(primary)
+            table.change_primary(primary)
 
     def _rebuild_table(self, statement: Statement) -> None:
         self.unlocked(statement.table)
@@ -279,7 +279,7 @@ class Catalogue:
         self._start_drop_column(statement)
         self._finish_index(statement)
 
-    def _start_rekey(self, statement: Statement) -> None:
+    def _start_primary(self, statement: Statement) -> None:
         table = self.unlocked(statement.table)
         if set(statement.primary) - set(table.positions):
             raise Failure("DB_NOT_FOUND")
@@ -291,8 +291,8 @@ class Catalogue:
         table.new_primary = statement.primary
         self._begin_build(table, statement)
 
-    def _rekey_table(self, statement: Statement) -> None:
-        self._start_rekey(statement)
+    def _change_primary(self, statement: Statement) -> None:
+        self._start_primary(statement)
         self._finish_index(statement)
 
     def _modify_column(self, statement: Statement) -> None:
@@ -319,8 +319,8 @@ def _check_options(statement: Statement) -> None:
     algorithm, verb = statement.algorithm, statement.verb
     if _RANK.index(algorithm) > _RANK.index(_BEST[verb]):
         raise Failure("DB_UNSUPPORTED")
-    rekeyed = verb in (Verb.REKEY_TABLE, Verb.START_REKEY)
-    if statement.lock is Lock.NONE and (rekeyed or algorithm is Algorithm.COPY):
+    changes_key = verb in (Verb.CHANGE_PRIMARY, Verb.START_PRIMARY)
+    if statement.lock is Lock.NONE and (changes_key or algorithm is Algorithm.COPY):
         raise Failure("DB_UNSUPPORTED")
 
 
@@ -335,7 +335,7 @@ DDL = {
     Verb.MODIFY_COLUMN: Catalogue._modify_column,
     Verb.ADD_COLUMN: Catalogue._add_column,
     Verb.DROP_COLUMN: Catalogue._drop_column,
-    Verb.REKEY_TABLE: Catalogue._rekey_table,
+    Verb.CHANGE_PRIMARY: Catalogue._change_primary,
     Verb.REBUILD_TABLE: Catalogue._rebuild_table,
     Verb.TRUNCATE_TABLE: Catalogue._truncate_table,
     Verb.DEFRAGMENT_TABLE: Catalogue._defragment_table,
@@ -350,7 +350,7 @@ BUILDS = {
     Verb.START_REBUILD: Catalogue._start_rebuild,
     Verb.START_ADD_COLUMN: Catalogue._start_add_column,
     Verb.START_DROP_COLUMN: Catalogue._start_drop_column,
-    Verb.START_REKEY: Catalogue._start_rekey,
+    Verb.START_PRIMARY: Catalogue._start_primary,
     Verb.START_DEFRAGMENT: Catalogue._start_defragment,
     Verb.FLUSH_EXPORT: Catalogue._flush_export,
     Verb.STEP_INDEX: Catalogue._step_index,

@@ -219,7 +219,7 @@ class Table:
         self.committed = {key: cast.of(row) for key, row in self.committed.items()}
         self.hash = sum(map(_row_hash, self.committed.values())) & MASK64
 
-    def rekey(self, primary: tuple[str, ...]) -> None:
+    def change_primary(self, primary: tuple[str, ...]) -> None:
         """Gets another primary key, while no transaction holds a row. Fails if two rows have the same."""
         rows = {
             b"".join(row[self.positions[name]] for name in primary): row

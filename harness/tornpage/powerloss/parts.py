@@ -5,13 +5,13 @@ of broken state played again. Nothing of it knows a store.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from tornpage.evidence.images import KeptImages
-from tornpage.live.fault_free import failed_run, script_of
+from tornpage.live.fault_free import failed_run
 from tornpage.live.recording import Recording, recorded_run
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.evidence import keep_loss_evidence
@@ -24,7 +24,6 @@ from tornpage.vocabulary.errors import FailedRunError, MachineError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths, require_floor
 from tornpage.workers.pool import confirmed, machine_errors, not_confirmed, said
-from tornpage.workloads.covering import kinds_of
 
 __all__ = [
     "Broken",
@@ -37,7 +36,7 @@ __all__ = [
     "found_states",
     "play_found",
     "recorded_golden_run",
-    "told",
+    "with_statements",
 ]
 
 
@@ -153,12 +152,13 @@ def _explore_recording(
         keep_loss_evidence(one.spec, result, target, recording, part.scratch)
         broken.append(replace(played, result=result))
     any_broken = bool(found.broken or recording.violations)
-    return Explored(golden_run, told(part, found), tuple(broken), any_broken)
+    summary = with_statements(found.summary, recording.statements)
+    return Explored(golden_run, summary, tuple(broken), any_broken)
 
 
-def told(part: Part, found: Exploration) -> dict[str, Any]:
+def with_statements(summary: Mapping[str, Any], kinds: Sequence[str]) -> dict[str, Any]:
     """What the explorer said, and the kinds of the statements that it was said of."""
-    return {**found.summary, "statements": list(kinds_of(script_of(part.spec)))}
+    return {**summary, "statements": list(kinds)}
 
 
 def recorded_golden_run(spec: TrialSpec, recording: Recording) -> GoldenRunRow:

@@ -38,7 +38,7 @@ from tornpage.vocabulary.errors import (
 )
 from tornpage.vocabulary.paths import Paths
 from tornpage.workers.context import Executor, Pending, RunContext
-from tornpage.workloads.covering import Had, covering_order, kinds_of
+from tornpage.workloads.pairwise import Pairwise, covering_order, kinds_of
 
 __all__ = [
     "canary_places",
@@ -99,7 +99,7 @@ def run_losses(
     there must be: the others are of scripts that the target fails without a fault. UnexploredError: some
     could not be made, and may be tried again.
 
-    Scripts are in the order of covering.py. A few states of every script come first, and explorations of
+    Scripts are in the order of pairwise.py. A few states of every script come first, and explorations of
     scripts that show something by then are made before the others. Each worker process makes one at a time,
     or, where they are few or may not be made side by side, all together one after the other; the workers of a
     cluster share the states of each, and have those of the next before it ends. The results are stored in the
@@ -154,7 +154,7 @@ def _covering(
     if campaign.enumerated():
         return range(len(parts))
     each = [
-        Had.of(
+        Pairwise.of(
             kinds_of(script_of(fault_free_spec(campaign, target, config))),
             {**config.options, "depth": str(depth)},
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tornpage.evidence.images import KeptImages, without_image
-from tornpage.live.fault_free import failed_run
+from tornpage.live.fault_free import failed_run, script_of
 from tornpage.live.golden_run import golden_run_key
 from tornpage.live.recording import Recording, recorded_run
 from tornpage.plans.limits import Limits
@@ -30,7 +30,7 @@ from tornpage.powerloss.parts import (
     found_states,
     play_found,
     recorded_golden_run,
-    told,
+    with_statements,
 )
 from tornpage.powerloss.slice_files import Sliced, SliceFiles
 from tornpage.store.rows import GoldenRunRow
@@ -42,6 +42,7 @@ from tornpage.vocabulary.paths import Paths, require_floor
 from tornpage.vocabulary.process_cache import ProcessCache
 from tornpage.workers.context import Executor, Pending
 from tornpage.workers.pool import failed_twice, machine_errors
+from tornpage.workloads.pairwise import kinds_of
 
 __all__ = [
     "Failed",
@@ -196,7 +197,8 @@ class SlicedPart:
         self._check_alike(slices)
         golden_run, found = slices[1].golden_run, self._merge(slices)
         any_broken = bool(found.broken or golden_run.violations)
-        return Explored(golden_run, told(self.part, found), self._play_again(found), any_broken)
+        summary = with_statements(found.summary, kinds_of(script_of(self.part.spec)))
+        return Explored(golden_run, summary, self._play_again(found), any_broken)
 
     def forget(self) -> None:
         """The slices that are kept go: what they came to is stored."""

@@ -18,8 +18,8 @@ from enum import StrEnum
 from typing import Any
 
 from tornpage.reports.bound import Bound, bound_of
-from tornpage.reports.had import Pairs, pairs_of
 from tornpage.reports.night import NightSummary, is_idle
+from tornpage.reports.pairwise import Pairs, pairs_of
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.memory import CLAIMS_MISSED, Answer
 from tornpage.store.memory import NOTHING as NOTHING_EXERCISED

@@ -79,7 +79,7 @@ _Play = Callable[[Ground], None]
 class Kind:
     """A statement, or the few lines that are one thing. indexes: how many more the table has behind it;
     named: how many it names; loads: whether log_optimize_ddl matters to it; about: whether it needs the
-    table; alone: only sequences of one statement have it."""
+    table."""
 
     name: str
     play: _Play
@@ -87,7 +87,6 @@ class Kind:
     named: int = 0
     loads: bool = False
     about: bool = True
-    alone: bool = False
 
     def after(self, facts: tuple[bool, int]) -> tuple[bool, int] | None:
         """facts: whether the table is there, and how many indexes it has. None: there it cannot be issued."""
@@ -261,11 +260,11 @@ def _drop_column(book: Book, table: Table) -> None:
     book.reshape(Verb.DROP_COLUMN, table, table.shape.drop_column(name), name=name)
 
 
-def _rekey(book: Book, table: Table) -> None:
+def _change_primary(book: Book, table: Table) -> None:
     """Other columns, in another order, and back."""
     primary, number = table.shape.primary, table.shape.columns[2].name
     for key in ((number, primary), (primary,)):
-        book.reshape(Verb.REKEY_TABLE, table, table.shape, primary=key)
+        book.reshape(Verb.CHANGE_PRIMARY, table, table.shape, primary=key)
 
 
 def _abort_index(steps: int) -> _Play:
@@ -360,7 +359,7 @@ KINDS = (
     Kind("rebuild, algorithm=copy", _copied(_rebuild)),
     Kind("add column, lock=none", _of_table(_add_column_online), loads=True),
     Kind("drop column", _of_table(_drop_column), loads=True),
-    Kind("another primary key", _of_table(_rekey), loads=True, alone=True),
+    Kind("another primary key", _of_table(_change_primary), loads=True),
     *(Kind(f"add index, aborted after step {n}", _abort_index(n), loads=True) for n in (1, 2, 3)),
     *(Kind(f"rebuild, aborted after step {n}", _abort_rebuild(n), loads=True) for n in (1, 3, 5)),
     Kind("defragment", _of_table(_defragment)),
@@ -401,8 +400,6 @@ def sequences_of(length: int) -> tuple[Sequence, ...]:
 
 def _can_be(kinds: tuple[Kind, ...]) -> bool:
     facts: tuple[bool, int] | None = (True, 1)
-    if len(kinds) > 1 and any(kind.alone for kind in kinds):
-        return False
     for kind in kinds:
         if facts is None:
             return False

@@ -12,9 +12,9 @@ from tornpage.workloads.script import Column, Lock, Verb
 from tornpage.workloads.shapes import MIRRORED
 from tornpage.workloads.table import Table
 
-__all__ = ["columns", "rekey"]
+__all__ = ["change_primary", "columns"]
 
-REKEYED = "rekeyed"
+TWO_KEYS = "two_keys"
 NEW = (
     Column("", nullable=True),
     Column(""),
@@ -30,10 +30,7 @@ FREE_MAX = 3
 def columns(book: Book, table: Table) -> None:
     """Columns come and go."""
     for _ in range(book.rng.randint(1, 3)):
-        for _ in range(book.rng.randint(0, 4)):
-            phases.change(book, table)
-        if book.rng.random() < 0.3:
-            book.set_optimize(book.rng.random() < 0.5)
+        _change(book, table)
         in_steps = book.rng.random() < 0.7
         lock = Lock.NONE if in_steps and book.rng.random() < 0.6 else Lock.DEFAULT
         book.rng.choice((_add_column, _drop_column))(book, table, in_steps, lock)
@@ -43,6 +40,14 @@ def columns(book: Book, table: Table) -> None:
             return
         if book.rng.random() < 0.3:
             phases.housekeeping(book)
+
+
+def _change(book: Book, table: Table) -> None:
+    """Some rows, and how loads are written."""
+    for _ in range(book.rng.randint(0, 4)):
+        phases.change(book, table)
+    if book.rng.random() < 0.3:
+        book.set_optimize(book.rng.random() < 0.5)
 
 
 def _add_column(book: Book, table: Table, in_steps: bool, lock: Lock) -> None:
@@ -81,26 +86,23 @@ def _drop_column(book: Book, table: Table, in_steps: bool, lock: Lock) -> None:
     book.reshape(verb, table, table.shape.drop_column(name), lock, name=name)
 
 
-def rekey(book: Book, table: Table) -> None:
+def change_primary(book: Book, table: Table) -> None:
     """Another primary key, whose order is the opposite one, and back, as a rule; by way of one of two
     columns, for which rows need no sort, too. A table that has no other key leaves it to one that has."""
     if not table.shape.mirror:
-        if REKEYED in book.tables and not book.tables[REKEYED].shape.mirror:
-            book.drop(book.tables[REKEYED])
-        table = book.tables.get(REKEYED) or book.create(REKEYED, MIRRORED)
+        if TWO_KEYS in book.tables and not book.tables[TWO_KEYS].shape.mirror:
+            book.drop(book.tables[TWO_KEYS])
+        table = book.tables.get(TWO_KEYS) or book.create(TWO_KEYS, MIRRORED)
         book.release(table)
         phases.fill(book, table, book.rng.randint(2, 60))
     for _ in range(book.rng.randint(1, 3)):
-        for _ in range(book.rng.randint(0, 4)):
-            phases.change(book, table)
-        if book.rng.random() < 0.3:
-            book.set_optimize(book.rng.random() < 0.5)
+        _change(book, table)
         by_two = book.rng.random() < 0.4
         if by_two:
             _by_two(book, table)
-        shape = table.shape.rekey()
+        shape = table.shape.swapped_keys()
         in_steps = not by_two and book.rng.random() < 0.6
-        verb = Verb.START_REKEY if in_steps else Verb.REKEY_TABLE
+        verb = Verb.START_PRIMARY if in_steps else Verb.CHANGE_PRIMARY
         book.reshape(verb, table, shape, primary=(shape.primary,))
         if in_steps:
             builds.in_steps(book, table)
@@ -112,7 +114,7 @@ def _by_two(book: Book, table: Table) -> None:
     """Two columns are the key, in an order that stays, in another one, or both; rows are added meanwhile."""
     both = (table.shape.primary, table.shape.mirror)
     for key in book.rng.choice(((both,), (both[::-1],), (both, both[::-1]))):
-        book.reshape(Verb.REKEY_TABLE, table, table.shape, primary=key)
+        book.reshape(Verb.CHANGE_PRIMARY, table, table.shape, primary=key)
         if book.rng.random() < 0.5:
             book.insert(table)
         if book.rng.random() < 0.3:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tornpage.workloads import builds, phases
 from tornpage.workloads.book import Book
 from tornpage.workloads.collisions import collide
-from tornpage.workloads.columns import columns, rekey
+from tornpage.workloads.columns import change_primary, columns
 from tornpage.workloads.defragment import defragment
 from tornpage.workloads.online import online, refused, twins
 from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER
@@ -164,8 +164,8 @@ DEFINITION: tuple[Phase, ...] = (
     builds.truncate,
     columns,
     columns,
-    rekey,
-    rekey,
+    change_primary,
+    change_primary,
     defragment,
     defragment,
     transport,

@@ -215,7 +215,7 @@ def _add_column(words: _Words, s: Statement) -> Statement:
     return _options(words, replace(s, table=table, columns=(column,), values=values, to=to))
 
 
-def _rekey(words: _Words, s: Statement) -> Statement:
+def _change_primary(words: _Words, s: Statement) -> Statement:
     table, names = words.name(), words.next().split(",")
     if len(names) > COLUMNS_MAX:
         raise ValueError("too many columns")
@@ -360,8 +360,8 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.DROP_COLUMN: _drop_part,
     Verb.START_ADD_COLUMN: _start_column(_add_column),
     Verb.START_DROP_COLUMN: _start_column(_drop_part),
-    Verb.REKEY_TABLE: _rekey,
-    Verb.START_REKEY: _rekey,
+    Verb.CHANGE_PRIMARY: _change_primary,
+    Verb.START_PRIMARY: _change_primary,
     Verb.START_INDEX: _indexes,
     Verb.STEP_INDEX: _step_index,
     Verb.FINISH_INDEX: _table,

@@ -2,8 +2,8 @@
 
 The statements and their database are those of "bounded". Before the statement rows have changed, so that
 there are dirty pages, and log behind the last checkpoint. And large statements with a full log (full_log.py),
-statements while a backup stands in the middle of a file (standing.py), and statements that others lead to
-(led.py).
+statements while a backup stands in the middle of a file (mid_backup.py), and statements behind a preamble
+(preambles.py).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.book import Book
 from tornpage.workloads.bounded import KINDS, LEVELS, Kind, Sequence, prepare
 from tornpage.workloads.full_log import LARGE_KINDS, LargeKind, prepare_large
-from tornpage.workloads.led import LED_KINDS, LedKind
+from tornpage.workloads.mid_backup import MID_BACKUP_KINDS, MidBackupKind, play_mid_backup
+from tornpage.workloads.preambles import PREAMBLE_KINDS, PreambleKind
 from tornpage.workloads.script import Script, Verb
-from tornpage.workloads.standing import STANDING_KINDS, StandingKind, stand
 
 __all__ = ["ACTS", "EACH", "STRIDE", "Place", "PlacesParams", "generate_places", "places_of"]
 
@@ -92,7 +92,7 @@ class Place:
     """number: of the yield point, or of the page at which a backup stands, from 1; logged: index loads
     are."""
 
-    kind: Kind | LargeKind | StandingKind | LedKind
+    kind: Kind | LargeKind | MidBackupKind | PreambleKind
     logged: bool
     act: str
     full: bool
@@ -103,7 +103,7 @@ class PlacesParams(BaseModel):
     """Each kind of statement of bounded with a full checkpoint at each of its yield points, a batch of the
     page cleaner and an eviction at each of the first ones, then at one in eight; large statements with a
     full log at some of theirs; statements while a hot backup stands at a page, and some
-    that others lead to: each once, or one alone."""
+    behind a preamble: each once, or one alone."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -132,15 +132,15 @@ def places_of() -> tuple[Place, ...]:
     )
     amid = tuple(
         Place(kind, kind.logged, "backup", False, page)
-        for kind in STANDING_KINDS
+        for kind in MID_BACKUP_KINDS
         for page in kind.pages
     )
-    led = tuple(
+    behind = tuple(
         Place(kind, False, kind.act, kind.full, number)
-        for kind in LED_KINDS
+        for kind in PREAMBLE_KINDS
         for number in kind.numbers
     )
-    return small + large + amid + led
+    return small + large + amid + behind
 
 
 def _numbers(kind: str, dense: bool) -> Iterator[int]:
@@ -158,8 +158,8 @@ def generate_places(params: PlacesParams, rng: random.Random) -> Script:
         raise WorkloadError(f"place {params.sequence}: there are {len(every)}, from 0")
     place = every[params.sequence]
     book = Book(rng, page_size=params.page_size)
-    if isinstance(place.kind, StandingKind):
-        ready = stand(book, place.kind, place.number)
+    if isinstance(place.kind, MidBackupKind):
+        ready = play_mid_backup(book, place.kind, place.number)
         return Script.of(book.out, ready)
     play, then = _ready(book, place, place.kind)
     ready = len(book.out)
@@ -177,14 +177,14 @@ _Issue = Callable[[], None]
 
 
 def _ready(
-    book: Book, place: Place, kind: Kind | LargeKind | LedKind
+    book: Book, place: Place, kind: Kind | LargeKind | PreambleKind
 ) -> tuple[_Issue, _Issue | None]:
     """Prepares the database; what issues the statement, and what comes behind it."""
     if isinstance(kind, LargeKind):
         return partial(kind.play, book, prepare_large(book, kind)), None
     ground = prepare(book, Sequence((), LEVELS, place.logged, checkpoint=False))
-    if isinstance(kind, LedKind):
-        kind.lead(ground)
+    if isinstance(kind, PreambleKind):
+        kind.preamble(ground)
         return partial(kind.play, ground), kind.then and partial(kind.then, ground)
     for change in CHANGES * ROWS:
         change.play(ground)

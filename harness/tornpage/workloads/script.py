@@ -66,8 +66,8 @@ class Verb(StrEnum):
     DROP_COLUMN = "drop column"
     START_ADD_COLUMN = "start add"
     START_DROP_COLUMN = "start drop"
-    REKEY_TABLE = "rekey table"
-    START_REKEY = "start rekey"
+    CHANGE_PRIMARY = "change primary"
+    START_PRIMARY = "start primary"
     START_INDEX = "start index"
     STEP_INDEX = "step index"
     FINISH_INDEX = "finish index"
@@ -300,8 +300,8 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.DROP_COLUMN: lambda s: f"drop column {s.table} {s.name}",
     Verb.START_ADD_COLUMN: lambda s: _new_column_text("start add column", s),
     Verb.START_DROP_COLUMN: lambda s: f"start drop column {s.table} {s.name}",
-    Verb.REKEY_TABLE: lambda s: f"rekey table {s.table} {','.join(s.primary)}",
-    Verb.START_REKEY: lambda s: f"start rekey {s.table} {','.join(s.primary)}",
+    Verb.CHANGE_PRIMARY: lambda s: f"change primary {s.table} {','.join(s.primary)}",
+    Verb.START_PRIMARY: lambda s: f"start primary {s.table} {','.join(s.primary)}",
     Verb.START_INDEX: lambda s: _indexes_text("start", s),
     Verb.STEP_INDEX: lambda s: f"step index {s.table} {s.number} {s.rows}",
     Verb.FINISH_INDEX: lambda s: f"finish index {s.table}",

@@ -69,7 +69,7 @@ class Shape:
         """What the row of this key has in its mirror."""
         return {self.mirror: number if self.negated else -number} if self.mirror else {}
 
-    def rekey(self) -> Shape:
+    def swapped_keys(self) -> Shape:
         """The same with the mirror for its primary key."""
         return replace(self, primary=self.mirror, mirror=self.primary, negated=not self.negated)
 

@@ -357,11 +357,11 @@ def test_another_primary_key() -> None:
     table = "create table v a:bigint b:bigint c:char(3) null d:varchar(3) primary {}\n"
     rows = "insert - v a=1 b=5\ninsert - v a=2 b=4\n"
     text = table.format("a") + rows + "add index v ic(c)\nadd unique index v ub(b)\n"
-    text += "rekey table v b,a\nselect v b=5 a=1\nstart rekey v b\nfinish index v\nupdate - v b=5 set a=2\n"
-    text += (
-        "rekey table v a\nrekey table v c\nrekey table v d\nrekey table v a,a\nrekey table v x\n"
-    )
-    text += "rekey table v a,b lock=none\nrekey table v a,b algorithm=instant\n"
+    text += "change primary v b,a\nselect v b=5 a=1\nstart primary v b\nfinish index v\n"
+    text += "update - v b=5 set a=2\n"
+    keys = ("a", "c", "d", "a,a", "x")
+    text += "".join(f"change primary v {key}\n" for key in keys)
+    text += "change primary v a,b lock=none\nchange primary v a,b algorithm=instant\n"
     oracle = Oracle(parse_script(text))
     errors = [step.error for step in oracle.steps[5:]]
     assert errors[:5] == [""] * 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -103,27 +104,26 @@ def test_a_target_file_says_how_long_a_recovery_may_take(tmp_path: Path) -> None
     assert command.deadline_s == target.recover_command(tmp_path, {}).deadline_s == asked
 
 
+@pytest.fixture
+def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineTarget:
+    """One whose explorer is no program."""
+    engine = EngineTarget(tmp_path, tmp_path)
+    monkeypatch.setattr(engine, "explore_command", lambda *_: Command(("explore",)))
+    return engine
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Recording:
+    """That nobody reads."""
+    file = tmp_path / "file"
+    return Recording(file, file, file, None, tmp_path, 0, "", 1, (), {})
+
+
 def test_suspects_and_accused_pages_are_handed_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: EngineTarget, recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a rule complained of, and of which page, as the judge has told it."""
-    target = EngineTarget(tmp_path, tmp_path)
-    monkeypatch.setattr(target, "explore_command", lambda *_: Command(("explore",)))
-    file = tmp_path / "file"
-    recording = Recording(
-        file,
-        file,
-        file,
-        None,
-        tmp_path,
-        0,
-        "",
-        1,
-        (),
-        {},
-        suspect=(17,),
-        accused=((3, 8192), (4, 0)),
-    )
+    accusing = replace(recording, suspect=(17,), accused=((3, 8192), (4, 0)))
     asked: list[str] = []
 
     def run(argv: tuple[str, ...], *_: object, **__: object) -> ChildResult:
@@ -131,20 +131,16 @@ def test_suspects_and_accused_pages_are_handed_on(
         return ChildResult(0, 0, False, 0.0, 0, 0, SUMMARY, b"")
 
     monkeypatch.setattr(explorer, "run_child", run)
-    explore(make_spec(0), target, recording, Limits())
+    explore(make_spec(0), target, accusing, Limits())
     told = " ".join(asked)
     assert "--suspect 17" in told
     assert "--accused 3:8192 --accused 4:0" in told
 
 
 def test_a_judge_that_lets_a_canary_pass_is_deaf(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: EngineTarget, recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its summary is not read, whatever it says; without the canaries nobody asks."""
-    target = EngineTarget(tmp_path, tmp_path)
-    monkeypatch.setattr(target, "explore_command", lambda *_: Command(("explore",)))
-    file = tmp_path / "file"
-    recording = Recording(file, file, file, None, tmp_path, 0, "", 1, (), {})
     deaf = b"tornpage-explore: the judge is deaf: torn_page (I5) is condemned by nobody\n"
 
     def run(argv: tuple[str, ...], _env: object, _deadline_s: float, **_: object) -> ChildResult:

@@ -10,11 +10,11 @@ from tornpage.vocabulary.errors import WorkloadError
 from tornpage.vocabulary.paths import data_folder
 from tornpage.workloads.bounded import KINDS
 from tornpage.workloads.full_log import LARGE_KINDS
-from tornpage.workloads.led import LED_KINDS, LedKind
+from tornpage.workloads.mid_backup import FILE, MID_BACKUP_KINDS, SYSTEM
 from tornpage.workloads.parse import parse_script
 from tornpage.workloads.places import ALIKE, EACH, FIRST, LATER, YIELDS, places_of
+from tornpage.workloads.preambles import PREAMBLE_KINDS, PreambleKind
 from tornpage.workloads.script import PLACED, Verb
-from tornpage.workloads.standing import FILE, STANDING_KINDS, SYSTEM
 from tornpage.workloads.workload import generate
 
 EVERY = places_of()
@@ -54,17 +54,17 @@ def test_large_statements_meet_a_full_log() -> None:
     assert numbers("large drop", "fill") == [*range(1, FIRST + 1), *LATER[:2]]
 
 
-def test_what_others_lead_to() -> None:
+def test_statements_behind_a_preamble() -> None:
     """At the yield points that its kind names; what comes behind it, if anything, is crashed alone."""
-    led = {kind.name: kind for kind in LED_KINDS}
-    load = led["load of index 2 and checkpoint"]
-    assert {one.kind for one in EVERY} >= set(LED_KINDS)
-    for kind in (led["import into changed rows"], load):
+    behind = {kind.name: kind for kind in PREAMBLE_KINDS}
+    load = behind["load of index 2 and checkpoint"]
+    assert {one.kind for one in EVERY} >= set(PREAMBLE_KINDS)
+    for kind in (behind["import into changed rows"], load):
         assert numbers(kind.name, kind.act) == list(kind.numbers)
     number = next(n for n, one in enumerate(EVERY) if one.kind is load)
     script = generate("places", {"sequence": number}, number)
-    lead, rest = script.statements[: script.prepared], script.statements[script.prepared :]
-    assert [one.verb for one in lead[-3:]] == [Verb.AT, Verb.STEP_INDEX, Verb.CHECKPOINT]
+    preamble, rest = script.statements[: script.prepared], script.statements[script.prepared :]
+    assert [one.verb for one in preamble[-3:]] == [Verb.AT, Verb.STEP_INDEX, Verb.CHECKPOINT]
     assert [one.verb for one in rest] == [Verb.STEP_INDEX] and script.over == rest[-1].line
 
 
@@ -72,7 +72,7 @@ def test_backups_stand_at_each_page() -> None:
     """While a load without redo fills the file; at one in four while what is logged changes it. They are
     crashed behind the backup."""
     amid = [one for one in EVERY if one.act == "backup"]
-    assert {one.kind for one in amid} == set(STANDING_KINDS)
+    assert {one.kind for one in amid} == set(MID_BACKUP_KINDS)
     assert numbers("rest of a rebuild", "backup") == list(range(1, FILE + 1))
     assert numbers("drop table", "backup") == list(range(1, FILE + 1, 4))
     script = generate("places", {"sequence": EVERY.index(amid[7])}, 7)
@@ -91,7 +91,7 @@ def test_every_statement_succeeds(number: int) -> None:
     kind = EVERY[number].kind
     if EVERY[number].act == "backup":
         return
-    if isinstance(kind, LedKind) and kind.then:
+    if isinstance(kind, PreambleKind) and kind.then:
         return
     placed = script.statements[script.prepared]
     assert placed.verb is Verb.AT and placed.name in PLACED

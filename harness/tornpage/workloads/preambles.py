@@ -1,4 +1,4 @@
-"""Statements that others lead to, so that what is placed in them meets pages that were written, or logged,
+"""Statements behind a preamble, so that what is placed in them meets pages that were written, or logged,
 in a way that is rare by chance.
 
 - An import takes the place of rows that have changed: a checkpoint at each of its yield points.
@@ -20,7 +20,7 @@ from functools import partial
 from tornpage.workloads.bounded import ALL_ROWS, Ground
 from tornpage.workloads.script import Verb
 
-__all__ = ["LED_KINDS", "LedKind"]
+__all__ = ["PREAMBLE_KINDS", "PreambleKind"]
 
 CLEANED = 64
 """More pages than are dirty: all go home, with no checkpoint."""
@@ -31,12 +31,12 @@ _Play = Callable[[Ground], None]
 
 
 @dataclass(frozen=True, slots=True)
-class LedKind:
-    """lead: what comes before; act: what is placed in it, at which of its yield points; then: what comes
+class PreambleKind:
+    """preamble: what comes before; act: what is placed in it, at which of its yield points; then: what comes
     behind it, which alone is crashed."""
 
     name: str
-    lead: _Play
+    preamble: _Play
     play: _Play
     act: str
     numbers: range
@@ -109,13 +109,13 @@ def _flush_load(ground: Ground) -> None:
     ground.book.step_build(ground.it, 2, ALL_ROWS)
 
 
-LED_KINDS = (
-    LedKind(
+PREAMBLE_KINDS = (
+    PreambleKind(
         "import into changed rows", _into_changed, _import, "checkpoint", range(65, 113), full=True
     ),
-    LedKind("export of rows that change", _update, _update_and_export, "clean", range(1, 65)),
+    PreambleKind("export of rows that change", _update, _update_and_export, "clean", range(1, 65)),
     *(
-        LedKind(
+        PreambleKind(
             "change behind a load over a load",
             _load_over_load,
             _update_at_once,
@@ -126,7 +126,7 @@ LED_KINDS = (
         for act in ("clean", "evict")
     ),
     *(
-        LedKind(
+        PreambleKind(
             f"load of index {index} and checkpoint",
             partial(_start_load, index=index),
             _load_and_checkpoint,

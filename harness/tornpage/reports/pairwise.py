@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from tornpage.reports.summary import Summary
-from tornpage.workloads.covering import Had
+from tornpage.workloads.pairwise import NOTHING, Pairwise
 
 __all__ = ["Pairs", "pairs_of"]
 
@@ -29,8 +27,8 @@ class Pairs:
     @property
     def text(self) -> str:
         """In a line."""
-        pairs = f"{self.pairs:,} pairs and {self.settings:,} with a setting"
-        return f"{self.kinds} kinds of statements in {pairs}"
+        pairs = f"{self.pairs:,} pairs of them, {self.settings:,} pairs with a setting"
+        return f"{self.kinds} statement kinds, {pairs}"
 
     def to_json(self) -> dict[str, Any]:
         """The value of `pairs`."""
@@ -40,14 +38,12 @@ class Pairs:
 def pairs_of(summary: Summary) -> Pairs | None:
     """None: nothing was explored whose statements we read, or no two of them together."""
     each = [
-        Had.of(part["statements"], _settings(label))
+        Pairwise.of(part["statements"], _settings(label))
         for label, part in summary.explored.items()
         if len(part.get("statements", ())) > 1
     ]
-    if not each:
-        return None
-    had = reduce(or_, each)
-    return Pairs(len(had.kinds), len(had.pairs), len(had.settings))
+    had = NOTHING.union(*each)
+    return Pairs(len(had.kinds), len(had.pairs), len(had.settings)) if each else None
 
 
 def _settings(label: str) -> dict[str, str]:

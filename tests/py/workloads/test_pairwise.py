@@ -7,18 +7,18 @@ from itertools import combinations
 import pytest
 
 from tornpage.vocabulary.seeds import make_rng
-from tornpage.workloads.covering import Had, covering_order, kinds_of
+from tornpage.workloads.pairwise import Pairwise, covering_order, kinds_of
 from tornpage.workloads.parse import parse_script
 
 
-def had(kinds: str, **settings: str) -> Had:
+def script(kinds: str, **settings: str) -> Pairwise:
     """Of a script with these kinds, a letter each."""
-    return Had.of(kinds, settings)
+    return Pairwise.of(kinds, settings)
 
 
 def test_what_a_script_has() -> None:
     """Each kind, each two of them whatever their order, each with each setting."""
-    one = had("ba", x="1", y="2")
+    one = script("ba", x="1", y="2")
     assert one.kinds == {"a", "b"}
     assert one.pairs == {("a", "b")}
     assert one.settings == {(kind, pair) for kind in "ab" for pair in (("x", "1"), ("y", "2"))}
@@ -29,16 +29,22 @@ def test_what_a_script_has() -> None:
     ("scripts", "order"),
     [
         (
-            [had("a"), had("ab"), had("abc")],
+            [script("a"), script("ab"), script("abc")],
             [2, 0, 1],
         ),  # kinds, and of two that add nothing the first
-        ([had("ab"), had("cd"), had("ac"), had("d")], [0, 1, 2, 3]),  # then pairs
-        ([had("ab", x="1"), had("ab", x="1"), had("ab", x="2")], [0, 2, 1]),  # then settings
-        ([had("abc", x="1"), had("a", x="2"), had("bc", x="2")], [0, 2, 1]),  # most of them
+        ([script("ab"), script("cd"), script("ac"), script("d")], [0, 1, 2, 3]),  # then pairs
+        (
+            [script("ab", x="1"), script("ab", x="1"), script("ab", x="2")],
+            [0, 2, 1],
+        ),  # then settings
+        (
+            [script("abc", x="1"), script("a", x="2"), script("bc", x="2")],
+            [0, 2, 1],
+        ),  # most of them
         ([], []),
     ],
 )
-def test_the_next_script_adds_most(scripts: list[Had], order: list[int]) -> None:
+def test_the_next_script_adds_most(scripts: list[Pairwise], order: list[int]) -> None:
     """Kinds count before pairs, and pairs before settings."""
     assert covering_order(scripts) == order
 
@@ -47,21 +53,21 @@ def test_the_next_one_is_the_best_of_all_that_are_left() -> None:
     """As somebody finds who counts all of them anew each time."""
     rng = make_rng(7, "covering")
     scripts = [
-        had("".join(rng.sample("abcdefgh", rng.randint(1, 5))), x=rng.choice("123"))
+        script("".join(rng.sample("abcdefgh", rng.randint(1, 5))), x=rng.choice("123"))
         for _ in range(40)
     ]
-    left, expected, seen = list(range(40)), [], had("")
+    left, expected, seen = list(range(40)), [], script("")
     while left:
         best = max(left, key=lambda place: (scripts[place].beyond(seen), -place))
         left.remove(best)
         expected.append(best)
-        seen |= scripts[best]
+        seen = seen.union(scripts[best])
     assert covering_order(scripts) == expected
 
 
 def test_kinds_are_told_with_algorithm_and_lock() -> None:
     """An ALTER that copies is another kind than one that does not."""
-    script = parse_script(
+    parsed = parse_script(
         "create table t k:bigint v:bigint primary k\n"
         "insert - t k=1 v=2\n"
         "insert - t k=2 v=2\n"
@@ -76,5 +82,5 @@ def test_kinds_are_told_with_algorithm_and_lock() -> None:
         "rebuild table copy",
         "rebuild table inplace none",
     )
-    assert kinds_of(script) == kinds
-    assert len(Had.of(kinds, {}).pairs) == len(list(combinations(kinds, 2)))
+    assert kinds_of(parsed) == kinds
+    assert len(Pairwise.of(kinds, {}).pairs) == len(list(combinations(kinds, 2)))

@@ -15,7 +15,7 @@ from tornpage.workloads.book import Book
 from tornpage.workloads.bounded import ALL_ROWS, KINDS, LEVELS, Ground, Kind, Sequence, prepare
 from tornpage.workloads.script import Verb
 
-__all__ = ["FILE", "STANDING_KINDS", "SYSTEM", "StandingKind", "stand"]
+__all__ = ["FILE", "MID_BACKUP_KINDS", "SYSTEM", "MidBackupKind", "play_mid_backup"]
 
 SYSTEM, FILE = 40, 40
 """Pages of the system tablespace, which is copied first, and of the table's file, which comes next."""
@@ -28,7 +28,7 @@ _Play = Callable[[Ground], None]
 
 
 @dataclass(frozen=True, slots=True)
-class StandingKind:
+class MidBackupKind:
     """before: what comes before the backup; apart: of so many pages of the file one; logged: loads are."""
 
     name: str
@@ -43,7 +43,7 @@ class StandingKind:
         return range(1, FILE + 1, self.apart)
 
 
-def stand(book: Book, kind: StandingKind, page: int) -> int:
+def play_mid_backup(book: Book, kind: MidBackupKind, page: int) -> int:
     """The statements; how many of them lead to the end of the backup."""
     ground = prepare(book, Sequence((), LEVELS, kind.logged, checkpoint=False))
     if kind.before:
@@ -121,8 +121,8 @@ _LOADS = (
     ("add index behind an aborted one", _aborted, None),
 )
 
-STANDING_KINDS = (
-    *(StandingKind(name, play, before, apart=1) for name, play, before in _LOADS),
-    *(StandingKind(name, play, before, logged=True) for name, play, before in _LOADS[:1]),
-    *(StandingKind(name, _kind(name).play) for name in _LOGGED),
+MID_BACKUP_KINDS = (
+    *(MidBackupKind(name, play, before, apart=1) for name, play, before in _LOADS),
+    *(MidBackupKind(name, play, before, logged=True) for name, play, before in _LOADS[:1]),
+    *(MidBackupKind(name, _kind(name).play) for name in _LOGGED),
 )

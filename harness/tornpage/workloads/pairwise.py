@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from tornpage.workloads.script import Script, Statement
 
-__all__ = ["Had", "covering_order", "kinds_of"]
+__all__ = ["NOTHING", "Pairwise", "covering_order", "kinds_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Had:
-    """What one script has, or several have together. pairs: of kinds of one script, in the order of the
+class Pairwise:
+    """The statements of one script, or of several. pairs: of kinds of one script, in the order of the
     alphabet; settings: a kind and one setting of its script."""
 
     kinds: frozenset[str]
@@ -24,7 +24,7 @@ class Had:
     settings: frozenset[tuple[str, tuple[str, str]]]
 
     @classmethod
-    def of(cls, kinds: Iterable[str], settings: Mapping[str, str]) -> Had:
+    def of(cls, kinds: Iterable[str], settings: Mapping[str, str]) -> Pairwise:
         """Of one script."""
         each = sorted(set(kinds))
         return cls(
@@ -33,15 +33,18 @@ class Had:
             frozenset(itertools.product(each, settings.items())),
         )
 
-    def __or__(self, other: Had) -> Had:
-        return Had(
-            self.kinds | other.kinds, self.pairs | other.pairs, self.settings | other.settings
+    def union(self, *others: Pairwise) -> Pairwise:
+        """Of these and the others together."""
+        return Pairwise(
+            self.kinds.union(*(one.kinds for one in others)),
+            self.pairs.union(*(one.pairs for one in others)),
+            self.settings.union(*(one.settings for one in others)),
         )
 
     def __len__(self) -> int:
         return len(self.kinds) + len(self.pairs) + len(self.settings)
 
-    def beyond(self, other: Had) -> tuple[int, int, int]:
+    def beyond(self, other: Pairwise) -> tuple[int, int, int]:
         """How many of each the other one lacks."""
         return (
             len(self.kinds - other.kinds),
@@ -50,7 +53,7 @@ class Had:
         )
 
 
-_NOTHING = Had(frozenset(), frozenset(), frozenset())
+NOTHING = Pairwise(frozenset(), frozenset(), frozenset())
 
 
 def kinds_of(script: Script) -> tuple[str, ...]:
@@ -63,12 +66,12 @@ def _kind(statement: Statement) -> str:
     return " ".join(word for word in words if word)
 
 
-def covering_order(scripts: Sequence[Had]) -> list[int]:
+def covering_order(scripts: Sequence[Pairwise]) -> list[int]:
     """Their positions. Next is always the one that adds most kinds to those before it, of these most pairs,
     of these most settings, and of these the first. What a script adds only becomes less: whoever is still
     ahead when that is counted anew is the next one.
     """
-    had, order = _NOTHING, []
+    had, order = NOTHING, []
     ahead = [(_negative(script.beyond(had)), place) for place, script in enumerate(scripts)]
     heapq.heapify(ahead)
     while ahead:
@@ -78,7 +81,7 @@ def covering_order(scripts: Sequence[Had]) -> list[int]:
             heapq.heappush(ahead, now)
             continue
         order.append(place)
-        had |= scripts[place]
+        had = had.union(scripts[place])
     return order
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from builders import make_summary
 
-from tornpage.reports.had import Pairs, pairs_of
+from tornpage.reports.pairwise import Pairs, pairs_of
 from tornpage.reports.verdict import looked_at
 from tornpage.store.origin import Origin
 from tornpage.store.rows import Run
@@ -33,7 +33,7 @@ def test_pairs_are_counted_once() -> None:
     pairs = pairs_of(summary)
     assert pairs == Pairs(kinds=3, pairs=3, settings=3 * 3 + 2)
     about = looked_at(summary)
-    assert "3 kinds of statements in 3 pairs and 11 with a setting" in about.extent
+    assert "3 statement kinds, 3 pairs of them, 11 pairs with a setting" in about.extent
     assert about.to_json()["pairs"] == {"kinds": 3, "pairs": 3, "settings": 11}
 
 
