@@ -75,14 +75,14 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     monkeypatch.setattr(campaigns, "check_parts", lambda *_: None)
     with Store(tmp_path / "tornpage.db") as store:
 
-        def begin(states: int, depth: int = 1) -> Engine:
+        def begin(states: int, depth: int = 1, workload: str = "smoke", scripts: int = 3) -> Engine:
             campaign = Campaign(
                 name="looks",
                 description="explorations of many states",
-                workload="smoke",
+                workload=workload,
                 crash_model="power_loss",
                 seed=7,
-                scripts=3,
+                scripts=scripts,
                 explore={"states": states, "depth": depth},  # type: ignore[arg-type]
             )
             settings = campaign.model_dump(mode="json")
@@ -111,6 +111,23 @@ def test_where_nothing_shows_the_order_is_that_of_the_campaign(
     engine = begun(1000)
     engine.goes()
     assert engine.explored == [(0, 1000), (1, 1000), (2, 1000)]
+
+
+def test_a_run_that_goes_on_has_the_order_of_one_that_was_not_ended(
+    begun: Callable[..., Engine],
+) -> None:
+    """The order is by what scripts add to those before them, also to those that were explored before."""
+    whole = begun(100, workload="mix", scripts=12)
+    whole.goes()
+    order = [place for place, _ in whole.explored]
+    assert sorted(order) == list(range(12)) != order
+    ended = begun(100, workload="mix", scripts=12)
+    ended.late_after = 3
+    ended.goes()
+    assert [place for place, _ in ended.explored] == order[:3]
+    ended.late_after = 100
+    ended.goes()
+    assert [place for place, _ in ended.explored] == order
 
 
 def test_few_states_need_no_look(begun: Callable[..., Engine]) -> None:
