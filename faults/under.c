@@ -3,11 +3,12 @@
     tornpage-under run FS FOLDER PROGRAM [ARGUMENT]...
     tornpage-under recover FS once|many PROGRAM [ARGUMENT]...
 
-FOLDER has the image of a disk, DISK_FILE, on which a file system of kind FS has been made. `run`
-mounts it, and its folder DISK_FOLDER over FOLDER, for PROGRAM; the end of this process is the
-program's. `recover` reads such folders, a line each, mounts each, passes the line on to PROGRAM,
-and passes its answer back when nothing is mounted any more. PROGRAM answers for one folder and is
-started for it (once), or for all of them (many).
+FOLDER has the image of a disk, DISK_FILE, on which a file system of kind FS has been made; what
+follows the kind, behind a comma, are options of its mount (ext4,nodelalloc). `run` mounts it, and
+its folder DISK_FOLDER over FOLDER, for PROGRAM; the end of this process is the program's. `recover`
+reads such folders, a line each, mounts each, passes the line on to PROGRAM, and passes its answer
+back when nothing is mounted any more. PROGRAM answers for one folder and is started for it (once),
+or for all of them (many).
 
 1. The mounts are in a mount namespace of this process, and the loop device frees itself at its last
    close: however this process ends, the kernel undoes both, and nothing of them is left.
@@ -113,10 +114,21 @@ static int attach(const char *folder, char *device, size_t room, int *loop)
     return error;
 }
 
-/** What a copy of a mounted file system needs besides: its number may be there twice. */
-static const char *options_of(const char *fs)
+/** A kind of file system, and options of its mount. */
+typedef struct fs_words {
+    char kind[32];
+    char options[256];
+} fs_words_t;
+
+/** A copy of a mounted xfs needs an option: its number may be there twice. */
+static fs_words_t split(const char *fs)
 {
-    return strcmp(fs, "xfs") == 0 ? "nouuid" : NULL;
+    fs_words_t words;
+    size_t len = strcspn(fs, ",");
+    (void)snprintf(words.kind, sizeof(words.kind), "%.*s", (int)len, fs);
+    (void)snprintf(words.options, sizeof(words.options), "%s%s",
+                   strcmp(words.kind, "xfs") == 0 ? "nouuid" : "", fs + len);
+    return words;
 }
 
 static int unmount(const char *folder)
@@ -129,7 +141,8 @@ static int mount_device(const char *fs, const char *folder, const char *device)
 {
     char inside[PATH_MAX];
     (void)snprintf(inside, sizeof(inside), "%s/" DISK_FOLDER, folder);
-    if (mount(device, folder, fs, 0, options_of(fs)) != 0) {
+    const fs_words_t words = split(fs);
+    if (mount(device, folder, words.kind, 0, words.options) != 0) {
         return errno;
     }
     int error = mkdir(inside, 0755) == 0 || errno == EEXIST ? 0 : errno;

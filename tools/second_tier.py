@@ -79,6 +79,13 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "faults/under.c",
         "harness/tornpage/faults/under.py",
     ),
+    "tests/e2e/test_qualify_fs.py": (
+        LAB + "file",
+        LAB + "fsprobes.py",
+        LAB + "realdisk.py",
+        "disk/",
+        "faults/under.c",
+    ),
     "tests/e2e/test_upstream.py": (BUNDLED, "harness/tornpage/causes/"),
     "tests/e2e/test_wheel.py": (
         "CMakeLists.txt",
@@ -88,7 +95,6 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "tools/build_backend.py",
         "tools/dist.sh",
     ),
-    "tests/py/lab/test_filework.py": (LAB + "file", LAB + "fsprobes.py", "disk/"),
     "tests/py/lab/test_harness_mutants.py": (LAB, "tests/py/tiny_project.py"),
 }
 """By the file of extended tests, beginnings of the paths whose change they are run for; of their own, too."""

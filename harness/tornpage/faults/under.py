@@ -75,12 +75,12 @@ def mounted_recover(program: Path, kind: str, words: Sequence[str], *, many: boo
 
 def make_disk(program: Path, kind: str, folder: Path) -> None:
     """Moves what is in the folder onto a new disk, whose image is in the folder then: durable, and not
-    mounted. TargetError."""
+    mounted. kind: of DISKS, perhaps with options of its mount (ext4,nodelalloc). TargetError."""
     files = folder.with_name(f"{folder.name}.files")
     folder.rename(files)
     try:
         folder.mkdir()
-        image, disk = folder / DISK_FILE, DISKS[kind]
+        image, disk = folder / DISK_FILE, DISKS[kind.partition(",")[0]]
         size = sum(path.stat().st_size for path in files_below(files).values())
         with image.open("wb") as file:
             file.truncate(disk.size + GROWTH * size)
@@ -105,7 +105,7 @@ def why_no_disk(preload: Path, kind: str) -> str:
     """Why a target cannot be recorded on this file system here, and what to do; "" if it can: it is tried."""
     if why := why_no_fs(fs_path(preload)):
         return why
-    disk = DISKS[kind]
+    disk = DISKS[kind.partition(",")[0]]
     if shutil.which(disk.mkfs[0], path=PATH) is None:
         return f"there is no {disk.mkfs[0]}: apt-get install {disk.package}"
     with tempfile.TemporaryDirectory() as scratch:

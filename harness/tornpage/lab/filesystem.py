@@ -1,300 +1,185 @@
-"""Do real file systems leave what is computed? Work is recorded on one that lies on a loop device, which
-then crashes: it is shut down as by a power failure, or its device is copied while it is mounted. It is
-mounted again and compared with the computed states of its profile; and small programs ask it one question
-each.
+"""Do real file systems leave what is computed? Work is recorded twice: by what the program asks, and by what
+the file system asks of its disk. Disks that lost power are mounted, and what they have is compared with the
+states that the profile computes; and small programs ask each file system one question each.
 
-It takes root and a kernel with loop devices; elsewhere it is left out, and says so.
+It takes what `--under` takes; elsewhere it is left out, and says so.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import fcntl
-import json
 import os
-import shutil
-import struct
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tornpage.faults.preload import WHOLE, preload_environment, preload_path
-from tornpage.faults.process import run_child
+from tornpage.faults.recorder import fs_path, why_no_fs
 from tornpage.faults.scratch import scratch_folder
 from tornpage.faults.trace import Op, Trace
+from tornpage.faults.under import why_no_disk
 from tornpage.lab.doctor import Finding
-from tornpage.lab.filework import Operation, contents, draw_work, why_illegal
-from tornpage.lab.fsprobes import PROBES, Probe, Row, Step
+from tornpage.lab.filework import Do, Operation, draw_work, steps_of, why_illegal
+from tornpage.lab.fsprobes import PROBES, Probe
+from tornpage.lab.realdisk import DiskCrash, crashed_files, disk_crashes, lay_out, run_on_disk
 from tornpage.targets.filesystems import file_systems
 from tornpage.targets.registry import explorer_path
 from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.paths import Paths
+from tornpage.vocabulary.seeds import make_rng
 
-__all__ = ["qualify_file_systems"]
+__all__ = ["REAL", "Held", "ask", "qualify_file_system", "qualify_file_systems"]
+
+REAL = {
+    "ext4-ordered": "ext4,data=ordered",
+    "ext4-writeback": "ext4,data=writeback",
+    "ext4-nodelalloc": "ext4,nodelalloc",
+    "xfs": "xfs",
+    "btrfs": "btrfs",
+}
+"""By profile what is mounted. `posix` is none: it is what all of them keep."""
+WORKS = 6
+CRASHES = 12
+"""Of the disk of each work, by draw."""
+RIGHT_BEHIND = 4
+LATER = 4
+"""Crashes of the disk that each question is asked of: right behind the work, and by draw."""
+CHANGES = (Op.WRITE, Op.FSYNC, Op.RENAME, Op.UNLINK, Op.SYNC_DIR)
+CREATED = 1
+"""Flag of an OPEN."""
 
 
 @dataclass(frozen=True, slots=True)
-class RealOne:
-    """How a file system is made and mounted: its kind, arguments of mkfs, bytes of the device, options of
-    mount. by_copy: it knows no shutdown; the device is copied instead."""
+class Held:
+    """A profile by its name, what it is held against (of tornpage-under), and where."""
 
+    name: str
     kind: str
-    arguments: tuple[str, ...]
-    size: int
-    options: tuple[str, ...] = ()
-    by_copy: bool = False
+    build: Path
+    scratch: Path
 
-
-_EXT4 = ("-q", "-F")
-REAL = {
-    "ext4-ordered": RealOne("ext4", _EXT4, 24 << 20, ("data=ordered",)),
-    "ext4-writeback": RealOne("ext4", _EXT4, 24 << 20, ("data=writeback",)),
-    "ext4-nodelalloc": RealOne("ext4", _EXT4, 24 << 20, ("nodelalloc",)),
-    "xfs": RealOne("xfs", ("-q", "-f"), 320 << 20),
-    "btrfs": RealOne("btrfs", ("-q", "-f"), 128 << 20, by_copy=True),
-}
-"""By profile. `posix` is none: it is what all of them keep."""
-CRASHES = 12
-SHUTDOWN = 0x8004587D
-"""FS_IOC_SHUTDOWN, of ext4 and xfs."""
-CLONE_NEWNS, MS_REC, MS_SLAVE = 0x20000, 0x4000, 0x80000
-HOW = (2, 1)
-"""What goes with it: nothing at all; the journal's end is written first, but no data."""
-HEAD = 1 << 20
-"""Bytes of btrfs in which there is nothing but a superblock."""
-COPIES = 20
-DEADLINE_S = 60.0
-CHANGES = (Op.WRITE, Op.FSYNC, Op.RENAME, Op.UNLINK, Op.SYNC_DIR)
-PROGRAM = """
-import json, os, sys
-os.chdir(sys.argv[1])
-folder = os.open(".", os.O_RDONLY)
-fds = {}
-for do, file, name, to, offset, data in json.load(open(sys.argv[2])):
-    if do == "create": fds[file] = os.open(name, os.O_RDWR | os.O_CREAT)
-    elif do == "write": os.pwrite(fds[file], bytes.fromhex(data), offset)
-    elif do == "push": os.posix_fadvise(fds[file], 0, 0, os.POSIX_FADV_DONTNEED)
-    elif do == "fsync": os.fsync(fds[file])
-    elif do == "rename": os.rename(name, to)
-    elif do == "unlink": os.unlink(name)
-    else: os.fsync(folder)
-"""
-
-
-PROBE = """
-import json, mmap, os, sys
-os.chdir(sys.argv[1])
-fds = {}
-def fd(name, flags=0):
-    if (name, flags) not in fds:
-        fds[name, flags] = os.open(name, os.O_RDWR | os.O_CREAT | flags)
-    return fds[name, flags]
-def pages(data):
-    memory = mmap.mmap(-1, len(data))
-    memory[:] = data
-    return memory
-for do, name, to, offset, fill, count in json.load(open(sys.argv[2])):
-    data = fill.encode() * count
-    if do == "write": os.pwrite(fd(name), data, offset)
-    elif do == "direct": os.pwrite(fd(name, os.O_DIRECT), pages(data), offset)
-    elif do == "dsync": os.pwrite(fd(name, os.O_DSYNC), data, offset)
-    elif do == "fdatasync": os.fdatasync(fd(name))
-    elif do == "push": os.posix_fadvise(fd(name), 0, 0, os.POSIX_FADV_DONTNEED)
-    elif do == "truncate": os.ftruncate(fd(name), offset)
-    elif do == "reserve": os.posix_fallocate(fd(name), 0, offset)
-    elif do == "rename": os.rename(name, to)
-    elif do == "sync": os.sync()
-    else: os.fsync(os.open(".", os.O_RDONLY))
-"""
-SYNC: Step = ("sync", "", "", 0, "", 0)
+    @property
+    def row(self) -> Mapping[str, object]:
+        """Of the explorer's table."""
+        return file_systems(explorer_path(self.build))[self.name]
 
 
 def qualify_file_systems(paths: Paths) -> list[Finding]:
     """For each profile one line, and one for each question: promised, seen."""
-    with ThreadPoolExecutor(max_workers=1) as alone:
-        return alone.submit(_qualify_all, paths).result()
+    if why := why_no_fs(fs_path(preload_path(paths.build))):
+        return [Finding("file systems", True, f"left out: {why}")]
+    with scratch_folder() as scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
+        all_held = [Held(name, kind, paths.build, scratch / name) for name, kind in REAL.items()]
+        told = pool.map(qualify_file_system, all_held)
+        return [finding for findings in told for finding in findings]
 
 
-def _qualify_all(paths: Paths) -> list[Finding]:
-    """By a thread with mounts of its own: a mount that another program's namespace has copied stays mounted
-    there, and would be found again in place of what the crash has left."""
+def qualify_file_system(held: Held) -> list[Finding]:
+    """One line for the profile, and one for each question."""
+    title = f"file system {held.name}"
+    if why := why_no_disk(preload_path(held.build), held.kind):
+        return [Finding(title, True, f"left out: {why}")]
     try:
-        _call_libc("unshare", CLONE_NEWNS)
-        _call_libc("mount", None, b"/", None, MS_REC | MS_SLAVE, None)
-    except OSError as error:
-        return [
-            Finding(f"file system {name}", True, f"left out: only root may mount one: {error}")
-            for name in REAL
-        ]
-    rows = file_systems(explorer_path(paths.build))
-    return [finding for name in REAL for finding in _qualify(name, rows[name], paths)]
+        return [_crash_work(held, title), *(ask(held, probe) for probe in PROBES)]
+    except ChildError as error:
+        return [Finding(title, False, str(error), "no answer")]
 
 
-def _call_libc(name: str, *arguments: object) -> None:
-    """OSError if it fails."""
-    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), name)
+# ---- work by draw, held against the computed states ----
 
 
-def _qualify(name: str, row: Row, paths: Paths) -> list[Finding]:
-    title, real = f"file system {name}", REAL[name]
-    if shutil.which(f"mkfs.{real.kind}") is None:
-        return [Finding(title, True, f"left out: there is no mkfs.{real.kind}")]
-    with scratch_folder() as scratch:
-        try:
-            with _mounted(real, scratch):
-                pass
-        except ChildError as error:
-            return [Finding(title, True, f"left out: {error}")]
-        crashed = _crash_work(name, row, paths, scratch)
-        return [crashed, *(_ask(name, row, probe, scratch) for probe in PROBES)]
+@dataclass(slots=True)
+class _Computed:
+    """The computed states of a work, by model and by how many of its operations had ended."""
+
+    held: Held
+    trace: Path
+    ends: Sequence[int]
+    known: dict[tuple[str, int], Mapping[str, bytes]] = field(default_factory=dict)
+
+    def files(self, model: str, ended: int) -> Mapping[str, bytes]:
+        """ChildError."""
+        seq = self.ends[ended]
+        if (model, seq) not in self.known:
+            image = self.trace.with_name("computed")
+            state, fs = f"{seq}.{model}.0", ["--fs", self.held.name]
+            lay_out(self.held.build, self.trace, state, image, fs)
+            self.known[model, seq] = {path.name: path.read_bytes() for path in image.iterdir()}
+        return self.known[model, seq]
 
 
-def _crash_work(name: str, row: Row, paths: Paths, scratch: Path) -> Finding:
-    """Random work, held against the computed states."""
-    title, real = f"file system {name}", REAL[name]
-    in_order = row["fsync"] == "earlier names"
-    lost = between = 0
-    for seed in range(CRASHES):
-        work = draw_work(seed, renames=in_order)
-        least, most, found = _crash(name, paths, scratch, work, HOW[seed % len(HOW)])
-        problem = why_illegal(work, least, found, in_order=in_order)
-        if problem:
-            return Finding(title, False, f"crash {seed} is no computed state: {problem}")
-        lost += found != most
-        between += found not in (least, most)
-    way = "a copy of the mounted device" if real.by_copy else "shutdown"
-    seen = f"{CRASHES} crashes by {way}, each a state of fs = {name}"
+def _crash_work(held: Held, title: str) -> Finding:
+    crashes = lost = between = 0
+    for seed in range(WORKS):
+        work = draw_work(seed, renames=_in_order(held))
+        for crash, found, least, most in _crashes_of(held, seed, work):
+            begun, ended = work[: crash.issued], work[: crash.ended]
+            problem = why_illegal(begun, ended, least, found, in_order=_in_order(held))
+            if problem:
+                seen = f"work {seed}, disk {crash.state}: no computed state: {problem}"
+                return Finding(title, False, seen, "the profile is wrong")
+            crashes += 1
+            lost += found != most
+            between += found not in (least, most)
+    seen = f"{crashes} disks that lost power, each a state of fs = {held.name}"
     seen += f"; {lost} lost something, {between} of them not all that may be lost"
     return Finding(title, lost > 0, seen, "a crash that loses nothing says nothing")
 
 
-def _ask(name: str, row: Row, probe: Probe, scratch: Path) -> Finding:
-    """One question, at each way to crash."""
-    real = REAL[name]
-    steps = scratch / "steps"
-    steps.write_text(json.dumps([*probe.before, SYNC, *probe.steps]), "ascii")
-
-    def work(data: Path) -> None:
-        _call(sys.executable, "-c", PROBE, str(data), str(steps))
-
-    ways = HOW[:1] if real.by_copy else HOW
-    answers = {probe.answer(_crashed(real, scratch, work, how)) for how in ways}
-    allowed = probe.allowed(row)
-    seen = f"promised {' or '.join(sorted(allowed))}; seen {', '.join(sorted(answers))}"
-    return Finding(f"{name}: {probe.question}", answers <= allowed, seen, "the profile is wrong")
+def _in_order(held: Held) -> bool:
+    """Names are one journal, as far as the profile says."""
+    return held.row["fsync"] == "earlier names"
 
 
-def _call(*command: str | Path) -> None:
-    """ChildError if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
-    if done.returncode != 0:
-        raise ChildError(f"{command[0]}: {done.stderr.strip()}")
-
-
-@contextlib.contextmanager
-def _mounted(real: RealOne, scratch: Path, device: Path | None = None) -> Iterator[Path]:
-    """The folder at which it is mounted; a new one if no device is given."""
-    folder = scratch / "mount"
-    folder.mkdir(exist_ok=True)
-    if device is None:
-        device = scratch / "device"
-        device.unlink(missing_ok=True)
-        with device.open("wb") as file:
-            file.truncate(real.size)
-        _call(f"mkfs.{real.kind}", *real.arguments, device)
-    _call("mount", "-o", ",".join(("loop", *real.options)), "-t", real.kind, device, folder)
-    try:
-        yield folder
-    finally:
-        _call("umount", folder)
-
-
-def _copy(device: Path, crashed: Path) -> None:
-    """The mounted device as it is at one moment: no transaction was committed meanwhile, which anybody's sync
-    does. What is behind a superblock stays as it is until the next one."""
-    for _ in range(COPIES):
-        before = _head(device)
-        _call("cp", "--sparse=always", device, crashed)
-        if _head(device) == before:
-            return
-    raise ChildError(f"{device}: {COPIES} copies, and a transaction was committed during each")
-
-
-def _head(device: Path) -> bytes:
-    with device.open("rb") as file:
-        return file.read(HEAD)
-
-
-def _crashed(
-    real: RealOne, scratch: Path, work: Callable[[Path], None], how: int
-) -> dict[str, bytes]:
-    """What is found after a crash right behind the work, which gets a durable empty folder."""
-    device = scratch / "device"
-    crashed = scratch / "crashed" if real.by_copy else device
-    with _mounted(real, scratch) as folder:
-        data = folder / "data"
-        data.mkdir()
-        os.sync()
-        work(data)
-        if real.by_copy:
-            _copy(device, crashed)
-        else:
-            handle = os.open(folder, os.O_RDONLY)
-            try:
-                fcntl.ioctl(handle, SHUTDOWN, struct.pack("<I", how))
-            finally:
-                os.close(handle)
-    with _mounted(real, scratch, crashed) as folder:
-        return _files(folder / "data")
-
-
-def _crash(
-    name: str, paths: Paths, scratch: Path, work: list[Operation], how: int
-) -> tuple[Mapping[str, bytes], Mapping[str, bytes], Mapping[str, bytes]]:
-    """The computed states with least and most, and what the real one has left."""
-    trace = scratch / "trace"
-    found = _crashed(REAL[name], scratch, lambda data: _record(paths, data, trace, work), how)
-    return (
-        _computed(name, paths, scratch, trace, "none-persisted"),
-        _computed(name, paths, scratch, trace, "all-persisted"),
-        found,
+def _crashes_of(
+    held: Held, seed: int, work: Sequence[Operation]
+) -> list[tuple[DiskCrash, Mapping[str, bytes], Mapping[str, bytes], Mapping[str, bytes]]]:
+    """Crashes of the work's disk, what each has left, and the computed states with least and most."""
+    files = held.scratch / "files.trace"
+    held.scratch.mkdir(exist_ok=True)
+    env = preload_environment(preload_path(held.build), held.scratch / "work" / "disk", files, None)
+    run = run_on_disk(
+        held.build, held.kind, {}, steps_of(work), held.scratch / "work", {**env, **WHOLE}
     )
+    computed = _Computed(held, files, _ends(work, Trace.load(files)))
+    crashes = disk_crashes(run)
+    drawn = make_rng(seed, "disks").sample(crashes, min(CRASHES, len(crashes)))
+    return [
+        (
+            crash,
+            crashed_files(run, crash),
+            computed.files("none-persisted", crash.ended),
+            computed.files("all-persisted", crash.ended),
+        )
+        for crash in drawn
+    ]
 
 
-def _record(paths: Paths, data: Path, trace: Path, work: list[Operation]) -> None:
-    steps = trace.with_name("work")
-    told = [asdict(op) | {"data": contents(op).hex()} for op in work]
-    keys = ("do", "file", "name", "to", "offset", "data")
-    steps.write_text(json.dumps([[step[key] for key in keys] for step in told]), "ascii")
-    env = preload_environment(preload_path(paths.build), data, trace, None)
-    argv = [sys.executable, "-c", PROGRAM, str(data), str(steps)]
-    child = run_child(argv, {**env, **WHOLE}, DEADLINE_S)
-    if child.exit_code != 0:
-        raise ChildError(f"the work on files failed: {child.describe()}")
+def _ends(work: Sequence[Operation], trace: Trace) -> list[int]:
+    """By how many operations had ended the number of the last event by then, 0: none."""
+    events = [
+        event.seq
+        for event in trace.events()
+        if event.kind in CHANGES or (event.kind == Op.OPEN and event.flags == CREATED)
+    ]
+    left = iter(events)
+    ends = [0]
+    for operation in work:
+        ends.append(ends[-1] if operation.do is Do.PUSH else next(left))
+    return ends
 
 
-def _computed(
-    name: str, paths: Paths, scratch: Path, trace: Path, model: str
-) -> Mapping[str, bytes]:
-    """The files of a state behind the last operation, on the file system of this name."""
-    image = scratch / model
-    shutil.rmtree(image, ignore_errors=True)
-    allowed = scratch / "allowed"
-    allowed.write_text('{"prefix": 0, "line": 0, "tables": []}\n', "ascii")
-    events = Trace.load(trace).events()
-    last = max(e.seq for e in events if e.kind in CHANGES or (e.kind == Op.OPEN and e.flags == 1))
-    argv: list[str | Path] = [explorer_path(paths.build), "--fs", name, "--trace", trace]
-    argv += ["--allowed", allowed, "--only", f"{last}.{model}.0", "--dump-state", image]
-    child = run_child(argv, {}, DEADLINE_S)
-    if not image.is_dir():
-        raise ChildError(f"no state {last}.{model}.0 was computed: {child.describe()}")
-    return _files(image)
+# ---- questions ----
 
 
-def _files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+def ask(held: Held, probe: Probe) -> Finding:
+    """What is promised, and what some crashed disks answer. ChildError: one does not mount."""
+    run = run_on_disk(held.build, held.kind, probe.before, probe.steps, held.scratch / "probe", {})
+    behind = [crash for crash in disk_crashes(run) if crash.ended == len(probe.steps)]
+    later = behind[RIGHT_BEHIND:]
+    drawn = make_rng(0, probe.question).sample(later, min(LATER, len(later)))
+    answers = {probe.answer(crashed_files(run, one)) for one in (*behind[:RIGHT_BEHIND], *drawn)}
+    allowed = probe.allowed(held.row)
+    seen = f"promised {' or '.join(sorted(allowed))}; seen {', '.join(sorted(answers))}"
+    title = f"{held.name}: {probe.question}"
+    return Finding(title, bool(answers) and answers <= allowed, seen, "the profile is wrong")

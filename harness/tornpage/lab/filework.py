@@ -11,9 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tornpage.lab.realdisk import Step
 from tornpage.vocabulary.seeds import make_rng
 
-__all__ = ["SECTOR", "Do", "Operation", "contents", "draw_work", "name_spaces", "why_illegal"]
+__all__ = [
+    "SECTOR",
+    "Do",
+    "Operation",
+    "contents",
+    "draw_work",
+    "name_spaces",
+    "steps_of",
+    "why_illegal",
+]
 
 SECTOR = 512
 BLOCK = 4096
@@ -84,6 +94,11 @@ def draw_work(seed: int, *, renames: bool = True) -> list[Operation]:
     return work
 
 
+def steps_of(work: Sequence[Operation]) -> list[Step]:
+    """What a program does."""
+    return [Step(one.do, one.name, one.to, one.offset, contents(one)) for one in work]
+
+
 def name_spaces(work: Sequence[Operation]) -> tuple[list[Mapping[str, int]], int]:
     """Which file a name leads to, after each change of names, the first before all of them; and how many
     changes are durable on a file system where an fsync takes along the names that are older than the newest
@@ -116,15 +131,17 @@ def name_spaces(work: Sequence[Operation]) -> tuple[list[Mapping[str, int]], int
 
 def why_illegal(
     work: Sequence[Operation],
+    ended: Sequence[Operation],
     least: Mapping[str, bytes],
     found: Mapping[str, bytes],
     *,
     in_order: bool = True,
 ) -> str:
-    """Why what was found after a crash is none of the states that it may leave; "" if it is one. least: the
-    computed state of which nothing that was not fsynced is there. in_order: names are one journal; else the
-    work has no renames, and any of its names may be there."""
-    spaces, durable = name_spaces(work)
+    """Why what was found after a crash is none of the states that it may leave; "" if it is one. work, ended:
+    what had been begun by then, and what of it had ended; least: the computed state of which nothing that was
+    not fsynced is there. in_order: names are one journal; else the work has no renames, and any of its names
+    may be there."""
+    spaces, durable = name_spaces(work)[0], name_spaces(ended)[1]
     if not in_order:
         return _why_not_any_part(work, spaces[-1], least, found)
     if spaces[durable].keys() != least.keys():

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["PROBES", "Probe", "Step"]
+from tornpage.lab.realdisk import Step
 
-Step = tuple[str, str, str, int, str, int]
-"""What is done, a name, its new name, an offset, a character, how many of it."""
+__all__ = ["PROBES", "Probe"]
+
 Row = Mapping[str, Any]
 """Of a file system: names, fsync, size_first, replace_flushes."""
 Files = Mapping[str, bytes]
@@ -19,29 +19,30 @@ Files = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """question: of a table; before: made durable first; steps: what a crash follows; answer: of the files
-    that it left; allowed: by the profile's row."""
+    """question: of a table; before: files that are there first; steps: what a crash follows; answer: of the
+    files that it left; allowed: by the profile's row."""
 
     question: str
-    before: tuple[Step, ...]
+    before: Files
     steps: tuple[Step, ...]
     answer: Callable[[Files], str]
     allowed: Callable[[Row], frozenset[str]]
 
 
 def _write(name: str, offset: int, fill: str, count: int) -> Step:
-    return ("write", name, "", offset, fill, count)
+    return Step("write", name, "", offset, fill.encode() * count)
 
 
 def _sync(name: str) -> Step:
-    return ("fdatasync", name, "", 0, "", 0)
+    return Step("fdatasync", name)
 
 
 def _rename(name: str, to: str) -> Step:
-    return ("rename", name, to, 0, "", 0)
+    return Step("rename", name, to)
 
 
-_RENAMED = (_write("a", 0, "a", 4096), _write("log", 0, "o", 8192))
+_SYNC_DIR = Step("sync_dir")
+_RENAMED = {"a": b"a" * 4096, "log": b"o" * 8192}
 _OTHER = (_write("other", 0, "x", 128), _sync("other"))
 """A commit of the journal, if there is one, that is no business of the files that are asked for."""
 
@@ -135,28 +136,28 @@ PROBES = (
     Probe(
         "a rename, then the folder synced",
         _RENAMED,
-        (_rename("a", "b"), ("sync_dir", ".", "", 0, "", 0)),
+        (_rename("a", "b"), _SYNC_DIR),
         _kept,
         lambda _row: frozenset({"kept"}),
     ),
     Probe(
         "an append of 128 bytes",
-        (_write("f", 0, "o", 128),),
+        {"f": b"o" * 128},
         (_write("f", 128, "n", 128), *_OTHER),
         _grown,
         _growth,
     ),
     Probe(
         "a new file renamed over an old one, then the folder synced",
-        (_write("cur", 0, "o", 5000),),
-        (_write("new", 0, "n", 5000), _rename("new", "cur"), ("sync_dir", ".", "", 0, "", 0)),
+        {"cur": b"o" * 5000},
+        (_write("new", 0, "n", 5000), _rename("new", "cur"), _SYNC_DIR),
         _old_or_new,
         _replaced,
     ),
     Probe(
         "a file cut to nothing and written anew",
-        (_write("f", 0, "o", 8192),),
-        (("truncate", "f", "", 0, "", 0), _write("f", 0, "n", 100), *_OTHER),
+        {"f": b"o" * 8192},
+        (Step("truncate", "f"), _write("f", 0, "n", 100), *_OTHER),
         _rewritten,
         lambda row: frozenset(
             {"old", "new", "empty"} | (set() if row["size_first"] == "never" else {"zeros"})
@@ -164,29 +165,29 @@ PROBES = (
     ),
     Probe(
         "two writes to one sector",
-        (_write("f", 0, "o", 4096),),
-        (_write("f", 0, "n", 1), ("push", "f", "", 0, "", 0), _write("f", 100, "n", 1), *_OTHER),
+        {"f": b"o" * 4096},
+        (_write("f", 0, "n", 1), Step("push", "f"), _write("f", 100, "n", 1), *_OTHER),
         _flag,
         lambda _row: frozenset({"neither", "the first", "both"}),
     ),
     Probe(
         "a write through O_DIRECT",
-        (_write("f", 0, "o", 4096),),
-        (("direct", "f", "", 0, "n", 4096),),
+        {"f": b"o" * 4096},
+        (Step("direct", "f", data=b"n" * 4096),),
         _direct,
         lambda _row: _EITHER | {"torn"},
     ),
     Probe(
         "a write through O_DSYNC",
-        (_write("f", 0, "o", 4096),),
-        (("dsync", "f", "", 0, "n", 4096),),
+        {"f": b"o" * 4096},
+        (Step("dsync", "f", data=b"n" * 4096),),
         _direct,
         lambda _row: frozenset({"kept"}),
     ),
     Probe(
         "space reserved behind the end, with a new size",
-        (_write("f", 0, "o", 128),),
-        (("reserve", "f", "", 65536, "", 0), *_OTHER),
+        {"f": b"o" * 128},
+        (Step("reserve", "f", offset=65536), *_OTHER),
         _reserved,
         lambda _row: frozenset({"nothing", "zeros"}),
     ),
