@@ -12,7 +12,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from pathlib import Path
 
+from tornpage.faults.preload import preload_path
 from tornpage.faults.process import ChildResult
+from tornpage.faults.under import under_path
 from tornpage.lab.harness_table import Killer
 from tornpage.lab.mutant_build import wanted_programs
 from tornpage.lab.source_copy import SourceCopy, printed, run_tool
@@ -53,7 +55,8 @@ def build_for(killer: Killer, copy: SourceCopy) -> None:
     if killer.runner == "ctest":
         copy.build(_ctest_targets(killer.arguments[0], copy))
     else:
-        copy.build((*wanted_programs(), STANDBY))
+        under = under_path(preload_path(Path()))
+        copy.build((*wanted_programs(), STANDBY, under))
 
 
 def failed_test(killer: Killer, copy: SourceCopy) -> str:
