@@ -79,8 +79,8 @@ for n, (do, name, to, offset, data) in enumerate(steps, 1):
     else: raise ValueError(do)
     ack(n)
 """
-"""The files of before are durable at `ready`, and their inodes are in memory, as those of a store at work. push
-asks for the file's pages to be written back, and waits for nothing."""
+"""The files of before are durable at `ready`, and their inodes are in memory, as those of a store at work.
+push asks for the file's pages to be written back, and waits for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
