@@ -53,17 +53,18 @@ MEMORY = ("tmpfs", "ramfs")
 HEAD = """\
 # Finds
 
-Bugs that Tornpage has found in third-party engines, and the command that repeats each. Most of them are known
-upstream and fixed in later versions: they are controls. [TARGETS.md](TARGETS.md) says what each target shows
-when nothing is wrong. Below the table: how finds were checked by hand.
+Bugs that Tornpage found in third-party engines, with the command that repeats each. Most are known upstream
+and fixed in later versions, and serve as controls. [TARGETS.md](TARGETS.md) says what each target shows
+when nothing is wrong. Below the table, each find is explained and some are checked by hand.
 
 - `make finds` runs the campaigns of `workloads/finds` and writes this page; do not edit it.
-- Scratch is on a disk (`TORNPAGE_TMP`). On a tmpfs an fsync takes no time, so nothing happens during one.
-- For each find the number of states is doubled, from 100 on, until it appears. With a threaded server that is
+- Scratch is on a disk (`TORNPAGE_TMP`). On a tmpfs an fsync takes no time, so nothing can happen during
+  one.
+- The number of states is doubled, from 100 on, until the find appears. With a threaded server that is
   partly chance.
-- On a real file system: what `tornpage confirm ID` says of the first state. "ext4 3 of 40" means that of 40
-  images of a disk with ext4 on it 3 show the same, an empty cell that nobody has asked. "None" is
-  [no proof](FINDINGS.md#on-a-real-file-system) that none can.
+- On a real file system: the result of `tornpage confirm ID` for the first state. "ext4 3 of 40" means that
+  3 of 40 images of a disk with ext4 show the same; an empty cell means not tried. "None" is [no
+  proof](FINDINGS.md#on-a-real-file-system) that none can.
 - The figures below the list, except lost names, were measured when the profile `ext4-ordered` promised more
   than today: an fsync of any file made all earlier names durable.
 
@@ -73,12 +74,12 @@ when nothing is wrong. Below the table: how finds were checked by hand.
 """
 
 CAUSES = """\
-## Each asked again, and explained
+## Each find replayed and explained
 
-Of the first state of each find, as it was kept: `tornpage replay ID --ask kept` recovers its image again,
-and crashes its recording there again; `tornpage explain ID` says what must be lost for it. Where the
-programs tell functions and lines, those that made the calls stand behind it. What is not in this list was
-measured before there was one.
+For the first state of each find, as it was kept: `tornpage replay ID --ask kept` recovers its image again,
+and crashes its recording there again; `tornpage explain ID` says what must be lost for it. If the programs
+have debug information, the functions that made the calls follow. Finds without an item were measured before
+there were items.
 
 """
 WIDTH = 118
