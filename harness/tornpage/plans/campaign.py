@@ -108,10 +108,10 @@ class PowerLoss(BaseModel):
     depth: int = Field(default=1, ge=1, le=3)
     """2 crashes the recovery too, 3 the recovery after that."""
     depths: list[Annotated[int, Field(ge=1, le=3)]] = []
-    """Several values in place of depth: each is an exploration of its own."""
+    """Several depths in place of one, each with its own exploration."""
     aim: bool = False
-    """Crash only right after operations by which the recorded run broke a rule on bytes, to see whether
-    anything is lost by that."""
+    """Crash only right after operations of the recorded run that broke a rule on bytes, to see whether
+    anything is lost."""
 
 
 class Campaign(BaseModel):
@@ -132,21 +132,21 @@ class Campaign(BaseModel):
     """The target, unless `--target` names another: a name of `tornpage list targets`, or the path of a
     target file, relative to the campaign file. None: the bundled engine."""
     default: bool = False
-    """Whether the campaign is one of those that planted bugs are measured by."""
+    """Whether `make mutants` runs the campaign on planted bugs."""
     trials: int = Field(default=0, ge=0, le=BOUNDS["trials"].high)
     """Number of kills or errors; 0 for power_loss only."""
     seed: int = Field(ge=0, le=BOUNDS["seed"].high)
-    """Derives everything that is drawn: scripts, writes, masks."""
+    """Determines everything that is drawn: scripts, writes, masks."""
     scripts: int = Field(default=1, ge=1, le=BOUNDS["scripts"].high)
-    """Scripts of each configuration that are crashed; for power_loss so many at each depth, each an
-    exploration of its own. Of a workload that is enumerated at most all."""
+    """Scripts that are crashed, per configuration; for power_loss also per depth, each with its own
+    exploration. An enumerated workload has no more than all its scripts."""
     stacks: bool = False
     """Operations carry their call stacks, for `show` and the report; costs a few microseconds each."""
     fault_free: int = Field(default=0, ge=0, le=BOUNDS["fault_free"].high)
-    """Further scripts, over all configurations, that are run and judged without a fault."""
+    """Further scripts, across all configurations, run and judged without a fault."""
     claims: list[str] = []
     """Counters of recoveries that must be above zero at the end, such as dblwr_restored. If one stays at
-    zero, the verdict says nothing, and the exit code is 3."""
+    zero, the run proves nothing: exit code 3."""
     run_claims: list[str] = []
     """The same for status counters of fault-free runs, such as log_wraps."""
     options: dict[str, str] = {}
@@ -156,7 +156,7 @@ class Campaign(BaseModel):
     cross: dict[str, list[str]] = {}
     """Options with several values: every combination is a configuration."""
     vary: dict[str, Annotated[list[str], Field(min_length=1)]] = {}
-    """Options of which each script draws one value; a value that is listed twice is drawn twice as often. A
+    """Options with several values, one drawn per script; a value listed twice is drawn twice as often. A
     key may name several options that belong together: `"page_size,log_file_size" = ["4k,256k", "8k,1m"]`."""
     hit: list[Hit] = []
     """Which writes to hit, for kill and io_error."""

@@ -53,13 +53,13 @@ Patterns = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length
 
 
 class Commands(BaseModel):
-    """What is run, with the folder of the file as working directory. There is no shell: words are split as a
-    shell splits them. If you need one, say `sh -c '...'`."""
+    """The commands, with the folder of the file as working directory. There is no shell, but words are split
+    as in a shell. If you need one, use `sh -c '...'`."""
 
     model_config = _STRICT
 
     prepare: str = ""
-    """Makes what is there before the run, in the folder `{dir}`: durable before the first recorded
+    """Makes the initial content of the folder `{dir}`, which is durable before the first recorded
     operation."""
     run: str
     """Works in the folder `{dir}` and marks `ready`, `issue n=N`, `ack n=N`. Prints one line
@@ -126,8 +126,8 @@ ProgramName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 
 
 class Fetch(BaseModel):
-    """What `tornpage target fetch NAME` gets from package registries, by their own clients, into the folder
-    `{fetched}`: Python finds packages there, and programs that are built from them have their names."""
+    """What `tornpage target fetch NAME` gets from package registries, with their own clients, into the
+    folder `{fetched}`. Python finds packages there; programs built from sources have the names given here."""
 
     model_config = _STRICT
 
@@ -177,8 +177,8 @@ class TargetFile(BaseModel):
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
     """What reports call it."""
     base: str = ""
-    """Another target file of the same folder: what this one does not say is as there. Of a table each key by
-    itself."""
+    """Another target file in the same folder, which supplies what this one leaves out; tables are merged key
+    by key."""
     what: str = ""
     """One line on it, for lists."""
     ignore: Patterns = []
@@ -187,18 +187,18 @@ class TargetFile(BaseModel):
     """What the files hold, if Tornpage can decode it. Then each write is named by its contents, and the
     rules on bytes are judged; the option `doublewrite` switches some of them off."""
     sites: dict[Site, str | list[str]] = {}
-    """What the writes to files are for, by pattern: names of `tornpage list sites`; `PATTERN@N`: writes that
-    begin in the first N bytes of the file. The first matching pattern counts. A log as `redo` is cut at each
-    of its sectors. Anything else is `other`."""
+    """What writes are for, by file pattern, with names of `tornpage list sites`; `PATTERN@N`: writes that
+    begin in the first N bytes of the file. The first matching pattern counts. A log listed as `redo` is cut
+    at each of its sectors. Anything else is `other`."""
     fs: str | Annotated[list[str], Field(min_length=1)] = DEFAULT_FS
-    """The file system on which power is lost: a name of `tornpage list fs`, which shows what each promises.
-    A list: one after the other."""
+    """The file system that loses power: a name of `tornpage list fs`, which shows what each promises. A list:
+    each in turn."""
     recorder: Recorder = Recorder.PRELOAD
     """What records the store. `preload`: a library in its processes, which sees calls of the C library, and
-    their stacks. `fs`: a file system below it, which sees all that the kernel is asked for: by static
-    programs, io_uring, mappings. It takes /dev/fuse and the right to mount."""
+    their stacks. `fs`: a file system below it, which sees every request to the
+    kernel, from static programs, io_uring and mappings too. It needs /dev/fuse and the right to mount."""
     oracle: Literal["observed", "model"] = "observed"
-    """Which states a crash may leave. `observed`: those that the fault-free run has shown. `model`: those of
+    """Which states a crash may leave. `observed`: those that the fault-free run printed. `model`: those of
     Tornpage's own model, for a program that runs its scripts and always makes the same writes; run takes the
     path of a script as `{script}` and prints what `engine run --json` does, and recover answers with digests
     (`check`)."""
@@ -206,7 +206,7 @@ class TargetFile(BaseModel):
     """Names of the `counters` in recover's answers, for claims of campaigns. If all are 0, the crash had
     left nothing to recover."""
     wrappers: Patterns = []
-    """Functions, or files of source, that only pass calls on to the system, by pattern: a call stack is shown
+    """Functions or source files, by pattern, that only pass calls on to the system: a call stack is shown
     from the first other frame on."""
     long_lived: bool = False
     """One recover process answers for many folders, a line each, and keeps nothing of one for the next. If
@@ -216,26 +216,26 @@ class TargetFile(BaseModel):
     through a socket, and at the end of run the server is killed."""
     lines: str = ""
     """A file with a statement per line, in a language of your own; run gets its path as `{lines}`. The
-    number of a statement is that of its line. `tornpage shrink` removes lines. `{NAME}`: what that option
-    says."""
+    number of a statement is its line number. `tornpage shrink` removes lines. The name may have `{NAME}`, the
+    value of that option."""
     options: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], Choice] = {}
     """Options of the store by name: what can be chosen, and what it means. The commands take the value as
     `{NAME}`."""
     needs: dict[str, str] = {}
-    """Programs or files that must be there, each with the command that installs it; `{NAME}` is what that
-    option says. `tornpage doctor` looks for them."""
+    """Programs or files that must be there, each with the command that installs it; `{NAME}` is the value of
+    that option. `tornpage doctor` looks for them."""
     modules: dict[Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")], str] = {}
-    """Modules that `{python}` must be able to load from a file, each with what installs it: as `needs`."""
+    """Modules that `{python}` must be able to load from a file, each with the command that installs it."""
     libraries: list[Annotated[str, Field(min_length=1)]] = []
-    """Shared libraries that the commands load, by the name that the dynamic loader takes. As with programs, a
-    run goes on with the same ones only."""
+    """Shared libraries that the commands load, by the name that the dynamic loader takes. Like programs, they
+    must be the same when a run is resumed."""
     shm: bool = True
     """Whether the store works on /dev/shm as on any other file system. If false, scratch is in TORNPAGE_TMP,
     else in the folder of temporary files."""
     fetch: Fetch = Fetch()
-    """What can be fetched."""
+    """What `tornpage target fetch` gets."""
     template: str = ""
-    """A folder whose content is there, durable, before prepare and run."""
+    """A folder whose content is copied, durably, before prepare and run."""
     run_deadline_s: float = Field(default=60.0, gt=0, le=3600)
     """Seconds for prepare and run."""
     state_deadline_s: int = Field(default=20, ge=1, le=600)
@@ -248,8 +248,8 @@ class TargetFile(BaseModel):
     promise: Promise = Promise()
     """What must hold."""
     by_hand: str = ""
-    """What somebody who has only the store runs on a crashed folder `{dir}`, as text of a shell that may use
-    the files beside this one; `tornpage upstream` puts both into its report. Left out: `recover`."""
+    """Shell commands that start the store on a crashed folder `{dir}` without Tornpage. They may use the
+    files beside this one; `tornpage upstream` puts both into its report. Default: the command `recover`."""
 
     @property
     def identity(self) -> str:
