@@ -36,7 +36,17 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/e2e/test_ci_recipes.py": ("examples/", "harness/tornpage/reports/", "tools/setup.sh"),
     "tests/e2e/test_cluster.py": RUNS,
+    "tests/e2e/test_drawn_names.py": (
+        "harness/tornpage/evidence/",
+        "harness/tornpage/live/",
+        "harness/tornpage/shrinking/",
+    ),
     "tests/e2e/test_e2e_shared_store.py": (STORE, "tests/py/private_postgresql.py"),
+    "tests/e2e/test_explain.py": (
+        "explorer/run/",
+        "harness/tornpage/causes/",
+        "harness/tornpage/targets/engine/",
+    ),
     "tests/e2e/test_findings_walk.py": (
         "docs/FINDINGS.md",
         "docs/LOST_KEY.md",
@@ -51,6 +61,11 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "harness/tornpage/targets/innodb/",
         "explorer/",
         "faults/",
+    ),
+    "tests/e2e/test_moved_find.py": (
+        "harness/tornpage/campaigns/packed.py",
+        "harness/tornpage/campaigns/unpacked.py",
+        "harness/tornpage/shrinking/",
     ),
     "tests/e2e/test_mutants.py": (LAB, "tests/mutants/", "engine/", "explorer/judge/"),
     "tests/e2e/test_night.py": (*RUNS, STORE, "harness/tornpage/faults/", "faults/launch.c"),

@@ -84,10 +84,11 @@ def bisect(folder: Path, trial: str, good: str, bad: str) -> tuple[int, dict[str
     ("run", "width", "bug", "asked"),
     [
         (KILLS, DIFFERENT, TORN, "kept"),
-        pytest.param(POWER, EQUAL, FSYNC, "run", marks=pytest.mark.extended),
+        (POWER, EQUAL, FSYNC, "run"),
     ],
     ids=["kept", "run"],
 )
+@pytest.mark.extended
 def test_the_first_bad_commit(
     run: str, width: str, bug: tuple[str, str], asked: str, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from e2e_support import Tornpage
 
 from tornpage.targets.command.skeleton import Language, write_skeleton
@@ -88,6 +89,7 @@ def test_its_kills_are_exercised(tmp_path: Path, tornpage: Tornpage) -> None:
     assert set(answer.data["by_site"]) == {"data_page", "recovery:data_page"}
 
 
+@pytest.mark.extended
 def test_what_is_found_replays_and_shrinks(tmp_path: Path, tornpage: Tornpage) -> None:
     """Two files that change one after the other: the plan aims at a folder of new files, in any run."""
     answer = tornpage("run", make(tmp_path, atomic=False))

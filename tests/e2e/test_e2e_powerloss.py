@@ -25,10 +25,10 @@ def test_the_clean_engine_survives_every_state(tornpage: Tornpage) -> None:
 
 def test_churn_is_clean(tornpage: Tornpage) -> None:
     """Trees that grow and shrink, long transactions, names that are used again."""
-    short = ("--scripts", "1", "--fault-free", "2", "--option", "params.rounds=1")
-    answer = tornpage("run", "churn", "--states", "150", *short)
+    short = ("--scripts", "1", "--fault-free", "1", "--option", "params.rounds=1")
+    answer = tornpage("run", "churn", "--states", "60", *short)
     assert answer.code == 0, answer.text
-    assert answer.data["violations"] == 0 and answer.data["fault_free"] == 2
+    assert answer.data["violations"] == 0 and answer.data["fault_free"] == 1
     assert answer.data["counters"]["tables_dropped"] > 0
 
 
@@ -89,7 +89,7 @@ def test_without_doublewrite_torn_pages_are_found_and_replay(
 ) -> None:
     """The control: I5 only, and each finding replays from its line with the image kept."""
     torn = ("--option", "doublewrite=off")
-    answer = tornpage("run", "powerloss", "--states", "200", *ONE_CONFIGURATION, *torn)
+    answer = tornpage("run", "powerloss", "--states", "100", *ONE_CONFIGURATION, *torn)
     assert answer.code == 1, answer.text
     assert set(answer.data["by_invariant"]) == {"I5"}
     with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:

@@ -114,21 +114,21 @@ def test_synchronous_decides_how_often_is_synced(build: Path, tmp_path: Path) ->
 def test_kills_inside_writes_lose_nothing(tornpage: Tornpage) -> None:
     """A kill loses nothing that was written: the last acknowledged commit is there, or the one in flight."""
     run = ("run", "smoke", "--target", "sqlite")
-    answer = tornpage(*run, "--trials", "40", "--scripts", "1", "--fault-free", "2")
+    answer = tornpage(*run, "--trials", "24", "--scripts", "1", "--fault-free", "1")
     assert answer.code == 0, answer.text
     assert answer.data["violations"] == 0
-    assert answer.data["exercised"] > 35
+    assert answer.data["exercised"] > 21
     assert answer.data["claims_missed"] == answer.data["uncovered_sites"] == []
 
 
 def test_power_loss_keeps_the_promises(tornpage: Tornpage) -> None:
     """WAL with full is clean under every model; with off it is caught, also as corruption."""
-    clean = tornpage("run", "powerloss", "--target", "sqlite", "--states", "2000", "--scripts", "1")
+    clean = tornpage("run", "powerloss", "--target", "sqlite", "--states", "600", "--scripts", "1")
     assert clean.code == 0, clean.text
     assert clean.data["violations"] == 0
     off = ("--option", "synchronous=off")
     caught = tornpage(
-        "run", "powerloss", "--target", "sqlite", "--states", "2000", "--scripts", "1", *off
+        "run", "powerloss", "--target", "sqlite", "--states", "600", "--scripts", "1", *off
     )
     assert caught.code == 1, caught.text
     assert {"I1", "I30"} <= set(caught.data["by_invariant"])
@@ -149,7 +149,7 @@ def test_rollback_journal_needs_extra_to_be_durable(tornpage: Tornpage) -> None:
     """Full does not sync the unlink of the journal, and may lose the last commit; extra is clean."""
     answers = [
         tornpage(
-            *("run", "powerloss", "--target", "sqlite", "--states", "2000", "--scripts", "1"),
+            *("run", "powerloss", "--target", "sqlite", "--states", "600", "--scripts", "1"),
             *("--option", "journal_mode=delete", "--option", f"synchronous={level}"),
         )
         for level in ("full", "extra")

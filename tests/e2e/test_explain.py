@@ -115,6 +115,7 @@ def test_a_torn_page(campaign: str, tornpage: Tornpage, tmp_path: Path) -> None:
     assert f"  fails at:      {parting['fails']['what']}" in shown
 
 
+@pytest.mark.extended
 def test_a_crash_of_a_recovery(tornpage: Tornpage, tmp_path: Path) -> None:
     """The operation of the recovery that must not be torn, with the stack of who made it there."""
     limit = ("--states", "200", "--depth", "2", *SMALL, "--option", "doublewrite=off")
@@ -130,6 +131,7 @@ def test_a_crash_of_a_recovery(tornpage: Tornpage, tmp_path: Path) -> None:
     assert any(frame["file"].endswith(".c") for frame in cause["lost"][0]["frames"])
 
 
+@pytest.mark.extended
 def test_causes_that_are_alike_are_one(tornpage: Tornpage) -> None:
     """Pages of several kinds are torn, and the same lines of the engine write them: those of a batch, and
     those of an eviction by itself."""

@@ -71,10 +71,10 @@ def test_each_client_is_judged_by_itself(
     program.chmod(0o755)
     (tmp_path / "clients.toml").write_text(FILE, "utf-8")
     target = ("--target", str(tmp_path / "clients.toml"), "--jobs", "1")
-    answer = tornpage("run", "powerloss", *target, "--states", "400", "--depth", "1")
+    answer = tornpage("run", "powerloss", *target, "--states", "240", "--depth", "1")
     assert answer.code == bool(wanted), answer.text
     assert set(answer.data["by_invariant"]) == wanted
-    assert answer.data["states"] >= 400
+    assert answer.data["states"] >= 240
     answer = tornpage("run", "smoke", *target, "--trials", "12", "--fault-free", "1")
     assert answer.code == 0, answer.text
     assert answer.data["exercised"] >= 6

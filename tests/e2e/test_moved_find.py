@@ -135,6 +135,7 @@ def test_a_find_is_shown_and_replayed_elsewhere(name: str, found: Path, tmp_path
     assert page.returncode == 1 and "in no" not in page.stderr, page.stderr
 
 
+@pytest.mark.extended
 def test_a_power_loss_is_shrunk_elsewhere(found: Path, tmp_path: Path) -> None:
     """Beginning with its own recording, of which the state is one; so the smaller one is replayed too."""
     trial = told(tmp_path, f"import {found}/power.tar.zst")["trial"]

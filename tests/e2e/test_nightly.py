@@ -23,10 +23,10 @@ KILLS = """
 description = "short kills"
 workload = "smoke"
 crash_model = "kill"
-trials = 24
+trials = 12
 seed = 1
-scripts = 2
-fault_free = 2
+scripts = 1
+fault_free = 1
 [[hit]]
 sites = ["data_page", "page0"]
 masks = ["prefix:1"]
@@ -37,7 +37,7 @@ workload = "smoke"
 crash_model = "power_loss"
 seed = 1
 [explore]
-states = 80
+states = 40
 """
 BROKEN = ("--option", "doublewrite=off")
 
@@ -154,9 +154,9 @@ def test_two_runs_side_by_side(tornpage: Tornpage, clean_and_broken: Path) -> No
 
 def test_a_night_ends_when_its_time_is_up(tornpage: Tornpage, campaigns: list[str]) -> None:
     """Rounds follow each other with new seeds; the last runs are stopped, and that is no failure."""
-    answer = tornpage("nightly", *campaigns, "--seed", "1", "--for", "12s")
+    answer = tornpage("nightly", *campaigns, "--seed", "1", "--for", "6s")
     assert answer.code == 0, answer.text
-    assert answer.data["state"] == "finished" and 12 <= answer.data["seconds"] < 60
+    assert answer.data["state"] == "finished" and 6 <= answer.data["seconds"] < 60
     runs = answer.data["runs"]
     assert len({(run["campaign"], run["seed"]) for run in runs}) == len(runs) >= 2
     assert {run["state"] for run in runs} <= {"finished", "stopped"}
@@ -180,7 +180,7 @@ def test_a_night_has_the_limits_of_a_run(tornpage: Tornpage, campaigns: list[str
 def test_a_time_too_short_for_a_crash_is_told(tornpage: Tornpage, tmp_path: Path) -> None:
     """The runs without a fault end with the time too, keep their verdicts, and are no pass."""
     file = tmp_path / "kills.toml"
-    file.write_text(KILLS.replace("fault_free = 2", "fault_free = 3000"), "utf-8")
+    file.write_text(KILLS.replace("fault_free = 1", "fault_free = 3000"), "utf-8")
     answer = tornpage("nightly", str(file), "--seed", "1", "--for", "5s")
     assert (answer.code, answer.data["not_reached"]) == (3, ["kills"]), answer.text
     assert answer.data["seconds"] < 60
