@@ -36,12 +36,19 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/e2e/test_ci_recipes.py": ("examples/", "harness/tornpage/reports/", "tools/setup.sh"),
     "tests/e2e/test_cluster.py": RUNS,
+    "tests/e2e/test_confirm.py": (
+        "faults/fs/",
+        "faults/under.c",
+        "harness/tornpage/causes/",
+        "harness/tornpage/faults/under.py",
+    ),
     "tests/e2e/test_drawn_names.py": (
         "harness/tornpage/evidence/",
         "harness/tornpage/live/",
         "harness/tornpage/shrinking/",
     ),
     "tests/e2e/test_e2e_shared_store.py": (STORE, "tests/py/private_postgresql.py"),
+    "tests/e2e/test_e2e_shrink.py": ("harness/tornpage/shrinking/",),
     "tests/e2e/test_explain.py": (
         "explorer/run/",
         "harness/tornpage/causes/",
@@ -55,6 +62,12 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "tests/mutants/dblwr_off.patch",
     ),
     "tests/e2e/test_fio_neighbour.py": (LAB, "workloads/fio/"),
+    "tests/e2e/test_kept_find.py": (
+        "harness/tornpage/campaigns/kept_verdict.py",
+        "harness/tornpage/campaigns/recheck.py",
+        "harness/tornpage/campaigns/replay.py",
+        "harness/tornpage/live/kept.py",
+    ),
     "tests/e2e/test_mariadb.py": (
         BUNDLED,
         "harness/tornpage/targets/command/",
@@ -73,6 +86,12 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "harness/tornpage/campaigns/night.py",
         "harness/tornpage/cli/nightly.py",
     ),
+    "tests/e2e/test_owner.py": (
+        "harness/tornpage/campaigns/attempt.py",
+        "harness/tornpage/campaigns/replay.py",
+        "harness/tornpage/powerloss/",
+        STORE,
+    ),
     "tests/e2e/test_pytest_plugin.py": (
         "harness/tornpage/pytest_plugin.py",
         "harness/tornpage/torture_items.py",
@@ -88,7 +107,26 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "harness/tornpage/faults/recorder.py",
         "harness/tornpage/targets/target.py",
     ),
+    "tests/e2e/test_report.py": (
+        "harness/tornpage/evidence/",
+        "harness/tornpage/reports/",
+        "reports/",
+    ),
+    "tests/e2e/test_serve.py": (
+        "harness/tornpage/campaigns/serving.py",
+        "harness/tornpage/cli/serve.py",
+    ),
     "tests/e2e/test_site.py": ("docs/", "mkdocs.yml", "README.md", "CHANGELOG.md", "tools/site"),
+    "tests/e2e/test_stacks.py": (
+        "faults/stacks",
+        "harness/tornpage/evidence/symbols.py",
+        "harness/tornpage/faults/stacks.py",
+    ),
+    "tests/e2e/test_target_file.py": (
+        "harness/tornpage/oracle/",
+        "harness/tornpage/shrinking/",
+        "harness/tornpage/targets/command/",
+    ),
     "tests/e2e/test_under.py": (
         "faults/fs/",
         "faults/under.c",

@@ -45,6 +45,7 @@ def test_a_missing_fsync_is_confirmed(tmp_path: Path, tornpage: Tornpage) -> Non
     assert f"\n- {line}" in (tmp_path / "report" / "report.md").read_text("utf-8")
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("ext4")
 def test_what_ext4_promises_is_not(tmp_path: Path, tornpage: Tornpage) -> None:
     """A name that POSIX may lose is in the journal that an fsync of its file commits. Two recordings are
@@ -59,6 +60,7 @@ def test_what_ext4_promises_is_not(tmp_path: Path, tornpage: Tornpage) -> None:
     assert f"on ext4: not in {disk['states']} states" in call(tmp_path, "show", trial).stdout
 
 
+@pytest.mark.extended
 def test_what_cannot_be_asked(tornpage: Tornpage) -> None:
     """One line each: a target without a disk, a trial that broke nothing, a file system that there is not."""
     words = [
@@ -84,6 +86,7 @@ def test_what_cannot_be_asked(tornpage: Tornpage) -> None:
         assert said in answer.text
 
 
+@pytest.mark.extended
 def test_a_file_system_that_is_not_here(
     tmp_path: Path, tornpage: Tornpage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

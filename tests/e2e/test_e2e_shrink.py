@@ -81,6 +81,7 @@ def test_a_finding_shrinks_and_replays(kind: str, tornpage: Tornpage, tmp_path: 
     assert tornpage("report").data["run"] == 1
 
 
+@pytest.mark.extended
 def test_time_that_is_up_leaves_a_valid_result(tornpage: Tornpage, tmp_path: Path) -> None:
     """The best so far is stored, and it replays."""
     assert tornpage(*RUNS["kill"]).code == 1

@@ -92,7 +92,9 @@ def test_what_is_kept_is_shown_wherever_the_finding_is(
     assert "the explanation of 1.0 is not kept: disk full" in again.text
 
 
-@pytest.mark.parametrize("campaign", sorted(TORN))
+@pytest.mark.parametrize(
+    "campaign", ["powerloss", pytest.param("smoke", marks=pytest.mark.extended)]
+)
 def test_a_torn_page(campaign: str, tornpage: Tornpage, tmp_path: Path) -> None:
     """Without doublewrite a page write must not be torn, by a power loss or by a kill in the middle of it. It
     is told with who changed the page, and where recovery refuses it."""
@@ -143,6 +145,7 @@ def test_causes_that_are_alike_are_one(tornpage: Tornpage) -> None:
     assert len({(pair["lost"], pair["relied"]) for pair in pairs}) == len(pairs)
 
 
+@pytest.mark.extended
 def test_the_causes_of_a_run(broken_store: Callable[[Change], Path], tornpage: Tornpage) -> None:
     """The line of the store that must be durable before the acknowledgement."""
     file = broken_store(NO_FSYNC)

@@ -32,6 +32,7 @@ def change(file: Path, old: str, new: str) -> None:
     program.write_text(text.replace(old, new), "utf-8")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("width", "code", "said"),
     [

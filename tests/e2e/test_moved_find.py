@@ -161,6 +161,7 @@ def test_a_find_is_replayed_on_a_build_of_ones_own(found: Path, tmp_path: Path) 
     assert refused.returncode == 2 and "is another target than kv@" in refused.stderr
 
 
+@pytest.mark.extended
 def test_a_find_of_a_target_with_a_name(tmp_path: Path, tornpage: Tornpage) -> None:
     """The bundled engine: a kill, and a rule that a run without a fault broke; no program comes along."""
     few = ("--trials", "6", "--scripts", "1", "--fault-free", "0")

@@ -237,7 +237,7 @@ crash_model = "power_loss"
 target = "mydb/mydb.toml"
 seed = 1
 [explore]
-states = 60
+states = 24
 """
 
 

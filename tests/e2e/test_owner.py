@@ -110,6 +110,7 @@ def kills(place: Path) -> dict[int, str]:
         return {}
 
 
+@pytest.mark.extended
 def test_a_try_that_was_killed_goes_on(tmp_path: Path) -> None:
     """From the kills that it had made, none of which it makes again, to what one comes to that nobody killed:
     the same verdict on the same bugs, and as many crashes."""
@@ -244,6 +245,7 @@ def test_a_plan_in_a_file_is_played(tmp_path: Path) -> None:
     assert wrong.returncode == 2 and f"plan.toml: line {line}: " in wrong.stderr
 
 
+@pytest.mark.extended
 def test_a_power_loss_state_is_found_again(tmp_path: Path) -> None:
     """By its number in the same recording, by its fingerprint in another one."""
     options = ["--option", "doublewrite=off", "--option", "log_optimize_ddl=on"]

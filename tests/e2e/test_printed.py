@@ -14,6 +14,7 @@ import subprocess
 import sys
 import termios
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -230,7 +231,12 @@ def told_again(shown: Printed) -> list[str]:
 
 
 def call_words(words: list[str]) -> Printed:
-    """A line as it was printed, up to the name of the program."""
+    """A line as it was printed, up to the name of the program. What all widths print is called once."""
+    return _call_words(tuple(words))
+
+
+@cache
+def _call_words(words: tuple[str, ...]) -> Printed:
     variables = [word for word in words[: words.index("tornpage")] if "=" in word]
     environment = dict(word.split("=", 1) for word in variables)
     done = called(Path.cwd(), *words[words.index("tornpage") + 1 :], **environment)

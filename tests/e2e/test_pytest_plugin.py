@@ -75,6 +75,7 @@ def test_the_example_is_collected(project: pytest.Pytester) -> None:
     )
 
 
+@pytest.mark.extended
 def test_a_finding_is_told_remembered_and_played_first(project: pytest.Pytester) -> None:
     """The control fails with its finding, a smaller script and a line that replays it; the next session plays
     that and nothing else of the item; --lf takes only this item; ignored, it does not fail any more."""
@@ -163,6 +164,7 @@ def test_a_shared_store_remembers_for_all(project: pytest.Pytester) -> None:
     assert not list(project.path.rglob("tornpage.db"))
 
 
+@pytest.mark.extended
 def test_cells_seed_and_budget(project: pytest.Pytester) -> None:
     """An item per cell; the seed is that of the option; a short time ends early and is no failure."""
     text = CAMPAIGN.replace('"power_loss"', '"kill"').replace("[explore]\nstates = 60", "")

@@ -58,6 +58,7 @@ def kept(out: Path, run: int) -> list[tuple[TrialResult, Evidence]]:
     return [(result, evidence) for result, evidence in found if evidence is not None]
 
 
+@pytest.mark.extended
 def test_a_kill_is_told_as_its_image_shows_it(out: Path) -> None:
     """The last operation is the one that was hit; the page it tore is the one that recovery refuses,
     and has the sectors that the verdict has."""

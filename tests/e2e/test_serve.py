@@ -90,6 +90,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         server.wait(DEADLINE_S)
 
 
+@pytest.mark.extended
 def test_views_are_browsed_filtered_and_faceted(served: Served) -> None:
     """They say what the database says; the tables behind them are not offered."""
     status, _, page = served.ask("/tornpage")

@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from e2e_support import Tornpage, call
 from trials import kill_at, make_spec
 
@@ -154,6 +155,7 @@ def test_a_recovery_inside_the_explorer_tells_its_calls(
             )
 
 
+@pytest.mark.extended
 def test_a_stripped_program_is_read_with_its_debug_file(
     tornpage: Tornpage, build: Path, tmp_path: Path
 ) -> None:

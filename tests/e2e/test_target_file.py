@@ -170,6 +170,7 @@ def test_a_recovery_that_cannot_be_crashed_is_found_at_depth_2(
     assert replayed.code == 1, replayed.text
 
 
+@pytest.mark.extended
 def test_a_promise_of_nothing_is_vacuous(tmp_path: Path, tornpage: Tornpage) -> None:
     """Where no state can break the promise the set-up says so, with an exit code of its own: whoever runs it,
     by power loss or kills, and the verdict of a stored run too."""
@@ -204,6 +205,7 @@ def test_a_store_may_lose_what_it_does_not_promise(tmp_path: Path, tornpage: Tor
     assert answer.code == 0, answer.text
 
 
+@pytest.mark.extended
 def test_a_store_that_promises_no_state_need_not_keep_one(
     tmp_path: Path, tornpage: Tornpage
 ) -> None:
@@ -529,6 +531,7 @@ def test_kills_need_no_run_that_comes_again(
     assert (kills["violations"] > 0) is early
 
 
+@pytest.mark.extended
 def test_a_list_of_lines_is_shrunk(tmp_path: Path, tornpage: Tornpage) -> None:
     """The statements come from a file; of thirty the finding needs those that are not synced."""
     file = changed(

@@ -41,7 +41,8 @@ def test_every_extended_test_has_its_paths() -> None:
         ("docs/STORE.md", ["tests/e2e/test_site.py"], False),
         ("tests/e2e/test_wheel.py", ["tests/e2e/test_wheel.py"], False),
         ("tools/dist.sh", ["tests/e2e/test_wheel.py"], False),
-        ("harness/tornpage/oracle/oracle.py", [], False),
+        ("harness/tornpage/vocabulary/codec.py", [], False),
+        ("harness/tornpage/oracle/oracle.py", ["tests/e2e/test_target_file.py"], False),
         (
             "engine/buf/buf_pool.c",
             ["tests/e2e/test_bench_seeds.py", "tests/e2e/test_mutants.py"],
