@@ -116,8 +116,9 @@ def test_nothing_is_left_after_ctrl_c(tmp_path: Path, build: Path) -> None:
     token = f"daemon-of-{tmp_path.name}-{os.getpid()}"
     fifo = tmp_path / "up"
     os.mkfifo(fifo)
-    code = DAEMON.replace("TOKEN", repr(token))
-    wait = f"    open({str(fifo)!r}, 'w').write('x')\n    __import__('signal').pause()\n"
+    tells = f"open({str(fifo)!r}, 'w').write('x'); import signal"
+    code = DAEMON.replace("TOKEN", repr(token)).replace("import signal", tells)
+    wait = "    __import__('signal').pause()\n"
     file = changed(make(tmp_path), "stays", wrong(RUN, code + wait))
     owner = subprocess.Popen(
         [*PYTHON, "target", "check", str(file)],
@@ -125,7 +126,7 @@ def test_nothing_is_left_after_ctrl_c(tmp_path: Path, build: Path) -> None:
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    assert fifo.read_text() == "x"  # it runs
+    assert fifo.read_text() == "x"  # the daemon runs
     (started,) = daemons(token)
     ended = os.pidfd_open(started)
     owner.send_signal(signal.SIGINT)
