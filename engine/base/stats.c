@@ -88,6 +88,8 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(builds_duplicate),
     STAT(builds_aborted),
     STAT(indexes_dropped),
+    STAT(system_tables),
+    STAT(system_index_loads),
     STAT(tables_rebuilt),
     STAT(tables_copied),
     STAT(columns_added),

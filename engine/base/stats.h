@@ -85,9 +85,12 @@ typedef struct stats {
     uint64_t builds_duplicate; /**< index builds given up for a duplicate in a unique index */
     uint64_t builds_aborted;   /**< index builds */
     uint64_t indexes_dropped;  /**< by statements */
-    uint64_t tables_rebuilt;   /**< ALTER TABLE ... FORCE */
-    uint64_t tables_copied;    /**< ALTER TABLE with ALGORITHM=COPY */
-    uint64_t columns_added;    /**< by a rebuild or a copy */
+    /** tables created in the system tablespace */
+    uint64_t system_tables;
+    uint64_t system_index_loads; /**< INDEX_LOADs of the system tablespace */
+    uint64_t tables_rebuilt;     /**< ALTER TABLE ... FORCE */
+    uint64_t tables_copied;      /**< ALTER TABLE with ALGORITHM=COPY */
+    uint64_t columns_added;      /**< by a rebuild or a copy */
     uint64_t columns_dropped;
     uint64_t primary_keys_changed; /**< by a rebuild or a copy */
     uint64_t rows_resorted;        /**< rows loaded in the order of a sort by another primary key */

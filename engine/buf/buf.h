@@ -31,6 +31,7 @@ typedef struct buf_block {
                                      that write skips doublewrite (I13) */
     bool in_flight;       /**< in the doublewrite batch, not yet home */
     bool freed;           /**< OP_FREE_PAGE logged, no initialisation since */
+    bool logged;          /**< it has changes that the log has and its home has not */
     index_id_t observer;  /**< index of the NO_REDO load that dirtied it; 0 = none */
     const void *writer;   /**< the open mtr that has changed it (one at a time); NULL = none */
     index_id_t validated; /**< kept by btr/: the index as whose page the whole frame was validated
@@ -108,8 +109,9 @@ void buf_scrub_note(buf_pool_t *pool, page_id_t id, lsn_t lsn);
 (CHECK). */
 WARN_UNUSED dberr_t buf_discard_space(buf_pool_t *pool, space_id_t space);
 
-/** For an interrupted NO_REDO load, when its pages are freed: takes the dirty pages that carry its
-stamp off the flush list, unwritten. The frames stay in the pool as if they were clean. */
+/** For an interrupted NO_REDO load, before its pages are freed: takes the dirty pages that have its
+stamp off the flush list, unwritten, but for those with logged changes. The frames stay in the pool
+as if they were clean. */
 WARN_UNUSED dberr_t buf_observer_drop(buf_pool_t *pool, space_id_t space, index_id_t observer);
 
 /** A point at which a background thread could run: one call in cleaner_interval, as the schedule

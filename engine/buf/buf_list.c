@@ -182,6 +182,7 @@ void buf_flush_remove(buf_pool_t *pool, buf_block_t *block)
     block->flush_prev = block->flush_next = NULL;
     block->space_prev = block->space_next = NULL;
     block->oldest_modification = 0;
+    block->logged = false;
     pool->n_dirty--;
 }
 

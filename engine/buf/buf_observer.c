@@ -11,9 +11,12 @@ Invariants
    head of the list. The walk costs what the space's dirty pages cost;
 2. (I16) when buf_observer_sync returns behind the last part, every page of the load is home and
    fsynced, whoever wrote it;
-3. an interrupted load's pages leave the flush list unwritten. Their frames stay, looking clean: the
-   tree must be free by then, so that nobody reads them before they are created again, and so that
-   the checkpoint may pass what they held. */
+3. an interrupted load's pages leave the flush list unwritten, and the checkpoint may pass what they
+   held. Their frames stay, looking clean: nobody reads them before they are created again, because
+   nobody finds their tree, which is freed through its segments. A page that has a logged change
+   which is not home stays on the list, like any other: behind a checkpoint that passes its
+   initialisation its home could not take the records that follow, and the root has the headers of
+   the segments. */
 #include <inttypes.h>
 
 #include "base/check.h"
@@ -99,7 +102,11 @@ dberr_t buf_observer_drop(buf_pool_t *pool, space_id_t space_id, index_id_t obse
     TRY(buf_batch_finish(pool));
     uint32_t n = buf_observer_collect(pool, space, observer, pool->n_blocks);
     for (uint32_t i = 0; i < n; i++) {
-        buf_block_discard(pool, pool->collected[i]);
+        buf_block_t *block = pool->collected[i];
+        block->observer = 0;
+        if (!block->logged) {
+            buf_block_discard(pool, block);
+        }
     }
     return DB_SUCCESS;
 }

@@ -48,7 +48,7 @@ static dberr_t chk_files_scan(chk_t *chk)
 static void chk_unreached(chk_t *chk)
 {
     for (chk_file_t *file = chk->files; file != NULL; file = file->next) {
-        if (file->usable && chk->dict_whole && (file->claimed || file->space == SPACE_SYSTEM)) {
+        if (file->usable && chk->dict_whole && file->claimed) {
             chk_file_unreached(chk, file);
         }
     }

@@ -121,8 +121,8 @@ static dberr_t chk_sys_tables_rec(chk_dict_scan_t *scan, const byte *rec)
     uint64_t status = chk_sys_number(scan->sys, rec, 4);
     char name[NAME_LEN_MAX + 1];
     if (!chk_sys_name(scan->sys, rec, 1, name) || id < CHK_USER_TABLE_ID_FIRST
-        || id >= scan->next_ids[0] || space == SPACE_SYSTEM || space >= scan->next_ids[2]
-        || n_cols == 0 || n_cols > COLUMNS_MAX || status < CHK_READY || status > CHK_DROPPING) {
+        || id >= scan->next_ids[0] || space >= scan->next_ids[2] || n_cols == 0
+        || n_cols > COLUMNS_MAX || status < CHK_READY || status > CHK_DROPPING) {
         chk_dict_find(scan, NULL, "impossible row of table %" PRIu64 " in SYS_TABLES", id);
         return DB_SUCCESS;
     }
@@ -204,8 +204,8 @@ static dberr_t chk_sys_indexes_rec(chk_dict_scan_t *scan, const byte *rec)
     if (!chk_sys_name(sys, rec, 2, name) || id < CHK_USER_INDEX_ID_FIRST || id >= scan->next_ids[1]
         || n_fields == 0 || n_fields > COLUMNS_MAX || type > CHK_INDEX_UNIQUE
         || (type == CHK_INDEX_CLUSTERED) != (table->n_indexes == 0) || root == 0 || root > FIL_NULL
-        || (root == FIL_NULL && status == CHK_READY) || status < CHK_READY
-        || status > CHK_DROPPING) {
+        || (root == FIL_NULL && status == CHK_READY && table->status == CHK_READY)
+        || status < CHK_READY || status > CHK_DROPPING) {
         chk_dict_find(scan, table, "impossible row of index %" PRIu64 " of table %s", id,
                       table->name);
         return DB_SUCCESS;
@@ -409,6 +409,9 @@ static void chk_dict_match_table(chk_dict_scan_t *scan, const chk_table_t *table
     if (file == NULL) {
         return;
     }
+    if (table->space == SPACE_SYSTEM) {
+        return; /* as many as there are */
+    }
     if (!chk_path_is(file, table->name)) {
         chk_dict_find(scan, NULL, "table %s has the file %s", table->name, file->path);
     }
@@ -425,7 +428,7 @@ static void chk_dict_match(chk_dict_scan_t *scan)
         chk_dict_match_table(scan, chk->tables[i]);
     }
     for (chk_file_t *file = chk->files; file != NULL; file = file->next) {
-        if (file->usable && !file->claimed && file->space != SPACE_SYSTEM && scan->whole) {
+        if (file->usable && !file->claimed && scan->whole) {
             chk_find(chk, 12, file, FIL_NULL, "no table of the catalogue has this file");
         }
     }
@@ -437,6 +440,7 @@ dberr_t chk_dict(chk_t *chk)
     if (scan.file == NULL) {
         return DB_SUCCESS;
     }
+    scan.file->claimed = true;
     scan.sys = malloc(sizeof(*scan.sys));
     chk->tables = malloc(CHK_TABLES_MAX * sizeof(chk_table_t *));
     page_no_t roots[CHK_SYS_TABLES];

@@ -178,10 +178,9 @@ static bool chk_type_fits(const chk_t *chk, const chk_file_t *file, page_no_t pa
         return true; /* reported as reachable from nowhere */
     default:
         return type == FIL_PAGE_INDEX
-               || type
-                      == (file->space == SPACE_SYSTEM || space_is_undo(file->space)
-                              ? FIL_PAGE_UNDO_LOG
-                              : FIL_PAGE_TYPE_BLOB);
+               || (type == FIL_PAGE_UNDO_LOG
+                   && (file->space == SPACE_SYSTEM || space_is_undo(file->space)))
+               || (type == FIL_PAGE_TYPE_BLOB && !space_is_undo(file->space));
     }
 }
 

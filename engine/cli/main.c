@@ -19,7 +19,7 @@ typedef struct command {
 
 #define SCRIPT_HELP                                                                                \
     "The script has one statement per line; lines that start with # are comments:\n"               \
-    "  create table T COL:TYPE [null] ... primary COL[,COL...]\n"                                  \
+    "  create table T COL:TYPE [null] ... primary COL[,COL...] [in system]\n"                      \
     "                                                      TYPE: bigint, char(N), varchar(N)\n"    \
     "  drop table T           rename table T NEW              truncate table T\n"                  \
     "  add [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                                \

@@ -60,7 +60,10 @@ static dberr_t parse_create_table(parser_t *p, stmt_t *stmt)
     }
     char *list = NULL;
     TRY(parse_next(p, "primary COLUMN[,COLUMN...]", &list));
-    return parse_primary(p, list, table);
+    TRY(parse_primary(p, list, table));
+    table->in_system = parse_word(p, "in");
+    return !table->in_system || parse_word(p, "system") ? DB_SUCCESS
+                                                        : parse_error(p, "`in system` expected");
 }
 
 static dberr_t parse_insert_seq(parser_t *p, stmt_t *stmt)

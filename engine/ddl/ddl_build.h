@@ -160,7 +160,8 @@ WARN_UNUSED dberr_t ddl_step_sync(ddl_build_t *build, uint32_t max_rows, bool *o
 WARN_UNUSED dberr_t ddl_step_index_load(ddl_build_t *build, uint32_t max_rows, bool *over);
 WARN_UNUSED dberr_t ddl_merge_position(const ddl_build_t *build, uint32_t *out);
 WARN_UNUSED dberr_t ddl_load_position(const ddl_build_t *build, uint32_t *out);
-/** The pages of a load that goes no further are logged again from here (INDEX_LOAD). */
+/** The pages of a load that goes no further leave the flush list unwritten, and are logged again
+from here (INDEX_LOAD). Not if their file goes, too. */
 WARN_UNUSED dberr_t ddl_load_undo(ddl_build_t *build);
 
 /* ---- ddl_rebuild.c: what statements that make a table share ---- */

@@ -54,6 +54,7 @@ static dberr_t ddl_export_begin(ddl_build_t *build, const ddl_alter_t *alter)
     buf_pool_t *pool = build_pool(build);
     build->table = build->source;
     (void)alter;
+    TRY(ddl_refuse_in_system(build->sys, build->source));
     TRY(ddl_export_purge(build->sys));
     trx_purge_stop(build->sys);
     dberr_t err = buf_flush_for_export(pool, build->source->space);

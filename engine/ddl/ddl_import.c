@@ -272,6 +272,7 @@ static dberr_t ddl_import_position(const ddl_build_t *build, uint32_t *out)
 
 static dberr_t ddl_import_begin(ddl_build_t *build, const ddl_alter_t *alter)
 {
+    TRY(ddl_refuse_in_system(build->sys, build->source));
     ddl_import_t *import = calloc(1, sizeof(*import));
     if (import == NULL) {
         return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for an import");

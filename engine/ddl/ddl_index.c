@@ -9,10 +9,10 @@ Place: ddl/, above ddl_build.c and ddl_load.c.
 Invariants
 1. The new indexes are in the cached table object from the first commit on, INCOMPLETE: nobody uses
    or keeps them, recovery drops them.
-2. An interrupted load ends with INDEX_LOAD too. Its pages stay dirty until the tree is free: a
-   logged change of one (its root may be made by a logged mtr) is lost with them when they leave the
-   flush list unwritten, and from then on the checkpoint may pass it. What recovery can meet of such
-   a page after that ends with its being free, or starts with its next initialisation. */
+2. As in InnoDB, pages of an interrupted load leave the flush list first; INDEX_LOAD follows; then
+   the tree is freed, in many mtrs, amid checkpoints. So those pages stay that have a logged change
+   which is not home (buf_observer_drop()): the root, made by a logged mtr, without which a crash
+   would leave segments that nobody can free. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -49,12 +49,7 @@ static dberr_t ddl_add_index_commit(ddl_build_t *build)
 
 static dberr_t ddl_add_index_discard(ddl_build_t *build)
 {
-    TRY(ddl_indexes_remove(build->sys, build->indexes, build->n));
-    /* Only now: while the tree is there, its pages hold the checkpoint back (invariant 2). */
-    for (uint32_t i = 0; i < build->n; i++) {
-        TRY(buf_observer_drop(build_pool(build), build->table->space, build->indexes[i].id));
-    }
-    return DB_SUCCESS;
+    return ddl_indexes_remove(build->sys, build->indexes, build->n);
 }
 
 static dberr_t ddl_undo_trees(trx_sys_t *sys, void *ctx)

@@ -52,6 +52,9 @@ WARN_UNUSED dberr_t ddl_find_secondary(dict_table_t *table, const char *name, er
 WARN_UNUSED dberr_t ddl_index_name_free(const dict_table_t *table, const char *name,
                                         err_sink_t *err);
 
+/** DB_UNSUPPORTED: the statement is about a file that this table does not have. */
+WARN_UNUSED dberr_t ddl_refuse_in_system(trx_sys_t *sys, const dict_table_t *table);
+
 /* ---- catalogue rows, inside the caller's transaction ---- */
 
 /** A change of catalogue rows: of which kind, and of what. */
@@ -93,7 +96,7 @@ ddl_rows_fn ddl_rows_update_column;
 /** New ids for a table and its indexes, which are INCOMPLETE and without trees. */
 WARN_UNUSED dberr_t ddl_table_identify(trx_sys_t *sys, dict_table_t *table);
 /** FILE_CREATE2, file, page 0, an empty tree for each index; or, where size_pages is not 0, a file
-of that many zero pages. */
+of that many zero pages. In the system space: the trees. */
 WARN_UNUSED dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table, uint32_t size_pages);
 
 /* ---- steps shared with recovery ---- */
@@ -101,9 +104,10 @@ WARN_UNUSED dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table, u
 /** Renames a table's file, with room in the log for that. */
 WARN_UNUSED dberr_t ddl_file_rename(trx_sys_t *sys, fil_space_t *space, const char *path);
 
-/** Finishes a drop, or undoes a creation: pages forgotten, file gone, rows removed. table may be an
-object of the catalogue (gone afterwards). */
-WARN_UNUSED dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table);
+/** Finishes a drop, or undoes a creation: pages forgotten and file gone, or, in the system space,
+trees freed; rows removed. Failing, it can be called again. table may be an object of the catalogue
+(gone afterwards). */
+WARN_UNUSED dberr_t ddl_table_remove(trx_sys_t *sys, dict_table_t *table);
 /** ddl_undo() by that; err: what the creation failed with. */
 WARN_UNUSED dberr_t ddl_table_undo(trx_sys_t *sys, dict_table_t *table, dberr_t err);
 

@@ -267,9 +267,19 @@ static dberr_t ddl_index_load(ddl_build_t *build, const dict_index_t *index, boo
     mtr_index_load(&mtr, tree->space, tree->root, tree->id);
     mtr_commit(&mtr);
     fil_space_get(buf_fil(pool), tree->space)->enable_lsn = mtr.end_lsn;
+    build_env(build)->stats.system_index_loads += tree->space == SPACE_SYSTEM;
     PROBE_MARK(build_env(build)->probe,
                "index_load space=%u index=%" PRIu64 " root=%u lsn=%" PRIu64 "%s", tree->space,
                tree->id, tree->root, mtr.end_lsn, aborted ? " aborted=1" : "");
+    return DB_SUCCESS;
+}
+
+static dberr_t ddl_index_loads(ddl_build_t *build, const dict_index_t *indexes, uint32_t n,
+                               bool aborted)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        TRY(ddl_index_load(build, &indexes[i], aborted));
+    }
     return DB_SUCCESS;
 }
 
@@ -321,9 +331,7 @@ dberr_t ddl_step_index_load(ddl_build_t *build, uint32_t max_rows, bool *over)
     const dict_index_t *first = ddl_flushed(build, &n);
     (void)max_rows;
     ddl_flush_goes_on(build);
-    for (uint32_t i = 0; i < n; i++) {
-        TRY(ddl_index_load(build, &first[i], false));
-    }
+    TRY(ddl_index_loads(build, first, n, false));
     PROBE_POINT(build_env(build)->probe, "ddl.index_load_logged");
     ddl_flush_pauses(build, false);
     *over = true;
@@ -332,7 +340,13 @@ dberr_t ddl_step_index_load(ddl_build_t *build, uint32_t max_rows, bool *over)
 
 dberr_t ddl_load_undo(ddl_build_t *build)
 {
-    /* Pages without redo exist, some of them in the file. */
-    return build_is_unlogged(build) ? ddl_index_load(build, &build->indexes[build->current], true)
-                                    : DB_SUCCESS;
+    bool file_goes = build->clustered != NULL && !build->table->in_system;
+    if (!build_is_unlogged(build) || file_goes) {
+        return DB_SUCCESS;
+    }
+    uint32_t n = 0;
+    const dict_index_t *first = ddl_flushed(build, &n);
+    TRY(buf_observer_drop(build_pool(build), first->tree.space, first->id));
+    /* Some of the pages may be in the file. */
+    return ddl_index_loads(build, first, n, true);
 }

@@ -22,7 +22,10 @@ Invariants
 3. Rows of the new table have no history: their ids are 0. No open transaction has changed the old
    table, and the undo records of those that have are about a table that is gone (I25).
 4. An interrupted build has nothing to give back page by page: its file is deleted, dirty pages and
-   all. */
+   all.
+5. A table of the system tablespace stays there, as with innodb_file_per_table=OFF: no file is made,
+   renamed or deleted. What goes, old or unfinished, is freed tree by tree while its rows say that
+   it is not READY, and a load that goes no further is undone as that of an index. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +110,9 @@ static dberr_t ddl_swap_define(ddl_build_t *build, dict_table_t **old_table,
 
 static dberr_t ddl_swap_file(trx_sys_t *sys, const dict_table_t *table)
 {
+    if (table->in_system) {
+        return DB_SUCCESS;
+    }
     char path[PATH_LEN_MAX + 1];
     fil_path_of_table(table->name, path);
     return ddl_file_rename(sys, fil_space_get(buf_fil(trx_sys_pool(sys)), table->space), path);
@@ -176,6 +182,9 @@ static dberr_t ddl_rebuild_begin(ddl_build_t *build, const ddl_alter_t *alter)
         return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for a record");
     }
     TRY(ddl_load_prepare(build, alter));
+    if (build->table->in_system) {
+        build->unlogged = buf_load_unlogged(build_pool(build), SPACE_SYSTEM);
+    }
     return ddl_rebuild_make(build, 0);
 }
 
@@ -183,12 +192,15 @@ const ddl_statement_t DDL_REBUILD = {
     .begin = ddl_rebuild_begin,
     .steps =
         {
-            {EACH_SCAN, ddl_step_scan, .share = 3, .position = ddl_scan_position},
-            {EACH_INDEX, ddl_step_merge, .share = 3, .position = ddl_merge_position},
-            {EACH_INDEX, ddl_step_load, .share = 4, .position = ddl_load_position},
-            {ONCE, ddl_step_flush, .wanted = build_is_unlogged},
-            {ONCE, ddl_step_sync, .wanted = build_is_unlogged},
-            {ONCE, ddl_step_index_load, .wanted = build_is_unlogged},
+            {EACH_SCAN, ddl_step_scan, .share = 3, .position = ddl_scan_position,
+             .undo = ddl_load_undo},
+            {EACH_INDEX, ddl_step_merge, .share = 3, .position = ddl_merge_position,
+             .undo = ddl_load_undo},
+            {EACH_INDEX, ddl_step_load, .share = 4, .position = ddl_load_position,
+             .undo = ddl_load_undo},
+            {ONCE, ddl_step_flush, .wanted = build_is_unlogged, .undo = ddl_load_undo},
+            {ONCE, ddl_step_sync, .wanted = build_is_unlogged, .undo = ddl_load_undo},
+            {ONCE, ddl_step_index_load, .wanted = build_is_unlogged, .undo = ddl_load_undo},
             {UNTIL_COMMIT, ddl_step_catch_up, .wanted = ddl_online_is_behind, .share = 2,
              .position = ddl_online_position},
         },

@@ -11,6 +11,8 @@ catalogue was loaded, before anything else changes it.
     table READY          under another name (RENAME, rebuild)       file renamed to the table's name
     table READY          none                                       refused (I30)
 
+A table of the system tablespace has no file: its trees are freed, and names are rows only.
+
 Rules
 1. Every step is repeatable: a crash in it leaves one of the states above (I17).
 2. No file is deleted but those of a table that the catalogue calls INCOMPLETE or DROPPING, and
@@ -31,7 +33,8 @@ static dberr_t ddl_recover_open_file(trx_sys_t *sys, const dict_table_t *table)
     env_t *env = ddl_env(sys);
     char path[PATH_LEN_MAX + 1];
     fil_path_of_table(table->name, path);
-    if (fil_space_get(fil, table->space) != NULL || fil_space_by_path(fil, path) != NULL) {
+    if (table->in_system || fil_space_get(fil, table->space) != NULL
+        || fil_space_by_path(fil, path) != NULL) {
         return DB_SUCCESS;
     }
     bool exists = false;
@@ -123,6 +126,9 @@ static dberr_t ddl_recover_names(trx_sys_t *sys, const ddl_cleanup_hooks_t *hook
 {
     fil_t *fil = buf_fil(trx_sys_pool(sys));
     for (dict_table_t *t = dict_first(trx_sys_dict(sys)); t != NULL; t = t->next) {
+        if (t->in_system) {
+            continue;
+        }
         char path[PATH_LEN_MAX + 1];
         fil_path_of_table(t->name, path);
         fil_space_t *space = fil_space_get(fil, t->space);

@@ -70,16 +70,32 @@ dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name)
 
 /* ---- removal, shared by DROP, failed statements and recovery ---- */
 
-dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
+static dberr_t ddl_file_remove(trx_sys_t *sys, const dict_table_t *table)
 {
     buf_pool_t *pool = trx_sys_pool(sys);
     fil_space_t *space = fil_space_get(buf_fil(pool), table->space);
-    const ddl_change_t rows = {ddl_rows_delete_table, .table = table};
-    if (space != NULL) {
-        TRY(buf_log_free_check(pool)); /* while the pages can still be written */
-        TRY(buf_discard_space(pool, table->space));
-        TRY(fil_space_delete(buf_fil(pool), space));
+    if (space == NULL) {
+        return DB_SUCCESS;
     }
+    TRY(buf_log_free_check(pool)); /* while the pages can still be written */
+    TRY(buf_discard_space(pool, table->space));
+    return fil_space_delete(buf_fil(pool), space);
+}
+
+/** Through the segments: an interrupted load has pages that no node pointer leads to. */
+static dberr_t ddl_trees_free(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        TRY(dict_index_tree_free(trx_sys_dict(sys), &indexes[i]));
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_table_remove(trx_sys_t *sys, dict_table_t *table)
+{
+    const ddl_change_t rows = {ddl_rows_delete_table, .table = table};
+    TRY(table->in_system ? ddl_trees_free(sys, table->indexes, table->n_indexes)
+                         : ddl_file_remove(sys, table));
     TRY(ddl_commit(sys, &rows, 1));
     PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
     dict_table_remove(trx_sys_dict(sys), table->id);
@@ -124,11 +140,7 @@ dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
     dict_t *dict = trx_sys_dict(sys);
     dict_table_t *rest = NULL;
     TRY(ddl_copy_without(dict, indexes, n, &rest));
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
-        /* Through the segments: an interrupted load has pages that no node pointer leads to. */
-        err = dict_index_tree_free(dict, &indexes[i]);
-    }
+    dberr_t err = ddl_trees_free(sys, indexes, n);
     if (err != DB_SUCCESS) {
         free(rest);
         return err;
@@ -153,7 +165,8 @@ dberr_t ddl_table_identify(trx_sys_t *sys, dict_table_t *table)
     dict_t *dict = trx_sys_dict(sys);
     table->status = DICT_INCOMPLETE;
     TRY(dict_new_table_id(dict, &table->id));
-    TRY(dict_new_space_id(dict, &table->space));
+    table->space = SPACE_SYSTEM;
+    TRY(table->in_system ? DB_SUCCESS : dict_new_space_id(dict, &table->space));
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         dict_index_t *index = &table->indexes[i];
         index->status = DICT_INCOMPLETE;
@@ -187,6 +200,9 @@ static dberr_t ddl_create_define(trx_sys_t *sys, const dict_table_t *definition,
 
 dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table, uint32_t size_pages)
 {
+    if (table->in_system) {
+        return ddl_trees_create(sys, table->indexes, table->n_indexes);
+    }
     buf_pool_t *pool = trx_sys_pool(sys);
     char path[PATH_LEN_MAX + 1];
     fil_path_of_table(table->name, path);
@@ -225,6 +241,7 @@ static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
     }
     if (err == DB_SUCCESS) {
         PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
+        ddl_env(sys)->stats.system_tables += table->in_system;
         return DB_SUCCESS;
     }
     return ddl_table_undo(sys, table, err);
@@ -268,6 +285,15 @@ dberr_t ddl_drop_table(trx_sys_t *sys, const char *name)
     return ddl_table_remove(sys, dropping);
 }
 
+dberr_t ddl_refuse_in_system(trx_sys_t *sys, const dict_table_t *table)
+{
+    return table->in_system
+               ? err_set(&ddl_env(sys)->err, DB_UNSUPPORTED,
+                         "table '%s' is in the system tablespace: it has no file of its own",
+                         table->name)
+               : DB_SUCCESS;
+}
+
 /** The name that a file had before a rename that fails. */
 typedef struct ddl_old_path {
     fil_space_t *space;
@@ -283,6 +309,9 @@ static dberr_t ddl_undo_rename(trx_sys_t *sys, void *ctx)
 /** Renames the file, then the table in the catalogue; named is a copy with the new name. */
 static dberr_t ddl_rename_steps(trx_sys_t *sys, const dict_table_t *table, dict_table_t *named)
 {
+    if (table->in_system) {
+        return ddl_commit_put(sys, &(ddl_change_t){ddl_rows_update_table, .table = named}, named);
+    }
     fil_t *fil = buf_fil(trx_sys_pool(sys));
     ddl_old_path_t old = {.space = fil_space_get(fil, table->space)};
     CHECK(old.space != NULL);

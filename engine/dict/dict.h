@@ -98,6 +98,7 @@ struct dict_table {
     table_id_t id;
     char name[NAME_LEN_MAX + 1];
     space_id_t space;
+    bool in_system; /**< its trees lie in the system space: it has no file of its own */
     dict_status_t status;
     uint32_t n_cols;
     dict_col_t cols[COLUMNS_MAX];

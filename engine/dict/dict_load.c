@@ -88,7 +88,8 @@ static dberr_t dict_load_table(dict_loader_t *loader, const byte *row)
     if (r.name[0] == 0) {
         return dict_bad(loader, "name of table %" PRIu64, r.id);
     }
-    if (r.space < USER_SPACE_ID_FIRST || r.space >= loader->next.space_id) {
+    bool in_system = r.space == SPACE_SYSTEM;
+    if (!in_system && (r.space < USER_SPACE_ID_FIRST || r.space >= loader->next.space_id)) {
         return dict_bad(loader, "table %" PRIu64 ": space %" PRIu64, r.id, r.space);
     }
     if (r.n_cols == 0 || r.n_cols > COLUMNS_MAX || !dict_status_is_valid(r.status)) {
@@ -104,6 +105,7 @@ static dberr_t dict_load_table(dict_loader_t *loader, const byte *row)
     table->id = r.id;
     memcpy(table->name, r.name, sizeof(table->name));
     table->space = (space_id_t)r.space;
+    table->in_system = in_system;
     table->n_cols = (uint32_t)r.n_cols;
     table->status = (dict_status_t)r.status;
     *(loader->last != NULL ? &loader->last->next : &loader->first) = table;
@@ -153,13 +155,16 @@ static dberr_t dict_load_column(dict_loader_t *loader, const byte *row)
 
 /* ---- SYS_INDEXES ---- */
 
+/** Of a table that is not READY the indexes may be, and their trees free already. */
 static dberr_t dict_check_root(dict_loader_t *loader, const sys_indexes_row_t *r)
 {
-    const fil_space_t *space = fil_space_get(buf_fil(loader->dict->pool), loader->table->space);
+    const dict_table_t *table = loader->table;
+    const fil_space_t *space = fil_space_get(buf_fil(loader->dict->pool), table->space);
     bool none = r->root == FIL_NULL;
+    bool ready = r->status == DICT_READY;
 
-    if (r->root == 0 || r->root > FIL_NULL || (none && r->status == DICT_READY)
-        || (!none && r->status == DICT_READY && space != NULL && r->root >= space->size_pages)) {
+    if (r->root == 0 || r->root > FIL_NULL || (none && ready && table->status == DICT_READY)
+        || (!none && ready && space != NULL && r->root >= space->size_pages)) {
         return dict_bad(loader, "index %" PRIu64 ": root page %" PRIu64, r->id, r->root);
     }
     return DB_SUCCESS;
@@ -324,7 +329,7 @@ static dberr_t dict_check_unique(dict_loader_t *loader)
     }
     qsort(tables, n, sizeof(*tables), dict_compare_spaces);
     for (uint32_t i = 1; i < n && err == DB_SUCCESS; i++) {
-        if (tables[i - 1]->space == tables[i]->space) {
+        if (!tables[i]->in_system && tables[i - 1]->space == tables[i]->space) {
             err = dict_bad(loader, "tables %s and %s have the same space %" PRIu32,
                            tables[i - 1]->name, tables[i]->name, tables[i]->space);
         }

@@ -45,6 +45,7 @@ dberr_t dict_sys_define(sys_table_t which, uint32_t page_size, dict_table_t *tab
     memset(table, 0, sizeof(*table));
     table->id = SYS_TABLE_ID_FIRST + (table_id_t)which;
     table->space = SPACE_SYSTEM;
+    table->in_system = true;
     table->status = DICT_READY;
     table->n_cols = def->n_cols;
     table->n_indexes = 1;

@@ -323,8 +323,12 @@ void mtr_trim_pages(mtr_t *mtr, space_id_t space, uint32_t size_pages)
     mtr->changed = true;
 }
 
-static void mtr_commit_init(mtr_t *mtr, buf_block_t *block)
+static void mtr_commit_logged(mtr_t *mtr, buf_block_t *block, bool init)
 {
+    block->logged = true;
+    if (!init) {
+        return;
+    }
     block->init_lsn = mtr->end_lsn;
     block->init_on_flush = buf_init_may_skip(mtr->pool, block->id.space);
     PROBE_MARK(buf_env(mtr->pool)->probe,
@@ -371,8 +375,8 @@ static void mtr_commit_pages(mtr_t *mtr, lsn_t start_lsn)
         fil_page_set_lsn(block->frame, buf_page_size(mtr->pool), mtr->end_lsn);
         if (mtr->mode == MTR_LOG_NO_REDO) {
             mtr_commit_noredo(mtr, block);
-        } else if (mtr->memo[i].init) {
-            mtr_commit_init(mtr, block);
+        } else {
+            mtr_commit_logged(mtr, block, mtr->memo[i].init);
         }
         buf_block_set_dirty(mtr->pool, block, start_lsn, mtr->end_lsn);
     }

@@ -110,7 +110,7 @@ static index_id_t index_of(const byte *bytes)
                                                           : page_index_id(bytes);
 }
 
-static fs_site_t site_of(const byte *bytes, uint64_t key, bool unlogged)
+static fs_site_t site_of(const byte *bytes, bool unlogged)
 {
     uint32_t type = fil_page_get_type(bytes);
     if (type == FIL_PAGE_UNDO_LOG) {
@@ -125,7 +125,7 @@ static fs_site_t site_of(const byte *bytes, uint64_t key, bool unlogged)
     if (type == FIL_PAGE_TYPE_BLOB) {
         return SITE_DATA_PAGE;
     }
-    if (key_space(key) == SPACE_SYSTEM || page_index_id(bytes) < DICT_INDEX_MAX) {
+    if (page_index_id(bytes) < DICT_INDEX_MAX) {
         return SITE_DICT_PAGE;
     }
     return page_level(bytes) > 0 ? SITE_INTERNAL_PAGE : SITE_DATA_PAGE;
@@ -290,9 +290,7 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
     bool of_index = type == FIL_PAGE_INDEX || type == FIL_PAGE_TYPE_BLOB;
     bool unlogged = rules->journal && of_index && lsn >= rules->redo.from_lsn
                     && !redo_has_record(&rules->redo, page->key, lsn);
-    event->site = page_no == 0 ? SITE_PAGE0
-                  : restored   ? SITE_OTHER
-                               : site_of(bytes, page->key, unlogged);
+    event->site = page_no == 0 ? SITE_PAGE0 : restored ? SITE_OTHER : site_of(bytes, unlogged);
     event->first_flush = is_first_flush(rules, page);
     home_add(rules, page, event->inode, needed ? copy.position + 1 : 0, lsn,
              unlogged ? index_of(bytes) : 0);

@@ -126,9 +126,19 @@ static void test_order(void **state)
     bfx_destroy(fx);
 }
 
-/** An interrupted load leaves nothing: its numbers are freed through the segments, its dirty pages
-given up.
-*/
+/** Pages of the space, without page 0, that are dirty, and carry the stamp of the load. */
+static uint32_t n_stamped(btr_fixture_t *fx)
+{
+    uint32_t n = 0;
+    for (page_no_t no = 1; no < bfx_space_pages(fx, BFX_SPACE); no++) {
+        const buf_block_t *block = buf_page_peek(fx->pool, (page_id_t){BFX_SPACE, no});
+        n += block != NULL && block->oldest_modification != 0 && block->observer == INDEX_ID;
+    }
+    return n;
+}
+
+/** An interrupted load leaves nothing: its dirty pages are given up, its numbers are freed through
+the segments. */
 static void test_interrupted(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
@@ -136,20 +146,23 @@ static void test_interrupted(void **state)
     (void)state;
     tree_create(&fx->env, fx->pool, &btr);
     btr_bulk_t *bulk = NULL;
-    ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, false, 100, &bulk));
+    ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, INDEX_ID, 100, &bulk));
     byte rec[1800];
     for (uint32_t k = 0; k < 61; k++) {
         rec_set(&btr, k, rec);
         ASSERT_OK(fx, btr_bulk_add(bulk, rec, btr.leaf_rec_size));
     }
     btr_bulk_free(bulk);
-    tree_free(&fx->env, fx->pool, &btr);
+    assert_true(n_stamped(fx) > 20);
     ASSERT_OK(fx, buf_observer_drop(fx->pool, BFX_SPACE, INDEX_ID));
+    assert_int_equal(n_stamped(fx), 0);
+    tree_free(&fx->env, fx->pool, &btr);
     assert_int_equal(space_n_used(&fx->env, fx->pool, BFX_SPACE), 1);
     bfx_destroy(fx);
 }
 
-/** A load that is given up after its last page, with a root that was never written. */
+/** A load that is given up after its last page, with a root that was never written: that one stays
+dirty, because the log alone has its initialisation. */
 static void test_interrupted_at_the_end(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
@@ -157,10 +170,13 @@ static void test_interrupted_at_the_end(void **state)
     btr_t btr = load(fx, &l);
 
     (void)state;
-    assert_true(buf_page_peek(fx->pool, (page_id_t){BFX_SPACE, btr.root})->oldest_modification
-                != 0);
-    tree_free(&fx->env, fx->pool, &btr);
+    const buf_block_t *root = buf_page_peek(fx->pool, (page_id_t){BFX_SPACE, btr.root});
+    lsn_t oldest = root->oldest_modification;
+    assert_true(oldest != 0 && root->logged);
     ASSERT_OK(fx, buf_observer_drop(fx->pool, BFX_SPACE, INDEX_ID));
+    assert_int_equal(n_stamped(fx), 0);
+    assert_true(root->oldest_modification == oldest && root->observer == 0);
+    tree_free(&fx->env, fx->pool, &btr);
     assert_int_equal(space_n_used(&fx->env, fx->pool, BFX_SPACE), 1);
     bfx_destroy(fx);
 }

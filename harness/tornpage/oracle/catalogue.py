@@ -99,7 +99,7 @@ class Catalogue:
         if set(statement.primary) - set(positions):
             raise WorkloadError(f"line {statement.line}: unknown column in primary key")
         self.tables[statement.table] = Table(
-            statement.table, statement.columns, positions, statement.primary
+            statement.table, statement.columns, positions, statement.primary, statement.system
         )
 
     def _drop_table(self, statement: Statement) -> None:
@@ -190,14 +190,21 @@ class Catalogue:
         self._start_defragment(statement)
         self._finish_index(statement)
 
+    def _with_file(self, name: str) -> Table:
+        """An unlocked one that is not in the system tablespace."""
+        table = self.unlocked(name)
+        if table.system:
+            raise Failure("DB_UNSUPPORTED")
+        return table
+
     def _flush_export(self, statement: Statement) -> None:
-        table = self.unlocked(statement.table)
+        table = self._with_file(statement.table)
         if self.open or any(other.exported for other in self.tables.values()):
             raise Failure("DB_TABLE_LOCKED")
         table.build, table.exported = (), True
 
     def _import_table(self, statement: Statement) -> None:
-        table = self.unlocked(statement.table)
+        table = self._with_file(statement.table)
         source = self.tables.get(statement.name)
         if source is None or not source.exported:
             raise Failure("DB_NOT_FOUND")

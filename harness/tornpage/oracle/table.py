@@ -117,6 +117,8 @@ class Table:
     columns: tuple[Column, ...]
     positions: dict[str, int]
     primary: tuple[str, ...]
+    system: bool = False
+    """It has no file of its own."""
     committed: dict[bytes, Row] = field(default_factory=dict)
     newest: dict[bytes, Row | None] = field(default_factory=dict)
     """Rows changed by open transactions; None = deleted."""

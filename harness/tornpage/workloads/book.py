@@ -35,7 +35,8 @@ class Book(Values):
     """One script in the making. undo: per open transaction table, key, whether the row was live before, and
     its serial value. dblwr_pages: of the target, for the sizes that matter to it. quiet: no
     checkpoint is asked for; copy_share: of the statements that alter a table, those with ALGORITHM=COPY;
-    exclusive_share: of those that do not have LOCK=NONE, those with LOCK=EXCLUSIVE;
+    exclusive_share: of those that do not have LOCK=NONE, those with LOCK=EXCLUSIVE; system_share: of the
+    tables, those in the system tablespace;
     sort_buffer_size, online_alter_log_max_size: of the target, in bytes."""
 
     dblwr_pages: int = 16
@@ -43,6 +44,7 @@ class Book(Values):
     quiet: bool = False
     copy_share: float = 0
     exclusive_share: float = 0
+    system_share: float = 0
     sort_buffer_size: int = SORT_BUFFER
     online_alter_log_max_size: int = ONLINE_LOG_MAX
     out: list[Statement] = field(default_factory=list)
@@ -56,12 +58,16 @@ class Book(Values):
 
     # -- tables ---------------------------------------------------------------------------------
 
-    def create(self, name: str, shape: Shape) -> Table:
-        """A new table; of long values with some that are long for the page."""
+    def create(self, name: str, shape: Shape, system: bool | None = None) -> Table:
+        """A new table; of long values with some that are long for the page. system: whether it is in the
+        system tablespace; None: as system_share has it."""
         if shape is LONG and self.page_size > LONG_PAGE_MAX:
             shape = LONGER
-        self.add(Verb.CREATE_TABLE, table=name, columns=shape.columns, primary=(shape.primary,))
-        self.tables[name] = Table(name, shape)
+        if system is None:
+            system = self.system_share > 0 and self.rng.random() < self.system_share
+        fields = {"columns": shape.columns, "primary": (shape.primary,), "system": system}
+        self.add(Verb.CREATE_TABLE, table=name, **fields)
+        self.tables[name] = Table(name, shape, system=system)
         return self.tables[name]
 
     def drop(self, table: Table) -> None:

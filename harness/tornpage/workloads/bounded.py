@@ -23,8 +23,11 @@ from tornpage.workloads.shapes import Shape
 from tornpage.workloads.table import Table
 
 __all__ = [
+    "ALL_ROWS",
+    "IN_SYSTEM",
     "KINDS",
     "LEVELS",
+    "SHAPE",
     "BoundedParams",
     "Ground",
     "Kind",
@@ -101,12 +104,14 @@ class Kind:
 @dataclass(frozen=True, slots=True)
 class Sequence:
     """rows: of the table before it; logged: index loads are; checkpoint: whether a full one comes before the
-    last statement, behind the others."""
+    last statement, behind the others; system: the table, and those that are created, are in the system
+    tablespace."""
 
     kinds: tuple[Kind, ...]
     rows: int
     logged: bool
     checkpoint: bool
+    system: bool = False
 
 
 class BoundedParams(BaseModel):
@@ -377,6 +382,24 @@ KINDS = (
 )
 
 
+IN_SYSTEM = frozenset(
+    {
+        "create table",
+        "drop table",
+        "truncate table",
+        "rename table",
+        "add index",
+        "drop index",
+        "rebuild",
+        "add index, aborted after step 3",
+        "rebuild, aborted after step 5",
+        "full checkpoint",
+        "restart behind a crash",
+    }
+)
+"""Kinds that come with the table in the system tablespace, too."""
+
+
 # -- sequences -----------------------------------------------------------------------------------
 
 
@@ -390,10 +413,11 @@ def sequences_of(length: int) -> tuple[Sequence, ...]:
             if not _can_be(kinds):
                 continue
             found += [
-                Sequence(kinds, rows, logged, checkpoint)
+                Sequence(kinds, rows, logged, checkpoint, system)
                 for rows in ((EMPTY, PAGE, LEVELS) if size == 1 else (LEVELS,))
                 for logged in ((False, True) if any(kind.loads for kind in kinds) else (False,))
                 for checkpoint in ((False, True) if size > 1 else (False,))
+                for system in (False, True)[: 1 + all(kind.name in IN_SYSTEM for kind in kinds)]
             ]
     return tuple(found)
 
@@ -426,7 +450,8 @@ def generate_bounded(params: BoundedParams, rng: random.Random) -> Script:
 
 def prepare(book: Book, sequence: Sequence) -> Ground:
     """The database as a sequence finds it, behind a full checkpoint."""
-    table, other = book.create("t", SHAPE), book.create("o", SHAPE)
+    table, other = book.create("t", SHAPE, sequence.system), book.create("o", SHAPE)
+    book.system_share = float(sequence.system)
     for one, rows in ((table, sequence.rows), (other, PAGE)):
         book.add_indexes(one, SHAPE.indexes[:1])
         trx = book.begin()

@@ -29,27 +29,30 @@ _Play = Callable[[Ground], None]
 
 @dataclass(frozen=True, slots=True)
 class MidBackupKind:
-    """before: what comes before the backup; apart: of so many pages of the file one; logged: loads are."""
+    """before: what comes before the backup; apart: of so many pages of the file one; logged: loads are;
+    system: the file is the system tablespace, where the table is."""
 
     name: str
     play: _Play
     before: _Play | None = None
     apart: int = APART
     logged: bool = False
+    system: bool = False
 
     @property
     def pages(self) -> range:
         """Pages of the file that are copied when the statement comes."""
-        return range(1, FILE + 1, self.apart)
+        return range(1, (SYSTEM if self.system else FILE) + 1, self.apart)
 
 
 def play_mid_backup(book: Book, kind: MidBackupKind, page: int) -> int:
     """The statements; how many of them lead to the end of the backup."""
-    ground = prepare(book, Sequence((), LEVELS, kind.logged, checkpoint=False))
+    ground = prepare(book, Sequence((), LEVELS, kind.logged, False, kind.system))
     if kind.before:
         kind.before(ground)
     book.add(Verb.START_BACKUP, name="b")
-    book.add(Verb.STEP_BACKUP, name="b", number=SYSTEM + page)
+    before = 0 if kind.system else SYSTEM
+    book.add(Verb.STEP_BACKUP, name="b", number=before + page)
     kind.play(ground)
     book.add(Verb.FINISH_BACKUP, name="b")
     ready = len(book.out)
@@ -125,4 +128,5 @@ MID_BACKUP_KINDS = (
     *(MidBackupKind(name, play, before, apart=1) for name, play, before in _LOADS),
     *(MidBackupKind(name, play, before, logged=True) for name, play, before in _LOADS[:1]),
     *(MidBackupKind(name, _kind(name).play) for name in _LOGGED),
+    MidBackupKind("add index in system", _kind("add index").play, system=True),
 )

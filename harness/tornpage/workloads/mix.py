@@ -32,6 +32,8 @@ SCALES = (0.3, 1, 1, 1.5)
 COPY_SHARES = (0, 0, 0.1, 0.4)
 """Of a script's statements that alter a table, those with ALGORITHM=COPY."""
 STORM_COPY_SHARE = 0.3
+SYSTEM_SHARES = (0, 0.4)
+"""Of a script's tables, those in the system tablespace."""
 EXCLUSIVE_SHARE = 0.15
 """Of those that leave the lock open, those that let nobody read the table meanwhile."""
 SETTLED_SHARE = 0.5
@@ -97,6 +99,7 @@ def _generate(
         quiet=rng.random() < QUIET_SHARE,
         copy_share=copy_share,
         exclusive_share=EXCLUSIVE_SHARE,
+        system_share=rng.choice(SYSTEM_SHARES),
         sort_buffer_size=params.sort_buffer_size,
         online_alter_log_max_size=params.online_alter_log_max_size,
     )

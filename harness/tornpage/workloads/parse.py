@@ -160,7 +160,10 @@ def _create_table(words: _Words, s: Statement) -> Statement:
         raise ValueError("a column twice")
     if len(names) > COLUMNS_MAX or not set(primary) <= set(names):
         raise ValueError("too many columns, or a primary key column that is none of them")
-    return replace(s, table=table, columns=tuple(columns), primary=tuple(primary))
+    system = words.word("in")
+    if system and not words.word("system"):
+        raise ValueError("`in system` expected")
+    return replace(s, table=table, columns=tuple(columns), primary=tuple(primary), system=system)
 
 
 def _indexes(words: _Words, s: Statement) -> Statement:

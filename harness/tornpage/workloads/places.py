@@ -3,7 +3,7 @@
 The statements and their database are those of "bounded". Before the statement rows have changed, so that
 there are dirty pages, and log behind the last checkpoint. And large statements with a full log (full_log.py),
 statements while a backup stands in the middle of a file (mid_backup.py), and statements behind a preamble
-(preambles.py).
+(preambles.py). And statements about a table of the system tablespace (in_system.py).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.book import Book
 from tornpage.workloads.bounded import KINDS, LEVELS, Kind, Sequence, prepare
 from tornpage.workloads.full_log import LARGE_KINDS, LargeKind, prepare_large
+from tornpage.workloads.in_system import SYSTEM_KINDS, SystemKind
 from tornpage.workloads.mid_backup import MID_BACKUP_KINDS, MidBackupKind, play_mid_backup
 from tornpage.workloads.preambles import PREAMBLE_KINDS, PreambleKind
 from tornpage.workloads.script import Script, Verb
@@ -92,7 +93,7 @@ class Place:
     """number: of the yield point, or of the page at which a backup stands, from 1; logged: index loads
     are."""
 
-    kind: Kind | LargeKind | MidBackupKind | PreambleKind
+    kind: Kind | SystemKind | LargeKind | MidBackupKind | PreambleKind
     logged: bool
     act: str
     full: bool
@@ -102,8 +103,8 @@ class Place:
 class PlacesParams(BaseModel):
     """Each kind of statement of bounded with a full checkpoint at each of its yield points, a batch of the
     page cleaner and an eviction at each of the first ones, then at one in eight; large statements with a
-    full log at some of theirs; statements while a hot backup stands at a page, and some
-    behind a preamble: each once, or one alone."""
+    full log at some of theirs; statements while a hot backup stands at a page, some behind a preamble, and
+    some about a table of the system tablespace: each once, or one alone."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -140,7 +141,12 @@ def places_of() -> tuple[Place, ...]:
         for kind in PREAMBLE_KINDS
         for number in kind.numbers
     )
-    return small + large + amid + behind
+    in_system = tuple(
+        Place(kind, False, "checkpoint", True, number)
+        for kind in SYSTEM_KINDS
+        for number in kind.numbers
+    )
+    return small + large + amid + behind + in_system
 
 
 def _numbers(kind: str, dense: bool) -> Iterator[int]:
@@ -177,12 +183,13 @@ _Issue = Callable[[], None]
 
 
 def _ready(
-    book: Book, place: Place, kind: Kind | LargeKind | PreambleKind
+    book: Book, place: Place, kind: Kind | SystemKind | LargeKind | PreambleKind
 ) -> tuple[_Issue, _Issue | None]:
     """Prepares the database; what issues the statement, and what comes behind it."""
     if isinstance(kind, LargeKind):
         return partial(kind.play, book, prepare_large(book, kind)), None
-    ground = prepare(book, Sequence((), LEVELS, place.logged, checkpoint=False))
+    system = isinstance(kind, SystemKind)
+    ground = prepare(book, Sequence((), LEVELS, place.logged, False, system))
     if isinstance(kind, PreambleKind):
         kind.preamble(ground)
         return partial(kind.play, ground), kind.then and partial(kind.then, ground)

@@ -151,6 +151,7 @@ class IndexDef:
 class Statement:
     """One statement on line `line` (from 1). Fields that its verb does not use are empty.
 
+    system: of create table, its place is the system tablespace.
     key: primary key columns of update, delete, select; values: new column values.
     number: of purge (-1 = all), clean, at, step index and step backup; rows: of a step of that; full: of
     checkpoint, at and set, of restart a clean one; options: of restart; bounds: of insert_seq; name, to: of
@@ -167,6 +168,7 @@ class Statement:
     trx: str = ""
     columns: tuple[Column, ...] = ()
     primary: tuple[str, ...] = ()
+    system: bool = False
     indexes: tuple[IndexDef, ...] = ()
     key: Mapping[str, Value] | None = None
     values: Mapping[str, Value] | None = None
@@ -261,6 +263,12 @@ def _column_text(column: Column) -> str:
     return f"{column.name}:{_type_text(column)}" + (" null" if column.nullable else "")
 
 
+def _create_text(s: Statement) -> str:
+    place = ["in system"] if s.system else []
+    columns = map(_column_text, s.columns)
+    return " ".join(["create table", s.table, *columns, "primary", ",".join(s.primary), *place])
+
+
 def _restart_text(statement: Statement) -> str:
     options = [f"{name}={value}" for name, value in (statement.options or {}).items()]
     return " ".join(["restart", "clean" if statement.full else "crash", *options])
@@ -278,9 +286,7 @@ def _modify_text(statement: Statement) -> str:
 
 
 _FORMAT: dict[Verb, Callable[[Statement], str]] = {
-    Verb.CREATE_TABLE: lambda s: " ".join(
-        ["create table", s.table, *map(_column_text, s.columns), "primary", ",".join(s.primary)]
-    ),
+    Verb.CREATE_TABLE: _create_text,
     Verb.DROP_TABLE: lambda s: f"drop table {s.table}",
     Verb.RENAME_TABLE: lambda s: f"rename table {s.table} {s.name}",
     Verb.ADD_INDEX: lambda s: _indexes_text("add", s),

@@ -24,7 +24,8 @@ class Table:
     """live: keys of rows, those of open transactions included; held: keys that an open transaction has
     changed; hot: the last ones that were changed, deleted or rolled back; indexes: names; build: those of the
     build that is under way, a rebuild's none; changes: with LOCK=NONE, how much has changed meanwhile;
-    packing: the build is a defragmentation; exported: there is none, but the lock of one."""
+    packing: the build is a defragmentation; exported: there is none, but the lock of one; system: it has no
+    file of its own."""
 
     name: str
     shape: Shape
@@ -38,6 +39,7 @@ class Table:
     changes: Changes | None = None
     packing: bool = False
     exported: bool = False
+    system: bool = False
     serials: dict[int, bytes] = field(default_factory=dict)
     """Of each live row: its value of the serial column."""
     pinned: list[tuple[str, int, bytes]] = field(default_factory=list)

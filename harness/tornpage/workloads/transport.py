@@ -16,7 +16,10 @@ NAMES = ("carried", "carried2")
 
 
 def transport(book: Book, table: Table) -> None:
-    """Another table gets the rows of this one."""
+    """Another table gets the rows of this one; refused if it has no file."""
+    if table.system:
+        book.add(Verb.FLUSH_EXPORT, table=table.name)
+        return
     for _ in range(book.rng.randint(0, 6)):
         phases.change(book, table)
     other = _make(book, table)
@@ -56,7 +59,7 @@ def _make(book: Book, table: Table) -> Table:
         if other.shape == table.shape and set(other.indexes) == set(table.indexes):
             return other
         book.drop(other)
-    other = book.create(name, table.shape)
+    other = book.create(name, table.shape, system=False)
     if book.rng.random() < 0.5:
         phases.fill(book, other, book.rng.randint(1, 12))
         book.release(other)

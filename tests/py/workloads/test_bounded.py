@@ -75,7 +75,8 @@ def test_what_comes_before_the_crashes_is_a_sequence_of_its_own(number: int) -> 
     (shorter,) = (
         other
         for other in EVERY
-        if (other.kinds, other.rows, other.logged) == (before, one.rows, logged)
+        if (other.kinds, other.rows, other.logged, other.system)
+        == (before, one.rows, logged, one.system)
         and not other.checkpoint
     )
     switch = ["set log_optimize_ddl off"] if one.logged and not logged else []
