@@ -88,6 +88,17 @@ def test_an_import_takes_the_rows_of_an_exported_table() -> None:
     ]
 
 
+def test_a_table_of_the_system_tablespace_has_no_file() -> None:
+    """None that could be exported, or be another one's; all else is as of any table."""
+    text = "create table s a:bigint b:char(4) primary a in system\ninsert_seq - s 1 9\n"
+    assert _errors(text + "flush export s\nflush export t\nimport table s t\n")[2:] == [
+        *("DB_UNSUPPORTED", "", "DB_UNSUPPORTED")
+    ]
+    assert _errors(text + "begin A\ndelete A s a=1\nflush export s\n")[-1] == "DB_TABLE_LOCKED"
+    states = _oracle(text + "rebuild table s\nrename table s u\ntruncate table u\n").states
+    assert states[-2]["u"] == states[-4]["s"] and states[-1]["u"][0] == 0
+
+
 def test_an_export_lasts_from_prefix_to_prefix() -> None:
     """Its beginning and its end, in whatever way, are prefixes of their own; what is refused begins none."""
     text = "insert - t a=1\ncreate table u a:bigint primary a\nflush export t\ninsert - u a=1\n"
