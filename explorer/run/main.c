@@ -137,6 +137,7 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
     order_limits_t limits = args->order;
     limits.kinds = &inputs->kinds;
     limits.hurried = args->run.budget_s > 0;
+    limits.heads = args->external.verifier != NULL;
     state_plan_t plan = {.total = 0};
     if (!one) {
         plan_create(&plan, &args->campaign, trace, image, &args->range);

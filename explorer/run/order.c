@@ -22,13 +22,23 @@ Place: above plan_states.c, which numbers them; below runner.c.
 #define PLACE_HOLES (SITE_KINDS + 1U)
 #define PLACES (SITE_KINDS + 2U)
 #define STRIDE ((uint64_t)1 << 40)
+#define HEAD_BYTES 4096U           /**< of a file: what names it, or leads to all the rest */
 #define GOLDEN 0x9E3779B97F4A7C15U /**< the golden ratio, of 2^64 parts */
 
-enum { PART_BASIC, PART_NEWEST, PART_OTHER, PART_SUSPECT, PART_ACCUSED, PART_BOTH, PARTS };
+enum {
+    PART_BASIC,
+    PART_NEWEST,
+    PART_OTHER,
+    PART_SUSPECT,
+    PART_ACCUSED,
+    PART_BOTH,
+    PART_HEAD,
+    PARTS
+};
 enum { LEVEL_PART, LEVEL_PLACE, LEVEL_KIND, LEVEL_MODEL, LEVELS };
 
 /** Weights of the parts: where no recovery is crashed again, and where they are. */
-static const uint64_t PART_WEIGHTS[2][PARTS] = {{36, 3, 9, 16, 8, 8}, {12, 3, 9, 8, 4, 4}};
+static const uint64_t PART_WEIGHTS[2][PARTS] = {{36, 3, 9, 16, 8, 8, 36}, {12, 3, 9, 8, 4, 4, 12}};
 
 typedef struct node {
     uint64_t total; /**< states below it */
@@ -118,12 +128,22 @@ static bool is_accused(const drawing_t *d, model_t model, uint32_t k)
     return is;
 }
 
+/** Of each write of a file's head one state: it tears the write while it happens. */
+static bool is_head(const drawing_t *d, model_t model, uint32_t k)
+{
+    const fs_event_t *event = d->point > 0 ? &d->trace->list.events[d->point - 1] : NULL;
+    return d->limits->heads && event != NULL && event->kind == FS_WRITE
+           && event->offset < HEAD_BYTES && model == MODEL_ONE_TORN && k == d->point % TEAR_PARTS
+           && model_tears_newest(d->models, model, k, d->persist);
+}
+
 static uint32_t leaf_of(const drawing_t *d, model_t model, uint32_t k)
 {
     bool accused = is_accused(d, model, k);
     uint32_t part = d->suspect && accused                                 ? PART_BOTH
                     : d->suspect                                          ? PART_SUSPECT
                     : accused                                             ? PART_ACCUSED
+                    : is_head(d, model, k)                                ? PART_HEAD
                     : model_is_basic(d->models->enabled, model)           ? PART_BASIC
                     : model_tears_newest(d->models, model, k, d->persist) ? PART_NEWEST
                                                                           : PART_OTHER;

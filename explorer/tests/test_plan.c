@@ -286,6 +286,41 @@ static void test_accused(void **state)
     free(known);
 }
 
+static bool tears_head(const known_t *one)
+{
+    const fs_event_t *event = one->point > 0 ? &events->events[one->point - 1] : NULL;
+    return event != NULL && event->kind == FS_WRITE && event->offset < 4096
+           && one->model == MODEL_ONE_TORN && one->newest;
+}
+
+/** heads: each write of the first bytes of a file is torn once, early, and none of them in several
+ways before all have been. */
+static void test_heads(void **state)
+{
+    fixture_t *f = *state;
+    known_t *known = know_all(f);
+    events = &f->trace.list;
+    order_t all = draw(f, (order_limits_t){.states = 0});
+    uint32_t n_heads = count(&all, known, tears_head) / TEAR_PARTS;
+    assert_in_range(n_heads, 4, f->plan.total / 10);
+    order_t early = draw(f, (order_limits_t){.states = (uint64_t)n_heads * 3, .heads = true});
+    order_t plain = draw(f, (order_limits_t){.states = (uint64_t)n_heads * 3});
+    bool *torn = mem_alloc(f->plan.n_points * sizeof(*torn));
+    uint32_t n_torn = 0;
+    for (uint64_t i = 0; i < early.n; i++) {
+        const order_state_t *one = &early.states[i];
+        n_torn += tears_head(&known[one->number]) && !torn[one->point];
+        torn[one->point] |= tears_head(&known[one->number]);
+    }
+    assert_int_equal(n_torn, n_heads);
+    assert_true(count(&plain, known, tears_head) < n_heads);
+    free(torn);
+    order_free(&plain);
+    order_free(&early);
+    order_free(&all);
+    free(known);
+}
+
 static void check_choice(fixture_t *f, uint32_t n, uint32_t n_basic)
 {
     known_t *known = know_all(f);
@@ -482,6 +517,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_slices, setup, teardown),
         cmocka_unit_test_setup_teardown(test_suspects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_accused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_heads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_newest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rare_ones_stand_out, setup, teardown),
