@@ -62,6 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("bugs 1 --mark known --reason seen", "bugs", 0),
         ("diff 1 2", "diff", 0),
         ("prune --keep 0 --dry-run", "prune", 0),
+        ("hunt powerloss --option doublewrite=off --looks 2 --jobs 1", "hunt", 1),
         ("nightly smoke --trials 2 --scripts 1 --fault-free 0 --seed 1", "nightly", 1),
     ],
 )

@@ -25,6 +25,7 @@ from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_table import Mutant, choose_mutants, load_patches
 from tornpage.lab.mutants import TABLE
 from tornpage.lab.seeds import ROWS, TABLES, measure
+from tornpage.lab.shipped import Order
 from tornpage.lab.speed import SPEEDS, measure_speed
 from tornpage.lab.statements import find_server, machine
 from tornpage.reports.compared import FigureTable, render_figures
@@ -41,7 +42,7 @@ SEEDS_EPILOG = (
 
 FINDS_EPILOG = (
     "Examples: [bold]tornpage bench finds[/] · tornpage bench finds --all --jobs 2 · "
-    "tornpage bench finds --only dblwr_off --seeds 5 --json"
+    "tornpage bench finds --order hunt --limit 60s · tornpage bench finds --only dblwr_off --seeds 5 --json"
 )
 
 SPEED_EPILOG = (
@@ -138,6 +139,9 @@ def finds(
         str,
         typer.Option(metavar="TIME", help="Processor time of a search, then it is given up."),
     ] = "5m",
+    order: Annotated[
+        Order, typer.Option(help="What is tried first: as `run` has it, or as `hunt`.")
+    ] = Order.RUN,
     jobs: JobsOption = DEFAULT_JOBS,
     json_output: JsonOption = False,
     out: OutOption = Path("out/finds"),
@@ -162,6 +166,7 @@ def finds(
             jobs,
             out,
             progress,
+            order,
         )
     make_console(quiet=json_output).print(found.table())
     if json_output:

@@ -105,6 +105,7 @@ COMMANDS: dict[str, _Command | _Group] = {
     "run": _Command("tornpage.cli.run", "run"),
     "try": _Command("tornpage.cli.attempt", "try_target"),
     "nightly": _Command("tornpage.cli.nightly", "nightly"),
+    "hunt": _Command("tornpage.cli.hunt", "hunt_scripts"),
     "replay": _Command("tornpage.cli.replay", "replay"),
     "show": _Command("tornpage.cli.show", "show"),
     "shrink": _Command("tornpage.cli.shrink", "shrink"),

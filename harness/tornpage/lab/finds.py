@@ -16,7 +16,7 @@ from rich.table import Table
 
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_table import Mutant
-from tornpage.lab.shipped import SeedRow, ShippedRow, run_shipped
+from tornpage.lab.shipped import Order, SeedRow, ShippedRow, run_shipped
 from tornpage.vocabulary.paths import Paths
 from tornpage.workers.context import Progress
 
@@ -122,9 +122,10 @@ def measure_finds(
     jobs: int,
     out: Path,
     progress: Progress,
+    order: Order,
 ) -> FindTable:
     """Runs them with seeds 1 to `seeds`, or goes on with what is in `out`."""
-    score = run_shipped(mutants, seeds, builder, paths, jobs, out, progress, limit)
+    score = run_shipped(mutants, seeds, builder, paths, jobs, out, progress, limit, order)
     return FindTable(tuple(map(_row, score.rows)), limit)
 
 

@@ -13,12 +13,14 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
 from tornpage.faults.scratch import scratch_folder
+from tornpage.lab.hunted import try_hunt
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_pool import KeptRows, each_done, maker_of
 from tornpage.lab.mutant_table import Mutant
@@ -43,6 +45,7 @@ from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
 from tornpage.workers.context import Progress
 
 __all__ = [
+    "Order",
     "SeedRow",
     "ShippedRow",
     "ShippedScore",
@@ -55,6 +58,16 @@ __all__ = [
 
 LIVE = ("kill", "io_error")
 """Crash models of live processes, in the order of their campaigns' turns."""
+
+
+class Order(StrEnum):
+    """What is tried first: as `run` has it, or as `hunt`, which has no kills and no I/O errors."""
+
+    RUN = "run"
+    HUNT = "hunt"
+
+
+_KEPT_IN = {Order.RUN: "as-shipped", Order.HUNT: "hunted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +155,7 @@ class _Task:
     scratch: Path
     first: tuple[str, ...]
     limit: float
+    order: Order
 
     @property
     def name(self) -> str:
@@ -157,17 +171,19 @@ def run_shipped(
     out: Path,
     progress: Progress,
     limit: float = math.inf,
+    order: Order = Order.RUN,
 ) -> ShippedScore:
     """Runs every campaign on every mutant with seeds 1 to `seeds`; jobs: how many tasks at a time; limit:
-    seconds of processor time after which the search for one mutant with one seed is given up."""
+    seconds of processor time after which the search for one mutant with one seed is given up; a hunt has no
+    other end."""
     builder.check_patches(mutants)
-    kept = KeptRows(out / "as-shipped", SeedRow, maker_of(paths.workloads))
+    kept = KeptRows(out / _KEPT_IN[order], SeedRow, maker_of(paths.workloads))
     keys = {mutant.name: f"{builder.key(mutant)} {limit}" for mutant in mutants}
     found: dict[str, SeedRow] = {}
     left = []
     with scratch_folder() as scratch:
         for mutant, seed in itertools.product(mutants, range(1, seeds + 1)):
-            task = _Task(mutant.name, seed, scratch, live_first(mutant), limit)
+            task = _Task(mutant.name, seed, scratch, live_first(mutant), limit, order)
             row = kept.load(task.name, keys[mutant.name])
             if row is None:
                 left.append((mutant, task))
@@ -205,12 +221,13 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
 
     def line(tried: Tried, violation: Violation) -> str:  # noqa: ARG001 - the run finds it again
         build = f"{BUILD_VARIABLE}={shlex.quote(str(paths.build))}"
-        return f"{build} tornpage run {tried.spec.campaign} --seed {task.seed}"
+        command = "hunt" if task.order is Order.HUNT else f"run {tried.spec.campaign}"
+        return f"{build} tornpage {command} --seed {task.seed}"
 
     catches = Catches(line)
     try:
         target = make_target(DEFAULT_TARGET, paths.build)
-        for tried in try_campaigns(task.seed, task.first, target, paths, scratch):
+        for tried in _tries(task, target, paths, scratch):
             if catches.add(tried) or catches.is_over(task.limit):
                 break
     except TornpageError as error:
@@ -225,6 +242,12 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
         catches.seconds,
         catches.cpu,
     )
+
+
+def _tries(task: _Task, target: Target, paths: Paths, scratch: Path) -> Iterator[Tried]:
+    if task.order is Order.HUNT:
+        return try_hunt(task.seed, target, paths, scratch)
+    return try_campaigns(task.seed, task.first, target, paths, scratch)
 
 
 def try_campaigns(

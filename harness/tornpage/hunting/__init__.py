@@ -1,0 +1,1 @@
+"""A search that learns which scripts show something new."""

@@ -1,0 +1,190 @@
+"""A hunt: looks at scripts one after the other, some at a time, and keeps what breaks something new as a run
+of the store, of a campaign of that one script, so that replay, show and shrink know it.
+
+Which look comes next hangs on those that are WINDOW behind it, however many workers there are and whatever
+comes back first. Only its end is told by a clock, or by --looks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, deque
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import xxhash
+
+from tornpage.campaigns.fitting import Opened, open_campaign
+from tornpage.campaigns.runner import run_campaign
+from tornpage.evidence.images import images_of
+from tornpage.faults.scratch import scratch_folder
+from tornpage.hunting.corpus import Corpus, Look
+from tornpage.hunting.journal import Entry, Journal
+from tornpage.hunting.look import Looked, look_at, scripts_of_campaign
+from tornpage.oracle.fingerprint import RUN_SITE, fingerprint_of
+from tornpage.plans.campaign import Campaign, PowerLoss
+from tornpage.store.store import Store
+from tornpage.targets.registry import make_target
+from tornpage.vocabulary.codec import to_json
+from tornpage.vocabulary.paths import Paths
+from tornpage.workers.context import Executor, Pending, QuietProgress, RunContext
+from tornpage.workers.pool import executor_of, machine_errors
+
+__all__ = ["Hunt", "Hunted", "hunt", "one_script"]
+
+WINDOW = 8
+"""Looks that are handed out before what the first of them came to is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """seed: of all that is drawn; campaigns: whose scripts are the first ones, on one target; looks: its end,
+    0: the time alone."""
+
+    seed: int
+    campaigns: tuple[Opened, ...]
+    looks: int
+
+    @property
+    def target(self) -> str:
+        """Which all of them are on."""
+        return self.campaigns[0].name
+
+    def key(self, context: RunContext) -> str:
+        """Of the journal."""
+        works = [opened.campaign.content for opened in self.campaigns]
+        told = to_json((self.seed, works, self.campaigns[0].identity, context.origin.programs))
+        return xxhash.xxh3_64_hexdigest(told.encode())
+
+
+@dataclass(slots=True)
+class Hunted:
+    """What it came to. by_source: looks of each campaign, and of mutation; states: that were judged; marks:
+    kinds of things that were shown; runs: ids, in which what was found is kept."""
+
+    by_source: Counter[str] = field(default_factory=Counter)
+    states: int = 0
+    marks: int = 0
+    runs: list[int] = field(default_factory=list)
+
+    @property
+    def looks(self) -> int:
+        """Of all sources."""
+        return self.by_source.total()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a worker needs for a look."""
+
+    look: Look
+    paths: Paths
+    scratch: Path
+    images: Path
+
+
+def work(task: Task) -> Looked:
+    """On a worker."""
+    with machine_errors():
+        target = make_target(task.look.spec.target, task.paths.build)
+        return look_at(task.look, target, task.scratch)
+
+
+def hunt(store: Store, asked: Hunt, context: RunContext) -> Hunted:
+    """Goes on where the journal of context.out ends, until there are so many looks or the time is up."""
+    journal = Journal(context.out, asked.key(context))
+    target = asked.campaigns[0].target
+    with scratch_folder(target.on_shm) as scratch, executor_of(context) as executor:
+        hunting = _Hunting(store, asked, context, journal)
+        context.progress.phase("scripts looked at", asked.looks)
+        numbers = range(asked.looks) if asked.looks else itertools.count()
+        for number in numbers:
+            if context.is_late():
+                break
+            hunting.begin(number, executor, scratch)
+        hunting.end()
+    return hunting.came_to
+
+
+def one_script(look: Look) -> Campaign:
+    """The campaign that makes the states of a look, and no others."""
+    spec = look.spec
+    return Campaign(
+        name="hunt",
+        description=f"script {look.number} of a hunt",
+        workload=spec.workload,
+        crash_model="power_loss",
+        seed=spec.seed,
+        options=dict(spec.options),
+        params=dict(spec.params),
+        explore=PowerLoss(
+            models=list(look.limits.models),
+            states=look.limits.states or 0,
+            depth=look.limits.depth or 1,
+        ),
+    )
+
+
+class _Hunting:
+    """One that is under way."""
+
+    def __init__(self, store: Store, asked: Hunt, context: RunContext, journal: Journal) -> None:
+        self.came_to = Hunted()
+        self._store, self._asked, self._context, self._journal = store, asked, context, journal
+        each = {
+            one.campaign.name: scripts_of_campaign(one.campaign, one.name)
+            for one in asked.campaigns
+        }
+        self._corpus = Corpus.of(asked.seed, each)
+        self._known: set[str] = set()
+        self._waiting: deque[tuple[Look, Entry | Pending[Looked]]] = deque()
+
+    def begin(self, number: int, executor: Executor, scratch: Path) -> None:
+        """Hands out the look of this number, when those that it hangs on are learnt."""
+        while len(self._waiting) >= WINDOW:
+            self._learn(*self._waiting.popleft())
+        look = self._corpus.next(number)
+        if number < len(self._journal.entries):
+            self._waiting.append((look, self._journal.entries[number]))
+            return
+        task = Task(look, self._context.paths, scratch, images_of(self._context.out, 0))
+        self._waiting.append((look, executor.submit(work, task)))
+
+    def end(self) -> None:
+        """Learns those that are left."""
+        while self._waiting:
+            self._learn(*self._waiting.popleft())
+
+    def _learn(self, look: Look, answer: Entry | Pending[Looked]) -> None:
+        entry = answer if isinstance(answer, Entry) else self._judged(look, answer.result())
+        self._corpus.learn(look, entry.seen)
+        self._known.update(entry.kinds)
+        came_to = self.came_to
+        came_to.by_source[look.source] += 1
+        came_to.states += entry.seen.states
+        came_to.marks = len(self._corpus.shown)
+        came_to.runs += [entry.run] if entry.run else []
+        self._context.progress.advance(bool(entry.kinds))
+
+    def _judged(self, look: Look, looked: Looked) -> Entry:
+        """Keeps what is found of a kind that no look before it has shown."""
+        kinds = tuple(sorted(_kinds(looked)))
+        run = 0 if self._known.issuperset(kinds) else self._keep(look)
+        entry = Entry(looked.seen, kinds, run)
+        self._journal.put(entry)
+        return entry
+
+    def _keep(self, look: Look) -> int:
+        """The number of the run in which the states of this look are."""
+        context = self._context
+        opened = open_campaign(one_script(look), self._asked.target, context.paths)
+        quiet = replace(context, progress=QuietProgress(), origin=opened.origin())
+        return run_campaign(self._store, opened.campaign, opened.name, quiet).run.id
+
+
+def _kinds(looked: Looked) -> set[str]:
+    return {
+        str(fingerprint_of(violation, RUN_SITE))
+        for violations in looked.broken.values()
+        for violation in violations
+    }
