@@ -21,7 +21,7 @@ from tornpage.faults.scratch import scratch_folder
 from tornpage.hunting.corpus import Corpus, Look
 from tornpage.hunting.journal import Entry, Journal
 from tornpage.hunting.look import Looked, look_at, scripts_of_campaign
-from tornpage.oracle.fingerprint import RUN_SITE, fingerprint_of
+from tornpage.oracle.fingerprint import kind_of
 from tornpage.plans.campaign import Campaign, PowerLoss
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
@@ -183,8 +183,6 @@ class _Hunting:
 
 
 def _kinds(looked: Looked) -> set[str]:
-    return {
-        str(fingerprint_of(violation, RUN_SITE))
-        for violations in looked.broken.values()
-        for violation in violations
-    }
+    """Invariants, and what recovery did or why it refused, wherever the crash was."""
+    found = {kind_of(one) for violations in looked.broken.values() for one in violations}
+    return {f"I{invariant}: {path}" for invariant, path in found}
