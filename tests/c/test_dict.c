@@ -193,9 +193,9 @@ static void damage_space(dict_table_t *t)
 {
     t->space = 5000;
 }
-static void damage_space_0(dict_table_t *t)
+static void damage_same_space(dict_table_t *t)
 {
-    t->space = 0;
+    t->space--; /* that of the table before it */
 }
 static void damage_status(dict_table_t *t)
 {
@@ -274,7 +274,7 @@ static void damage_index_name(dict_table_t *t)
 static void test_bad_rows(void **state)
 {
     static const damage_fn DAMAGES[] = {
-        damage_id,        damage_system_id,     damage_space,        damage_space_0,
+        damage_id,        damage_system_id,     damage_space,        damage_same_space,
         damage_status,    damage_name,          damage_no_name,      damage_same_name,
         damage_col_name,  damage_type,          damage_len,          damage_bigint_len,
         damage_index_id,  damage_root,          damage_index_status, damage_root_0,
