@@ -213,7 +213,7 @@ def explain(
 
 
 class Store:
-    """A result store, to be read while or after runs are made. Raises ConfigError, a TornpageError, where
+    """A result database, to be read while or after runs are made. Raises ConfigError, a TornpageError, where
     there is none."""
 
     def __init__(self, out: str | Path = DEFAULT_OUT) -> None:

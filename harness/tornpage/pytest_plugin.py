@@ -59,12 +59,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--torture-out",
         metavar="DIR",
-        help="Folder of the result store and reports. Default: .tornpage in the root of the tests.",
+        help="Folder of the result database and reports. Default: .tornpage in the root of the tests.",
     )
     group.addoption(
         "--torture-store",
         metavar="PLACE",
-        help="The result store, if not in that folder: a file, or postgresql://USER@HOST/DATABASE.",
+        help="The result database, if not in that folder: a file, or postgresql://USER@HOST/DATABASE.",
     )
 
 

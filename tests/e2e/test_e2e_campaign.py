@@ -178,7 +178,7 @@ def test_usage_errors_are_one_line_and_exit_2(tornpage: Tornpage, tmp_path: Path
         (("run", "nothing-command"), "no campaign 'nothing-command'; did you mean "),
         (("try", "sqlite"), "tornpage run smoke --target sqlite"),
         (("run", "powerloss", "--models", "half-torn"), "there are: all-persisted, "),
-        (("replay", "1.1"), "no result store"),
+        (("replay", "1.1"), "no result database"),
         (("replay", "x"), "RUN.NUMBER"),
     ]
     for number, (arguments, message) in enumerate(cases):

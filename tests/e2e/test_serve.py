@@ -196,7 +196,7 @@ def test_what_cannot_be_served_is_refused(served: Served, tmp_path: Path) -> Non
     refused = called(tmp_path, "serve", "--store", "postgresql://lab@db/tornpage")
     assert refused.returncode == 2
     assert "tornpage store copy postgresql://lab@db/tornpage copy.db" in refused.stderr
-    assert "no result store here" in called(tmp_path, "serve").stderr
+    assert "no result database here" in called(tmp_path, "serve").stderr
     hidden = {"tornpage.campaigns.serving": None}
     with mock.patch.dict(sys.modules, hidden):
         assert "pip install 'tornpage[serve]'" in called(served.folder, "serve").stderr

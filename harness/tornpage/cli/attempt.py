@@ -79,7 +79,7 @@ def try_target(
     fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted try of the same options.")
+        bool, typer.Option("--resume", help="Continue an interrupted try with the same options.")
     ] = False,
     junit: JunitOption = None,
     json_output: JsonOption = False,

@@ -60,18 +60,19 @@ def seeds(
     only: Annotated[list[int] | None, typer.Option(help="Only this table; repeatable.")] = None,
     folder: Annotated[
         Path | None,
-        typer.Option("--dir", exists=True, file_okay=False, help="Where the data goes; TMPDIR."),
+        typer.Option(
+            "--dir", exists=True, file_okay=False, help="Folder for the data; default: TMPDIR."
+        ),
     ] = None,
     with_server: Annotated[
-        bool, typer.Option("--server/--no-server", help="Beside it MariaDB, if it is installed.")
+        bool, typer.Option("--server/--no-server", help="Measure MariaDB too, if it is installed.")
     ] = True,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with charts here.")
     ] = None,
     json_output: JsonOption = False,
 ) -> int:
-    """Measures the tables of the documents that Tornpage grew from on the bundled engine, and beside it on
-    MariaDB, where it is installed."""
+    """Repeats published tables on the bundled engine, and on MariaDB if it is installed."""
     unknown = sorted(set(only or ()) - set(TABLES))
     if unknown:
         known = ", ".join(str(number) for number in TABLES)
@@ -101,13 +102,17 @@ def seeds(
 
 def speed(
     only: Annotated[
-        list[str] | None, typer.Option(help=f"{', '.join(SPEEDS)}; repeatable; all if not told.")
+        list[str] | None, typer.Option(help=f"{', '.join(SPEEDS)}; repeatable; default: all.")
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="The median of so many counts.")] = 3,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Number of rounds, of which the median counts.")
+    ] = 3,
     share: Annotated[
         int,
         typer.Option(
-            min=1, max=100, help="Percent of a round's trials and states: fewer tell less."
+            min=1,
+            max=100,
+            help="Percentage of a round's trials and states; fewer give less precise figures.",
         ),
     ] = 100,
     json_output: JsonOption = False,
@@ -137,7 +142,7 @@ def finds(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each, 1 to N.")] = 3,
     limit: Annotated[
         str,
-        typer.Option(metavar="TIME", help="Processor time of a search, then it is given up."),
+        typer.Option(metavar="TIME", help="Processor time after which a search is given up."),
     ] = "5m",
     order: Annotated[
         Order, typer.Option(help="What is tried first: as `run` has it, or as `hunt`.")
@@ -146,9 +151,9 @@ def finds(
     json_output: JsonOption = False,
     out: OutOption = Path("out/finds"),
 ) -> int:
-    """Processor time until the default campaigns, as they are shipped, raise the first alarm about a planted
-    bug, and until one of its states is broken: per bug the medians of the seeds, and their sums. Finished
-    searches are kept in --out, so that the same command goes on after an interruption.
+    """Measures the processor time until the default campaigns, as shipped, raise the first alarm about a
+    planted bug, and until they find a broken state: medians over the seeds per bug, and their sums. Finished
+    searches are kept in --out, so that the same command continues after an interruption.
 
     Exit codes: 0 measured, 2 usage or harness failure.
     """

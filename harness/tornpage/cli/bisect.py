@@ -1,6 +1,6 @@
-"""`tornpage bisect`: which commit of the target brought a finding.
+"""`tornpage bisect`: which commit of the target introduced a finding.
 
-Exit codes: 0 one was found, 2 it cannot be asked, 3 the commits that are left could not be asked.
+Exit codes: 0 one was found, 2 it cannot be tested, 3 the remaining commits could not be tested.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ SHOWN = 12
 
 def bisect(
     trial: TrialArgument,
-    good: Annotated[str, typer.Option(metavar="COMMIT", help="One without the finding.")],
-    bad: Annotated[str, typer.Option(metavar="COMMIT", help="A later one that has it.")],
+    good: Annotated[str, typer.Option(metavar="COMMIT", help="A commit without the finding.")],
+    bad: Annotated[str, typer.Option(metavar="COMMIT", help="A later commit with it.")],
     build: Annotated[
         list[str] | None,
-        typer.Argument(metavar="-- BUILD...", help="What builds the target, in the checkout."),
+        typer.Argument(
+            metavar="-- BUILD...", help="The command that builds the target, run in the checkout."
+        ),
     ] = None,
     source: Annotated[
         Path, typer.Option(metavar="DIR", help="The checkout of the target's sources.")
@@ -50,7 +52,7 @@ def bisect(
     store_place: StoreOption = None,
 ) -> int:
     """Finds the first commit that shows a finding: git bisect, with the finding's replay as the test. Commits
-    that cannot be built, or that show another finding, are skipped. The checkout is as before in the end."""
+    that cannot be built, or that show another finding, are skipped. Afterwards the checkout is as before."""
     row = row_named(trial, place_in(out, store_place))
     if row.result is None or not row.result.violations:
         raise ConfigError(f"trial {trial} broke no invariant: there is nothing to look for")

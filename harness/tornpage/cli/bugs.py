@@ -1,4 +1,4 @@
-"""`tornpage bugs`: all bugs of the store, one of them, and what is thought of it."""
+"""`tornpage bugs`: all bugs of the database, or one, and its mark."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def bugs(
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Lists the bugs of the store, or tells of one: its life, sightings, the line that shows it again."""
+    """Lists all bugs, or shows one: its history, its sightings, and the command that replays it."""
     if mark is not None and bug is None:
         raise ConfigError("--mark needs the number of a bug, as: tornpage bugs 3 --mark fixed")
     if reason and mark is None:

@@ -31,21 +31,24 @@ EPILOG = (
 def confirm(
     trial: TrialArgument,
     under: Annotated[
-        str, typer.Option(metavar="NAME[,NAME]", help="The real file systems that are asked.")
+        str, typer.Option(metavar="NAME[,NAME]", help="The real file systems to try.")
     ] = ",".join(DISKS),
     states: Annotated[
-        int, typer.Option(min=2, help="States of the disk, of each recording: half at the crash.")
+        int,
+        typer.Option(
+            min=2, help="States of the disk per recording, half of them at the finding's crash."
+        ),
     ] = 400,
     tries: Annotated[
-        int, typer.Option(min=1, max=100, help="Recordings at most, until one shows it.")
+        int, typer.Option(min=1, max=100, help="At most this many recordings, until one shows it.")
     ] = 1,
     jobs: JobsOption = 1,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Runs the work of a finding on real file systems, and asks whether a disk that loses power where the
-    finding crashed shows it too (exit code 1), or not (0). Kept with the finding."""
+    """Repeats the run of a finding on real file systems: does a disk that loses power at the same place show
+    it too (exit code 1), or not (0)? The result is kept with the finding."""
     names = under.split(",")
     for name in names:
         if name not in DISKS:

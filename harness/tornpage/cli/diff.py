@@ -29,8 +29,8 @@ def diff(
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Tells which bugs run NEW has and run OLD has not, which both have and which are gone, and what only one
-    of them exercised. Exit code 1 if NEW has a bug that OLD has not."""
+    """Compares two runs: the bugs that only NEW has, that both have, and that are gone, and what only one of
+    them exercised. Exit code 1 if NEW has a bug that OLD lacks."""
     with Store(place_in(out, store_place), write=False) as store:
         before, after = (load_summary(store, store.run(run)) for run in (old, new))
     found = difference_of(before, after)

@@ -22,7 +22,7 @@ def doctor(
         bool,
         typer.Option(
             "--qualify-fs",
-            help="Also hold what --fs promises against disks of ext4, xfs and btrfs that lose power.",
+            help="Also check the promises of --fs on disks of ext4, xfs and btrfs that lose power.",
         ),
     ] = False,
     json_output: JsonOption = False,

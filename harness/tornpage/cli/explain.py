@@ -47,15 +47,16 @@ def explain(
         int | None, typer.Option(min=1, help="The causes of a whole run, by line of code.")
     ] = None,
     of_each: Annotated[
-        int, typer.Option(min=1, max=100, help="With --run: so many trials of each bug.")
+        int, typer.Option(min=1, max=100, help="With --run: this many trials of each bug.")
     ] = 3,
     debug_files: DebugFilesOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Says why a crash breaks a state, by experiment: the smallest set of operations whose loss is enough,
-    what relies on them, and which single operation more would have saved it. It is kept with the finding."""
+    """Finds by experiment why a crash breaks a state: the smallest set of operations whose loss suffices,
+    what relies on them, and which additional operation would have saved it. The result is kept with the
+    finding."""
     if (trial is None) == (run is None):
         raise ConfigError("ID of a trial, or --run: one of them")
     place, paths, folders = place_in(out, store_place), find_paths(), debug_files or ()

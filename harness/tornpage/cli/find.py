@@ -37,12 +37,14 @@ IMPORT_EPILOG = (
 
 def export(
     trial: TrialArgument,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="As find.tar.zst; made here.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file to write, such as find.tar.zst.")
+    ],
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Packs a finding with all that was kept of it into a file, for another machine to show and replay."""
+    """Packs a finding and its kept evidence into a file, to show and replay it on another machine."""
     with Store(place_in(out, store_place), write=False) as store:
         packed = export_find(store, trial, find_paths(), out, file)
     if json_output:
@@ -52,18 +54,18 @@ def export(
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `tornpage export` has made.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file made by `tornpage export`.")],
     target: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The target here; left out: that of the file."),
+        typer.Option(metavar="NAME", help="The target on this machine; default: that of the file."),
     ] = None,
     options: TargetOptions = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Puts a finding that was exported into the store and its files into --out, as a run of its own. Runs
-    nothing of it: `replay` does."""
+    """Adds an exported finding to the database, as a run of its own, and its files to --out. It runs nothing;
+    `replay` does."""
     place = place_in(out, store_place)
     named = target_name(target) if target is not None else None
     imported = import_find(place, file, find_paths(), out, named, options_of(options, None))

@@ -125,9 +125,11 @@ COMMANDS: dict[str, _Command | _Group] = {
     "doctor": _Command("tornpage.cli.doctor", "doctor"),
     "mutants": _Command("tornpage.cli.mutants", "mutants", panel=DEVELOPERS),
     "qualify": _Command("tornpage.cli.qualify", "qualify", panel=DEVELOPERS),
-    "store": _Group("Result stores as a whole.", {"copy": _Command("tornpage.cli.store", "copy")}),
+    "store": _Group(
+        "Commands on a whole result database.", {"copy": _Command("tornpage.cli.store", "copy")}
+    ),
     "new": _Group(
-        "Writes a file to begin with.", {"campaign": _Command("tornpage.cli.new", "campaign")}
+        "Writes a file to start from.", {"campaign": _Command("tornpage.cli.new", "campaign")}
     ),
     "target": _Group(
         "Target files: third-party stores.",
@@ -138,7 +140,7 @@ COMMANDS: dict[str, _Command | _Group] = {
         },
     ),
     "bench": _Group(
-        "Measures Tornpage, and its engine beside published figures, and disks.",
+        "Measures Tornpage, disks, and the engine beside published figures.",
         {
             "speed": _Command("tornpage.cli.bench", "speed", "SPEED_EPILOG"),
             "seeds": _Command("tornpage.cli.bench", "seeds", "SEEDS_EPILOG"),
@@ -325,5 +327,5 @@ def _of_database(error: Exception) -> str:
     from tornpage.store.sql import line_of
 
     if isinstance(error, DBAPIError):
-        return f"the result store: {line_of(error)}"
-    return f"the result store: {error}" if isinstance(error, SQLAlchemyError) else ""
+        return f"the result database: {line_of(error)}"
+    return f"the result database: {error}" if isinstance(error, SQLAlchemyError) else ""

@@ -74,25 +74,27 @@ def mutants(
     ] = False,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Does `explain` name the function that was changed?"),
+        typer.Option("--explain", help="Count how often `explain` names the changed function."),
     ] = False,
     seed: Annotated[
-        int | None, typer.Option(min=1, help=f"--explain: draws, and is the campaigns'; {SEED}.")
+        int | None,
+        typer.Option(min=1, help=f"--explain: of the draw and the campaigns; default {SEED}."),
     ] = None,
     count: Annotated[
-        int | None, typer.Option(min=1, help=f"--explain: so many are drawn; {COUNT}.")
+        int | None,
+        typer.Option(min=1, help=f"--explain: number of mutants drawn; default {COUNT}."),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help=f"As shipped: how many seeds; {SEEDS} if not told.")
+        int | None, typer.Option(min=1, help=f"--as-shipped: number of seeds; default {SEEDS}.")
     ] = None,
     states: Annotated[
         int | None,
-        typer.Option(min=1, help=f"Power-loss states per mutant; {Effort().states} if not told."),
+        typer.Option(min=1, help=f"Power-loss states per mutant; default {Effort().states}."),
     ] = None,
     kills: Annotated[
         int | None,
         typer.Option(
-            min=0, help=f"Random kills per mutant of the base line; {Effort().strikes} if not told."
+            min=0, help=f"Random kills per mutant of the base line; default {Effort().strikes}."
         ),
     ] = None,
     table: Annotated[
@@ -106,7 +108,7 @@ def mutants(
     out: OutOption = Path("out/mutants"),
 ) -> int:
     """Builds every planted bug, runs the campaigns on it and says which they catch. Finished results are kept
-    in --out, so that the same command goes on after an interruption.
+    in --out, so that the same command continues after an interruption.
 
     Exit codes: 0 all caught (as shipped: with every seed; --harness: all killed; --explain: all named), 1 not
     all, 2 usage or harness failure.

@@ -1,4 +1,4 @@
-"""`tornpage new`: files to begin with."""
+"""`tornpage new`: files to start from."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ EPILOG = (
 
 
 def campaign(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="NAME.toml in this folder is made.")],
-    like: Annotated[str, typer.Option(help="Whose values it starts with.")] = "smoke",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Makes NAME.toml in this folder.")],
+    like: Annotated[str, typer.Option(help="The campaign whose values it starts with.")] = "smoke",
     target: Annotated[
         str | None,
-        typer.Option(help="For which target; that of the other campaign, if none is said."),
+        typer.Option(help="Its target; default: that of the other campaign."),
     ] = None,
     json_output: JsonOption = False,
 ) -> int:

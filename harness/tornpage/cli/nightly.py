@@ -67,11 +67,11 @@ def nightly(
         typer.Option(
             min=0,
             max=BOUNDS["seed"].high,
-            help="Derives all seeds; the date in UTC, as 20261121.",
+            help="The night's seed; default: the date in UTC, such as 20261121.",
         ),
     ] = None,
     time: Annotated[
-        str, typer.Option("--for", metavar="TIME", help="As 90s, 30m, 8h; else one round.")
+        str, typer.Option("--for", metavar="TIME", help="Such as 90s, 30m, 8h; default: one round.")
     ] = "",
     limits: Limits = UNLIMITED,
     fs: FsOption = None,
@@ -80,10 +80,13 @@ def nightly(
     fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted night, with its plan.")
+        bool, typer.Option("--resume", help="Continue an interrupted night, with its plan.")
     ] = False,
     go_on: Annotated[
-        bool, typer.Option("--go-on", help="As --resume, but a new night if there is none.")
+        bool,
+        typer.Option(
+            "--go-on", help="Like --resume, but start a new night if none can be resumed."
+        ),
     ] = False,
     keep: KeepOption = None,
     junit: JunitOption = None,
@@ -92,8 +95,8 @@ def nightly(
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Plays past findings again, then runs campaigns in turn with new seeds until the time is up, and tells
-    which bugs are new, still there, or gone."""
+    """Replays past findings, then runs campaigns in turn with new seeds until the time is up, and says which
+    bugs are new, still present, or gone."""
     paths = find_paths()
     names = campaigns or names_of_campaigns(paths, target or DEFAULT_TARGET)
     plan = NightPlan(

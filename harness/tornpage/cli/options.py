@@ -73,7 +73,7 @@ def _named(context: typer.Context, folder: Path) -> Path:
 
 OutOption = Annotated[
     Path,
-    typer.Option("--out", callback=_named, help="Folder of the result store and reports."),
+    typer.Option("--out", callback=_named, help="Folder of the result database and reports."),
 ]
 StoreOption = Annotated[
     str | None,
@@ -81,7 +81,7 @@ StoreOption = Annotated[
         "--store",
         metavar="PLACE",
         envvar="TORNPAGE_STORE",
-        help="The result store, if not in --out: a file, or postgresql://...",
+        help="The result database, if not in --out: a file, or postgresql://...",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, last.")]
@@ -97,7 +97,7 @@ AnnotateOption = Annotated[
 ]
 JobsOption = Annotated[int, typer.Option("--jobs", min=1, max=64, help="Worker processes.")]
 KeepOption = Annotated[
-    int | None, typer.Option(min=1, help="Afterwards, delete all but so many newest runs.")
+    int | None, typer.Option(min=1, help="Afterwards, delete all but this many newest runs.")
 ]
 TargetOptions = Annotated[
     list[str] | None,
@@ -119,14 +119,10 @@ UnderOption = Annotated[
         help="Power loss: work on a real ext4, xfs or btrfs; its disk is what loses power.",
     ),
 ]
-FetchOption = Annotated[
-    bool, typer.Option("--fetch", help="First get what the target needs and is not here.")
-]
+FetchOption = Annotated[bool, typer.Option("--fetch", help="First get what the target lacks.")]
 StacksOption = Annotated[
     bool,
-    typer.Option(
-        "--stacks/--no-stacks", help="Operations carry the call stacks of the target's code."
-    ),
+    typer.Option("--stacks/--no-stacks", help="Record the target's call stack of each operation."),
 ]
 DebugFilesOption = Annotated[
     list[Path] | None,
@@ -135,7 +131,7 @@ DebugFilesOption = Annotated[
         metavar="FOLDER",
         exists=True,
         file_okay=False,
-        help="Debug files of what ran, by build id, as of /usr/lib/debug or debuginfod; repeatable.",
+        help="Folder of debug files by build id, like /usr/lib/debug or debuginfod; repeatable.",
     ),
 ]
 FailOnOption = Annotated[

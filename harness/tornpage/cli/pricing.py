@@ -24,7 +24,9 @@ EPILOG = (
 def doublewrite(
     folder: Annotated[
         Path,
-        typer.Option("--dir", exists=True, file_okay=False, help="On the disk in question."),
+        typer.Option(
+            "--dir", exists=True, file_okay=False, help="A folder on the disk to measure."
+        ),
     ],
     rows: Annotated[
         int, typer.Option(min=100, max=10_000_000, help="Rows of the load; five fill 4 kB.")
@@ -36,7 +38,7 @@ def doublewrite(
     ] = None,
     json_output: JsonOption = False,
 ) -> int:
-    """Prices the doublewrite of new pages, and what its skip (MDEV-19738) saves, on a disk of yours: a load
+    """Measures what doublewrite of new pages costs on your disk, and what its skip (MDEV-19738) saves: a load
     is recorded both ways, and fio replays the recordings there."""
     notes = make_console(stderr=True, quiet=json_output)
     build = find_paths().build

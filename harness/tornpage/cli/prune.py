@@ -20,9 +20,10 @@ MIB = 1 << 20
 
 
 def prune(
-    keep: Annotated[int, typer.Option(min=0, help="So many of the newest runs stay.")],
+    keep: Annotated[int, typer.Option(min=0, help="Number of newest runs to keep.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell which runs would go, and their sizes.")
+        bool,
+        typer.Option("--dry-run", help="Only list the runs that would be deleted, with sizes."),
     ] = False,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,

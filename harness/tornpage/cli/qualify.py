@@ -14,7 +14,7 @@ EPILOG = "Example: [bold]tornpage qualify --json[/]"
 
 
 def qualify(json_output: JsonOption = False) -> int:
-    """Lets fio judge the fault layer: every fault must be found, and nothing where there is none."""
+    """Has fio check the fault layer: it must find every fault, and nothing else."""
     console = make_console(stderr=True, quiet=json_output)
     checks = lab.qualify(
         find_paths(), lambda name: console.print(f"qualify: {name}", highlight=False)

@@ -44,13 +44,13 @@ EPILOG = (
 def replay(
     trial: TrialArgument,
     plan: Annotated[
-        Path | None, typer.Option(help="A plan in a file, in place of the trial's own.")
+        Path | None, typer.Option(help="A file with a plan that replaces the trial's own.")
     ] = None,
     asked: Annotated[
-        Asked, typer.Option("--ask", help="What was kept of it, new runs, or both.")
+        Asked, typer.Option("--ask", help="Judge the kept evidence, new runs, or both.")
     ] = Asked.ALL,
     tries: Annotated[
-        int, typer.Option(min=1, max=100, help="New runs at most, until one shows it.")
+        int, typer.Option(min=1, max=100, help="At most this many new runs, until one shows it.")
     ] = 1,
     stacks: StacksOption = True,
     debug_files: DebugFilesOption = None,
@@ -58,8 +58,8 @@ def replay(
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Asks what was kept of a trial again, then runs it again: reproduced (exit code 1), not reproduced (0),
-    or cannot be played (2)."""
+    """Judges the kept evidence of a trial again, then repeats it: reproduced (exit code 1), not reproduced
+    (0), or cannot be played (2)."""
     row = with_kept_image(row_named(trial, place_in(out, store_place)), out)
     if plan is not None:
         row = replace(row, spec=replace(row.spec, plan=load_plan(plan)), result=None)

@@ -30,7 +30,7 @@ EPILOG = "Example: [bold]tornpage report[/] · tornpage report --run 3"
 
 def report(
     run_id: Annotated[
-        int | None, typer.Option("--run", min=1, help="Run number; the newest if left out.")
+        int | None, typer.Option("--run", min=1, help="Run number; default: the newest.")
     ] = None,
     debug_files: DebugFilesOption = None,
     junit: JunitOption = None,
@@ -38,7 +38,7 @@ def report(
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Prints a run's summary, and writes its HTML report and the index of all runs again."""
+    """Prints a run's summary, and rewrites its HTML report and the index of all runs."""
     with Store(place_in(out, store_place), write=False) as store:
         found = store.latest_run() if run_id is None else store.run(run_id)
         summary = load_summary(store, found)

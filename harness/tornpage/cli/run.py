@@ -77,7 +77,7 @@ def run(
         bool | None,
         typer.Option(
             "--stacks/--no-stacks",
-            help="Operations carry call stacks; left out: as the campaign says, else not.",
+            help="Record the call stack of each operation; default: as in the campaign, else not.",
         ),
     ] = None,
     fail_on: FailOnOption = FailOn.ANY,
@@ -95,11 +95,10 @@ def run(
             "--contention", help="fio writes and syncs beside it, on the same file systems."
         ),
     ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted run.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     go_on: Annotated[
-        bool, typer.Option("--go-on", help="As --resume, but a new run if there is none to resume.")
+        bool,
+        typer.Option("--go-on", help="Like --resume, but start a new run if none can be resumed."),
     ] = False,
     keep: KeepOption = None,
     junit: JunitOption = None,

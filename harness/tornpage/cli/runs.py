@@ -1,4 +1,4 @@
-"""`tornpage runs`: all runs of the store."""
+"""`tornpage runs`: all runs of the database."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ LESS_IMPORTANT = ("night", "seed", "broken", "target", "started")
 
 def runs(
     campaign: Annotated[str | None, typer.Option(help="Only runs of this campaign.")] = None,
-    last: Annotated[int | None, typer.Option(min=1, help="Only so many of the newest.")] = None,
+    last: Annotated[int | None, typer.Option(min=1, help="Only this many of the newest.")] = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Lists the runs of the store: verdict, crashes, bugs, and how many of them were new."""
+    """Lists all runs: verdict, crashes, bugs, and how many of them were new."""
     with Store(place_in(out, store_place), write=False) as store:
         found = [one for one in store.overview() if campaign in (None, one.campaign)]
     found = found[-last:] if last else found

@@ -27,7 +27,7 @@ def _say_at_once(line: str) -> None:
 
 def serve(
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="On this machine; 0: one that is free.")
+        int, typer.Option(min=0, max=65535, help="Port on this machine; 0: any free one.")
     ] = PORT,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,

@@ -1,4 +1,4 @@
-"""`tornpage show`: what the store knows of a trial."""
+"""`tornpage show`: what the database knows of a trial."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ def show(
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Prints what the store knows of a trial: plan, write hit or what the power loss lost, verdict, what
-    recovery did, the line that replays it, what `tornpage explain` has found, and `tornpage confirm`."""
+    """Prints what the database knows of a trial: plan, the write hit or what the power loss lost, verdict,
+    what recovery did, the command that replays it, the results of `tornpage explain` and `tornpage
+    confirm`."""
     place = place_in(out, store_place)
     row = with_kept_image(row_named(trial, place), out)
     folders = debug_files or ()

@@ -31,7 +31,7 @@ EPILOG = "Example: [bold]tornpage shrink 3.117[/] · tornpage shrink 3.117 --bud
 def shrink(
     trial: TrialArgument,
     budget: Annotated[
-        str, typer.Option(metavar="TIME", help="For the search, as 60s, 5m, 2h.")
+        str, typer.Option(metavar="TIME", help="Time for the search, such as 60s, 5m, 2h.")
     ] = "60s",
     stacks: StacksOption = True,
     json_output: JsonOption = False,

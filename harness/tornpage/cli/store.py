@@ -1,4 +1,4 @@
-"""`tornpage store`: what is done to a store as a whole."""
+"""`tornpage store`: commands on a whole database."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ PLACE = "An output folder, a file, or postgresql://USER@HOST/DATABASE."
 
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help=PLACE)],
-    target: Annotated[str, typer.Argument(metavar="TO", help=f"{PLACE} Made if it is not there.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help=f"{PLACE} Created if missing.")],
     json_output: JsonOption = False,
 ) -> int:
-    """Copies all runs that have ended, with their bugs and nights, into another store. What is there stays:
-    the same copy again adds only what is new."""
+    """Copies all ended runs, with their bugs and nights, into another database. Its runs stay; the same copy
+    again adds only what is new."""
     here, there = place_of(source), place_of(target)
     if here.name == there.name:
         raise ConfigError(f"{here.name}: a store is not copied into itself")

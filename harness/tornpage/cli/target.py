@@ -1,4 +1,4 @@
-"""`tornpage target`: a target file to begin with, and its conformance test."""
+"""`tornpage target`: a target file to start from, and its conformance test."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ FETCH_EPILOG = "Example: [bold]tornpage target fetch leveldb-1.22[/]"
 
 
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder NAME is made.")],
-    language: Annotated[Language, typer.Option(help="Of the store in it.")] = Language.PYTHON,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Makes the folder NAME.")],
+    language: Annotated[Language, typer.Option(help="Language of the store.")] = Language.PYTHON,
     json_output: JsonOption = False,
 ) -> int:
     """Writes a target file with a small store that works."""
@@ -68,7 +68,7 @@ def check(
     fetch_needs: FetchOption = False,
     json_output: JsonOption = False,
 ) -> int:
-    """Says whether a target file fits: what crash states of it say is worth as much."""
+    """Checks that a target file fits. If it does not, verdicts on its crash states mean nothing."""
     build = find_paths().build
     target = with_needs(fetch_needs, lambda: make_target(target_file(file), build))
     chosen = options_of(options, None)

@@ -31,14 +31,15 @@ EPILOG = "Example: [bold]tornpage upstream 3.17 for-the-tracker[/]"
 def upstream(
     trial: TrialArgument,
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="For the report and the files; made here.")
+        Path,
+        typer.Argument(metavar="FOLDER", help="The folder to make, with the report and the files."),
     ],
     debug_files: DebugFilesOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
     store_place: StoreOption = None,
 ) -> int:
-    """Writes a report for the engine's tracker: cause, calls with their stacks, file systems; beside it the
+    """Writes a report for the engine's tracker: cause, calls with their stacks, file systems; with it the
     files of the crash and a program that starts the store on them without Tornpage."""
     place = place_in(out, store_place)
     row = with_kept_image(row_named(trial, place), out)

@@ -55,7 +55,9 @@ def _python() -> Finding:
 
 def _sqlite() -> Finding:
     ok = sqlite3.sqlite_version_info >= (3, 35, 0)
-    return Finding("result store", ok, f"SQLite {sqlite3.sqlite_version}", "SQLite 3.35 or newer")
+    return Finding(
+        "result database", ok, f"SQLite {sqlite3.sqlite_version}", "SQLite 3.35 or newer"
+    )
 
 
 def _engine(paths: Paths) -> Finding:

@@ -47,7 +47,7 @@ class Bound:
 
 
 BOUNDS: Mapping[str, Bound] = {
-    "seed": Bound("--seed", 0, SEED_MAX, "Derives everything"),
+    "seed": Bound("--seed", 0, SEED_MAX, "Determines everything that is drawn"),
     "trials": Bound("--trials", 1, 10_000_000, "How many kills", Has.LIVE),
     "scripts": Bound("--scripts", 1, SCRIPTS_MAX, "Scripts per configuration, and per depth"),
     "fault_free": Bound(

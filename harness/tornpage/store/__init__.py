@@ -1,1 +1,1 @@
-"""The result store, and with it all SQL of the package."""
+"""The result database, and with it all SQL of the package."""

@@ -105,7 +105,7 @@ class Database:
 
     def _damaged(self, what: str) -> DamagedError:
         return DamagedError(
-            f"{self.name}: the result store is damaged: {what}; put a whole copy in its place, where "
+            f"{self.name}: the result database is damaged: {what}; put a whole copy in its place, where "
             "--resume can go on, or choose another"
         )
 

@@ -60,7 +60,7 @@ class StoreFile:
         path = self._path
         create = create and write
         if not create and not path.exists():
-            raise ConfigError(f"{path}: no result store here; `tornpage run` makes one")
+            raise ConfigError(f"{path}: no result database here; `tornpage run` makes one")
         try:
             if write:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,10 +76,10 @@ class StoreFile:
             raise ConfigError(f"{path}: {error.orig}") from error
         except DatabaseError as error:
             raise ConfigError(
-                f"{path}: not a result store of Tornpage, or a damaged one ({error.orig})"
+                f"{path}: not a result database of Tornpage, or a damaged one ({error.orig})"
             ) from error
         except UnicodeDecodeError as error:
-            raise ConfigError(f"{path}: a damaged result store ({error})") from error
+            raise ConfigError(f"{path}: a damaged result database ({error})") from error
 
     def failure(self, said: str) -> MachineError:
         """A full disk is called by many names, as "disk I/O error"."""
@@ -122,7 +122,7 @@ class StoreFile:
                 db.rollback()
                 if there is None and not create:
                     raise ConfigError(
-                        f"{self.name}: no result store here; `tornpage run` makes one"
+                        f"{self.name}: no result database here; `tornpage run` makes one"
                     )
                 if there != VERSION and write:
                     self._create(db)

@@ -103,7 +103,7 @@ class StoreServer:
                 there = schema_there(db, self.name)
                 if there is None and not (create and write):
                     raise ConfigError(
-                        f"{self.name}: no result store here; `tornpage run` makes one"
+                        f"{self.name}: no result database here; `tornpage run` makes one"
                     )
                 if there != VERSION and write:
                     create_store(db, self.name, None)

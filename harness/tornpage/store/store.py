@@ -1,4 +1,4 @@
-"""The result store. All SQL of the package is in this folder.
+"""The result database. All SQL of the package is in this folder.
 
 A trial's row is written before the trial starts and completed when its verdict is known, each in a
 transaction of its own: whenever the harness dies, every finished verdict is in the database. A verdict that

@@ -75,7 +75,7 @@ def test_resume_makes_no_store(command: str, tmp_path: Path) -> None:
     """A mistyped --out has nothing to go on with, and gets nothing."""
     out = tmp_path / "oot"
     done = called(tmp_path, *command.split(), "--resume", "--out", str(out))
-    assert (done.returncode, "no result store here" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "no result database here" in done.stderr) == (2, True), done.stderr
     assert not out.exists()
 
 

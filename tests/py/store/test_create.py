@@ -220,7 +220,7 @@ def test_an_empty_file_is_no_store_unless_one_may_be_made(
     """It stays empty; whoever may create makes a store of it."""
     path = tmp_path / "s.db"
     path.touch()
-    with pytest.raises(ConfigError, match="no result store here; `tornpage run` makes one"):
+    with pytest.raises(ConfigError, match="no result database here; `tornpage run` makes one"):
         Store(path, create=create, write=write)
     assert path.read_bytes() == b""
     with Store(path) as store:

@@ -180,7 +180,7 @@ def test_a_server_that_stays_away_is_the_machines_failure(
 
 def test_reading_changes_nothing(url: str) -> None:
     """It is refused by the server; an empty database gets no tables."""
-    with pytest.raises(ConfigError, match="no result store here"):
+    with pytest.raises(ConfigError, match="no result database here"):
         Store(place_of(url), write=False)
     with Store(place_of(url)) as store:
         fill(store)

@@ -235,13 +235,13 @@ def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
     """Bytes that are not a database give one clear error."""
     path = tmp_path / "s.db"
     path.write_bytes(b"not a database" * 100)
-    with pytest.raises(ConfigError, match="not a result store"):
+    with pytest.raises(ConfigError, match="not a result database"):
         Store(path)
 
 
 def test_a_missing_store_is_not_made_for_reading(tmp_path: Path) -> None:
     """Reading commands leave no empty store behind."""
-    with pytest.raises(ConfigError, match="no result store"):
+    with pytest.raises(ConfigError, match="no result database"):
         Store(tmp_path / "s.db", create=False)
     assert not (tmp_path / "s.db").exists()
 
