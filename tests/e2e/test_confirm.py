@@ -77,7 +77,7 @@ def test_what_cannot_be_asked(tornpage: Tornpage) -> None:
     assert told.code == 1, told.text
     trial = str(told.data["bugs"][0]["trial"])
     for asked, said in (
-        ((trial,), "target engine works on no disk: a target file does"),
+        ((trial,), "target engine cannot run on a real disk: only a target file can"),
         (("1.s0",), "trial 1.0 is no crash of a run: nothing to confirm"),
         ((trial, "--under", "ext5"), "ext5"),
     ):

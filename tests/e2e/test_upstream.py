@@ -137,4 +137,4 @@ def test_what_is_refused(tmp_path: Path, tornpage: Tornpage) -> None:
     assert not (tmp_path / "report").exists()
     assert tornpage("run", "smoke", "--trials", "20", *SMALL, *TORN).code == 1
     there = tornpage("upstream", "2.0", str(tmp_path))
-    assert there.code == 2 and f"{tmp_path} is there: name another folder" in there.text
+    assert there.code == 2 and f"{tmp_path} exists already: name another folder" in there.text

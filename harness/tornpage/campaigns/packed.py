@@ -110,7 +110,7 @@ def export_find(store: Store, name: str, paths: Paths, out: Path, file: Path) ->
     is there, or a name is too long for it."""
     zstandard = zstandard_module()
     if file.exists():
-        raise ConfigError(f"{file} is there: name another file")
+        raise ConfigError(f"{file} exists already: name another file")
     row = with_kept_image(stored_row(store, name), out)
     image = _image_of(store, row, name, out)
     target = make_target(row.spec.target, paths.build, ready=False)

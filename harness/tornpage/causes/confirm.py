@@ -116,7 +116,7 @@ def confirm_trial(
     broken = _broken(row)
     target = make_target(row.spec.target, paths.build)
     if all(option.name != UNDER for option in target.options()):
-        raise ConfigError(f"target {target.name} works on no disk: a target file does")
+        raise ConfigError(f"target {target.name} cannot run on a real disk: only a target file can")
     with scratch_folder(target.on_shm) as scratch:
         wanted = frozenset(kind_of(one) for one in broken)
         asked = _Asked(row.spec, target, wanted, _statements(row, target, scratch))

@@ -178,7 +178,7 @@ def recording_of(row: TrialRow, target: Target, scratch: Path) -> Iterator[tuple
     with recorded_run(replace(row.spec, stacks=True), target, scratch) as recording:
         if result is not None and not is_of(result, recording):
             raise ConfigError(
-                f"trial {row.run}.{row.number}: the programs write otherwise now than then; play it again "
+                f"trial {row.run}.{row.number}: the programs now write something else; replay it "
                 f"first: tornpage replay {row.run}.{row.number}"
             )
         yield "made anew", recording

@@ -94,7 +94,7 @@ def report_upstream(
             f"`tornpage confirm` asks {disk}"
         )
     if place.exists():
-        raise ConfigError(f"{place} is there: name another folder")
+        raise ConfigError(f"{place} exists already: name another folder")
     target = make_target(row.spec.target, paths.build)
     explained, unexplained = known, ""
     if known is None:

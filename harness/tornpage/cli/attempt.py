@@ -163,7 +163,7 @@ def _lines(
     ]
     if not run.repeatable:
         lines.append(
-            "two runs come to different states: a kill is judged by what its own run has told"
+            "two runs reach different states, so a kill is judged by what its own run printed"
         )
     for summary, report in zip(summaries, reports, strict=True):
         unit = "power-loss states" if summary.explored else "kills"
@@ -182,6 +182,6 @@ def _control_line(seen: Examined) -> str:
     if seen.vacuous:
         return f"[red]{seen.vacuous}[/]"
     return (
-        f"control: on a disk whose every fsync is a lie, {seen.kinds} kinds of "
-        f"{seen.states} states broke the promise, as they must"
+        f"control: {seen.states} states of a disk that ignores every fsync broke the promise "
+        f"in {seen.kinds} ways, as they must"
     )

@@ -126,7 +126,7 @@ def mutants(
     if seeds is not None and not as_shipped:
         raise ConfigError("--seeds needs --as-shipped")
     if (states is not None or kills is not None) and (as_shipped or check):
-        raise ConfigError("--states and --kills are of a hunt: no --as-shipped, no --check")
+        raise ConfigError("--states and --kills limit a plain search: no --as-shipped, no --check")
     if harness:
         if as_shipped or states is not None or kills is not None:
             raise ConfigError("--harness runs tests: no --as-shipped, no --states, no --kills")

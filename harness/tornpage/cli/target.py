@@ -89,7 +89,7 @@ def check(
     for counter, count in seen.counters.items():
         text += f"; {counter} {count}"
     if not seen.repeatable:
-        text += "; two runs come to different states, so that a kill is judged by what its own run has told"
+        text += "; two runs reach different states, so a kill is judged by what its own run printed"
     say(text)
     return 0
 

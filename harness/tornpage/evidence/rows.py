@@ -80,7 +80,7 @@ def row_changes(
     statements = _statements(steps)
     done = [one for one in statements if one.acknowledged and one.number in texts]
     if 0 not in texts:
-        return [], "the run has told no state"
+        return [], "the run has printed no state"
     expected = dict(texts[0])
     for one in done:
         expected = {**expected, **texts[one.number]} if one.client else dict(texts[one.number])

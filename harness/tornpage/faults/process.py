@@ -297,7 +297,7 @@ def _run(launch: Launch, watch: Callable[[], None], starter: Starter) -> ChildRe
     if not timed_out and -code == signal.SIGALRM and seconds >= launch.alarm_s:
         raise MachineError(
             f"{Path(launch.argv[0]).name} outlived its deadline of {launch.deadline_s:.0f} s while nobody "
-            "watched it: the machine, or all of this run, stood still"
+            "watched it: the machine, or this whole run, was stopped"
         )
     return ChildResult(
         exit_code=code if code >= 0 else None,

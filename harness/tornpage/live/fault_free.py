@@ -95,7 +95,7 @@ def run_fault_free(
             return run
     again = _run_once(spec, target, work, contents=contents, audit=audit)
     if _broken(again) != first:
-        raise MachineError(f"unstable: {why}: and run again it did not do the same")
+        raise MachineError(f"unstable: {why}: a second run behaved differently")
     return again
 
 

@@ -53,7 +53,7 @@ def acknowledged_in(trace: Trace) -> list[int]:
         if verb == "ack":
             found.append(int(facts["n"]))
     if not ready:
-        raise GoldenRunError("run never marked `ready`: from there on its folder is crashed")
+        raise GoldenRunError("run never marked `ready`, from which on it is crashed")
     return found
 
 

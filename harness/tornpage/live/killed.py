@@ -43,5 +43,5 @@ def judge_by_own_run(
     return KilledRun(
         oracle,
         f"statement {unknown} was under way, and its state is not known: this run differs from the "
-        "fault-free one, and told no state before it committed",
+        "fault-free one, and printed no state before it committed",
     )

@@ -116,7 +116,7 @@ class ObservedOracle:
         where there is but one. GoldenRunError if they do not go together."""
         self.told = told
         if 0 not in told:
-            raise GoldenRunError("run told no state at `ready`: print the line with n = 0")
+            raise GoldenRunError("run printed no state at `ready`: print the line with n = 0")
         if not acknowledged and not killed:
             raise GoldenRunError(
                 "run acknowledged nothing: mark `issue n=1` before a commit, `ack n=1` after it"
@@ -190,7 +190,7 @@ def _check_numbers(
     for number in acknowledged:
         client = clients.get(number, "")
         if clients and not client:
-            raise GoldenRunError(f"`ack n={number}` is of no client, others are")
+            raise GoldenRunError(f"`ack n={number}` names no client, other marks do")
         if number <= last.get(client, 0):
             raise GoldenRunError(
                 f"`ack n={number}` comes after {last.get(client, 0)}: numbers must grow from 1"
@@ -198,5 +198,5 @@ def _check_numbers(
         last[client] = number
         if number not in told:
             raise GoldenRunError(
-                f"run told no state after `ack n={number}`: print a line with n = {number}"
+                f"run printed no state after `ack n={number}`: print a line with n = {number}"
             )

@@ -1,6 +1,6 @@
 """What comes before every verdict on a target file: the audit of its runs, and the control.
 
-The control is a disk whose every fsync is a lie. If no state of it breaks the promise, the set-up cannot find
+The control is a disk that ignores every fsync. If no state of it breaks the promise, the set-up cannot find
 anything, and what it does not find on an honest disk says nothing.
 """
 

@@ -97,7 +97,7 @@ def loss_models(explorer: Path) -> dict[str, str]:
     child = run_child([explorer, "--list-models", "--json"], os.environ, MODELS_DEADLINE_S)
     data = last_object(child.stdout)
     if child.exit_code != EXIT_CLEAN or data is None:
-        raise TargetError(f"{explorer} tells no models: {child.describe()}")
+        raise TargetError(f"{explorer} lists no models: {child.describe()}")
     return {item["name"]: item["what"] for item in data["models"]}
 
 

@@ -75,7 +75,7 @@ def choose_violation(
     exact = [item for item in same if fingerprint_of(item, "").path == path]
     if not same:
         raise TornpageError(
-            f"trial {spec.number} of {spec.campaign} does not break I{wanted.invariant} any more: "
-            "are the programs others than then?"
+            f"trial {spec.number} of {spec.campaign} no longer breaks I{wanted.invariant}: "
+            "have the programs changed?"
         )
     return (exact or same)[0]

@@ -51,7 +51,7 @@ def schema_there(db: Connection, name: str) -> int | None:
         )
     if tables >= OLD and tables & OLD_VERSIONS:
         raise ConfigError(
-            f"{name}: a store of before 0.1.0, which no Tornpage reads any more; choose another place "
+            f"{name}: a store from before 0.1.0, which Tornpage no longer reads; choose another place "
             "(--store)"
         )
     raise ConfigError(

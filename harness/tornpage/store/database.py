@@ -123,10 +123,12 @@ class Database:
                 self._db.rollback()
             except OperationalError as error:
                 if time.monotonic() > deadline:
-                    raise MachineError(f"{self.name} stays away: {line_of(error)}") from error
+                    raise MachineError(
+                        f"{self.name} is still unreachable: {line_of(error)}"
+                    ) from error
                 time.sleep(AGAIN_S)
             else:
-                _say(f"{self.name} is there again; nothing is lost")
+                _say(f"{self.name} is back; nothing is lost")
                 return
 
     def _lock(self, db: Connection, what: str) -> None:

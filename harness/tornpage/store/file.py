@@ -140,7 +140,7 @@ class StoreFile:
         """A store of an older schema must be ours to write."""
         if not all(os.access(path, os.W_OK) for path in (self._path, self._path.parent)):
             raise ConfigError(
-                f"{self.name}: a store of schema {there}, which is brought up to schema {VERSION} where it "
+                f"{self.name}: a store of schema {there}, which is upgraded to schema {VERSION} where it "
                 "can be written: copy it to a folder of yours"
             )
         self._require_one_name()

@@ -16,7 +16,7 @@ OURS = frozenset(
 @dataclass(frozen=True, slots=True)
 class Examined:
     """What comes before any verdict on a target file. work: hash of target, options and workload; states: of
-    the control, a disk whose every fsync is a lie, 0 where that cannot be made; kinds: how many kinds of them
+    the control, a disk that ignores every fsync, 0 where that cannot be made; kinds: how many kinds of them
     broke the promise; blind: configurations of which none did; not_audited: why one was not; compared: at so
     many of the acknowledgements of its runs their files were compared with their recordings; recoveries:
     images whose recovery was audited."""
@@ -36,9 +36,9 @@ class Examined:
         if self.kinds or not self.states:
             return ""
         return (
-            f"vacuous: on a disk whose every fsync is a lie none of {self.states} states broke the "
-            "promise, so that this set-up cannot find anything: does the run change enough between its "
-            "syncs, and does recover read what is there?"
+            f"vacuous: on a disk that ignores every fsync none of {self.states} states broke the "
+            "promise, so this set-up cannot find anything: does the run change enough between its syncs, "
+            "and does recover read what is there?"
         )
 
     @property

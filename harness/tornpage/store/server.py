@@ -135,7 +135,7 @@ class StoreServer:
         if not db.execute(select(func.pg_try_advisory_lock(*key))).scalar_one():
             owners = [name for _session, name in self._owners(db, what)]
             told = owners[0].removeprefix("tornpage ").split(" #")[0] if owners else "it ends now"
-            raise ConfigError(f"{what} has an owner that lives: {told}")
+            raise ConfigError(f"{what} belongs to a running process: {told}")
         return lambda: _unlock(db, key)
 
     def lock_again(self, db: Connection, what: str) -> Callable[[], None]:

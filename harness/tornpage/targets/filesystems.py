@@ -39,7 +39,7 @@ def file_systems(explorer: Path) -> Mapping[str, Mapping[str, Any]]:
     child = run_child([explorer, "--list-fs", "--json"], os.environ, DEADLINE_S)
     data = last_object(child.stdout)
     if child.exit_code != 0 or data is None:
-        raise TargetError(f"{explorer} tells no file systems: {child.describe()}")
+        raise TargetError(f"{explorer} lists no file systems: {child.describe()}")
     return {item["name"]: item for item in data["file_systems"]}
 
 

@@ -77,5 +77,5 @@ def test_a_page_without_invariants_is_refused(tmp_path: Path) -> None:
 
 def test_an_explorer_that_tells_nothing_is_an_error() -> None:
     """A program that ends well and prints no models."""
-    with pytest.raises(TargetError, match="tells no models"):
+    with pytest.raises(TargetError, match="lists no models"):
         loss_models(Path("/bin/true"))

@@ -187,7 +187,7 @@ def test_what_came_before_a_run_stands_in_its_verdict() -> None:
     verdict = verdict_of(vacuous)
     assert verdict.exit_code == vacuous.exit_code() == 3
     assert verdict.line.startswith(
-        "NOTHING EXERCISED (exit 3): vacuous: on a disk whose every fsync is a lie none of 400 states"
+        "NOTHING EXERCISED (exit 3): vacuous: on a disk that ignores every fsync none of 400 states"
     )
     assert vacuous.verdict == "nothing exercised"
     broken = kills(make_result(0), make_result(5, broken=5), run=of_target_file(VACUOUS))

@@ -122,9 +122,7 @@ def test_a_store_of_schema_3_that_cannot_be_written_is_told(
     make_schema_3(path)
     before = path.read_bytes()
     monkeypatch.setattr("tornpage.store.file.os.access", lambda *_: False)
-    with pytest.raises(
-        ConfigError, match=r"a store of schema 3, which is brought up to .*: copy it"
-    ):
+    with pytest.raises(ConfigError, match=r"a store of schema 3, which is upgraded to .*: copy it"):
         Store(path, write=False)
     assert path.read_bytes() == before
 

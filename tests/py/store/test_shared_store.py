@@ -160,7 +160,7 @@ def test_a_restart_loses_nothing(
         assert store.finished_numbers(run) == set(range(6))
         assert [bug.count for bug in store.bugs()] == [6]
     said = capfd.readouterr().err
-    assert said.count("waiting for it") == said.count("is there again; nothing is lost") == 3
+    assert said.count("waiting for it") == said.count("is back; nothing is lost") == 3
 
 
 def test_a_server_that_stays_away_is_the_machines_failure(
@@ -172,7 +172,7 @@ def test_a_server_that_stays_away_is_the_machines_failure(
         run = store.begin_run("smoke", "engine", 1, 9, {}, ORIGIN).id
         server.stop()
         try:
-            with pytest.raises(MachineError, match="stays away"):
+            with pytest.raises(MachineError, match="is still unreachable"):
                 store.start_trial(run, make_spec(0), "page0", "none")
         finally:
             server.start()

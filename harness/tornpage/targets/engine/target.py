@@ -173,7 +173,7 @@ class EngineTarget:
         child = run_child([self.program, "options", "--json"], os.environ, OPTIONS_DEADLINE_S)
         data = last_object(child.stdout)
         if child.exit_code != 0 or data is None:
-            raise TargetError(f"{self.program} tells no options: {child.describe()}")
+            raise TargetError(f"{self.program} lists no options: {child.describe()}")
         own = (
             TargetOption(
                 item["name"],
