@@ -268,7 +268,7 @@ def test_depths_take_turns(name: str) -> None:
 
 
 DRAWN = ("mix", "large_pages", "mix_kill", "mix_error", "storm", "backup", "backup_kill", "million")
-"""Campaigns of scripts that the seed puts together."""
+"""Campaigns of scripts that the seed composes."""
 
 
 def drawn_options(name: str) -> set[str]:
