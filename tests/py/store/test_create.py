@@ -203,7 +203,9 @@ def test_a_store_of_before_the_first_release_is_refused(
         pass
     with sqlite3.connect(path) as db:
         db.executescript(f"alter table tornpage_version rename to {table}; drop view runs")
-    with pytest.raises(ConfigError, match=r"a store of before 0\.1\.0, which no Tornpage reads"):
+    with pytest.raises(
+        ConfigError, match=r"a store from before 0\.1\.0, which Tornpage no longer reads"
+    ):
         Store(path, write=write)
     with sqlite3.connect(other) as db:
         db.executescript(f"create table {table} (version_num text)")
