@@ -454,33 +454,33 @@ static const model_row_t MODELS[MODEL_KINDS + 1] = {
     [MODEL_ONE_PERSISTED] = {"one-persisted", "one alone", each_event, choose_one_persisted,
                              KEEPS_LITTLE, one_event},
     [MODEL_ONE_TORN] = {"one-torn",
-                        "all, one write of them torn: a prefix, a suffix, a mask with a hole",
+                        "all, with one write torn: a prefix, a suffix, a mask with a hole",
                         each_tear, choose_one_torn, LOSES_LITTLE, one_tearable},
     [MODEL_SUBSET] = {"subset", "each with a probability drawn by seed, some of it torn", subsets,
                       choose_subset, IN_TURN, NULL},
     [MODEL_ORDERED] = {"ordered", "all up to one write, in order", each_event_twice, choose_ordered,
                        LOSES_LITTLE, NULL},
     [MODEL_LOG_CUT] = {"log-cut",
-                       "all, but of the log write that happened last only the first sectors: every "
-                       "end that the log can have is tried",
+                       "all, but only the first sectors of the last log write: every possible end "
+                       "of the log is tried",
                        each_cut, choose_log_cut, LOSES_LITTLE, NULL},
     [MODEL_KILL] =
         {"kill",
-         "all, or of the last write only the first sectors; with --depth: nothing of it has become "
+         "all, or only the first sectors of the last write; with --depth: none of it has become "
          "durable, and a power loss during the recovery may take it",
          whole_and_cut, choose_kill, LOSES_LITTLE, NULL},
-    [MODEL_BY_FILE] = {"by-file", "of each file all, nothing, or all up to one write",
-                       draws_by_file, choose_by_file, LOSES_LITTLE, NULL},
+    [MODEL_BY_FILE] = {"by-file", "per file all, nothing, or all up to one write", draws_by_file,
+                       choose_by_file, LOSES_LITTLE, NULL},
     [MODEL_ONE_PART] = {"one-part",
-                        "a part of one write alone: a prefix, a suffix, a mask with a hole",
+                        "only a part of one write: a prefix, a suffix, a mask with a hole",
                         each_tear, choose_one_part, KEEPS_LITTLE, one_tearable},
     [MODEL_OVERLAPPED] =
         {"overlapped",
-         "all, but of the writes that overlapped an fsync of their file none, or all but one",
+         "all, but none, or all but one, of the writes that overlapped an fsync of their file",
          each_overlapped, choose_overlapped, LOSES_LITTLE, NULL},
     [MODEL_SIZE_FIRST] = {"size-first",
-                          "all, but of one append only the new size: zeros or old bytes are there, "
-                          "as the file system has it",
+                          "all, but only the new size of one append: zeros or old bytes fill it, "
+                          "depending on the file system",
                           each_growing, choose_size_first, LOSES_LITTLE, NULL},
     [MODEL_CHOSEN] = {"chosen", "what is chosen", each_chosen, choose_chosen, AS_CHOSEN, NULL},
 };

@@ -2,7 +2,7 @@
 
 1. One table gives each option's name, type, range and meaning; all that is said of options reads
    it.
-2. Zero in log_format, page_size, extent_pages and log_file_size means "as the directory has it" and
+2. Zero in log_format, page_size, extent_pages and log_file_size means "as in the directory" and
    is always in range. */
 #include "base/options.h"
 
@@ -37,7 +37,7 @@ typedef struct option_def {
     {                                                                                              \
 #field, kind, offsetof(engine_options_t, field), is_size, zero_ok, min, max, what          \
     }
-#define AS_CREATED "fixed at creation, 0: as the directory has it, "
+#define AS_CREATED "fixed at creation, 0: as in the directory, "
 
 static const option_def_t OPTION_DEFS[] = {
     OPTION(page_size, OPTION_U32, true, true, PAGE_SIZE_MIN, PAGE_SIZE_MAX,
@@ -47,53 +47,48 @@ static const option_def_t OPTION_DEFS[] = {
     OPTION(log_file_size, OPTION_U64, true, true, LOG_FILE_SIZE_MIN_PAGES *PAGE_SIZE_MIN,
            1024 * GIB,
            "the whole redo file, at least 64 pages; " AS_CREATED
-           "1m or 64 pages for a new one, whichever is more"),
+           "the larger of 1m and 64 pages for a new one"),
     OPTION(log_format, OPTION_LOG_FORMAT, false, true, LOG_FORMAT_10_4, LOG_FORMAT_10_5,
-           "format of the redo log, 10.5: physical, all of a load is in it (MDEV-12353); 0: as the "
-           "directory has it, 10.4 for a new one; another: converted after a clean close, else "
+           "format of the redo log, 10.5: physical, with all of a load (MDEV-12353); 0: as in the "
+           "directory, 10.4 for a new one; a different one: converted after a clean close, else "
            "refused"),
     OPTION(buffer_pool_pages, OPTION_U32, false, false, 32, 1024 * 1024,
            "pages of the buffer pool"),
     OPTION(log_optimize_ddl, OPTION_BOOL, false, true, 0, 1,
-           "on: index loads are not logged, then flushed (WL#7277); a 10.5 log ignores it "
-           "(MDEV-19747)"),
+           "on: index loads are not logged, but flushed at their end (WL#7277); a 10.5 log ignores "
+           "it (MDEV-19747)"),
     OPTION(optimize_ddl_drain, OPTION_BOOL, false, true, 0, 1,
            "on: SET log_optimize_ddl flushes everything and takes a full checkpoint; off: it does "
-           "not, and each tablespace keeps apart what must not meet (MDEV-19747)"),
+           "not, and each tablespace avoids the conflict by itself (MDEV-19747)"),
     OPTION(doublewrite, OPTION_BOOL, false, true, 0, 1,
            "on: pages are written to the doublewrite file, then to their place"),
     OPTION(
         atomic_write_unit, OPTION_U32, true, true, SECTOR_SIZE, PAGE_SIZE_MAX,
-        "bytes that the storage promises to write whole or not at all, where they are aligned to "
-        "that; pages of this size or less go without doublewrite; 0: no promise"),
+        "aligned bytes that the storage promises to write whole or not at all; pages of this size "
+        "or less are not doublewritten; 0: no promise"),
     OPTION(dblwr_pages, OPTION_U32, false, false, 4, 256, "pages of a doublewrite batch"),
-    OPTION(cleaner_interval, OPTION_U32, false, true, 0, 1000 * 1000,
-           "N: the page cleaner takes a step at one yield point in N; 0: pages are written when "
-           "somebody needs it"),
+    OPTION(
+        cleaner_interval, OPTION_U32, false, true, 0, 1000 * 1000,
+        "N: the page cleaner takes a step at one yield point in N; 0: pages are written on demand"),
     OPTION(purge_interval, OPTION_U32, false, true, 0, 1000 * 1000,
-           "N: purge works while one commit in N waits for its log; 0: only when it is told to"),
+           "N: purge works while one commit in N waits for its log; 0: only on request"),
     OPTION(undo_tablespaces, OPTION_U32, false, true, UNDO_SPACES_MAX, UNDO_SPACES_MAX,
-           "2: undo logs lie in files of their own, undo001 and undo002; " AS_CREATED
+           "2: undo logs are in two files of their own, undo001 and undo002; " AS_CREATED
            "none for a new one"),
-    OPTION(
-        max_undo_log_size, OPTION_U64, true, true, 0, 64 * GIB,
-        "bytes beyond which an undo tablespace is truncated when purge has emptied it; 0: none is "
-        "(innodb_undo_log_truncate=OFF)"),
+    OPTION(max_undo_log_size, OPTION_U64, true, true, 0, 64 * GIB,
+           "bytes beyond which an undo tablespace is truncated when purge has emptied it; 0: never "
+           "(innodb_undo_log_truncate=OFF)"),
     OPTION(backup_interval, OPTION_U32, false, true, 0, 1000 * 1000,
-           "N: a running backup copies some pages at one yield point in N; 0: only when it is told "
-           "to"),
+           "N: a running backup copies some pages at one yield point in N; 0: only on request"),
     OPTION(scrub, OPTION_BOOL, false, true, 0, 1,
-           "on: freed pages are overwritten with zeros some time later; a 10.4 log ignores it "
+           "on: freed pages are later overwritten with zeros; a 10.4 log ignores it "
            "(MDEV-15528)"),
-    OPTION(
-        page_compression, OPTION_COMPRESSION, false, true, PAGE_COMPRESSION_NONE,
-        PAGE_COMPRESSION_ZSTD,
-        "pages of tables, but page 0, go home compressed, and holes are punched behind them; what "
-        "is there is read whatever it says"),
-    OPTION(
-        schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
-        "draws at which yield points the page cleaner, purge and a backup work, and what they do "
-        "there"),
+    OPTION(page_compression, OPTION_COMPRESSION, false, true, PAGE_COMPRESSION_NONE,
+           PAGE_COMPRESSION_ZSTD,
+           "pages of tables, except page 0, are written compressed, and holes are punched behind "
+           "them; reading accepts both kinds"),
+    OPTION(schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
+           "draws at which yield points the page cleaner, purge and backup work, and what they do"),
     OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2,
            "a commit writes the log and fsyncs it (1), writes it (2), neither (0)"),
     OPTION(log_write_through, OPTION_BOOL, false, true, 0, 1,
@@ -104,15 +99,16 @@ static const option_def_t OPTION_DEFS[] = {
            "compares (I27)"),
     OPTION(sort_buffer_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
            "memory of an index build"),
-    OPTION(online_alter_log_max_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
-           "how much may be changed during a build with LOCK=NONE: bytes of each log of row "
-           "changes, in whole blocks"),
+    OPTION(
+        online_alter_log_max_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
+        "limit of the changes during a build with LOCK=NONE: bytes of each log of row changes, in "
+        "whole blocks"),
     OPTION(defragment_n_pages, OPTION_U32, false, false, 2, 32,
-           "leaves that one step of a defragmentation packs"),
+           "leaves packed by one step of a defragmentation"),
     OPTION(defragment_fill_factor, OPTION_U32, false, false, 70, 100,
            "how full a defragmentation packs a page, in percent"),
     OPTION(defragment_fill_factor_n_recs, OPTION_U32, false, false, 1, 100,
-           "room for so many records is enough for it, if that is less"),
+           "at most this many records of room are left in a packed page"),
     OPTION(recv_memory, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
            "memory for parsed redo records in recovery"),
     OPTION(open_files, OPTION_U32, false, false, 2, 65536, "data files open at the same time"),

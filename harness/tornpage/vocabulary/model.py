@@ -77,7 +77,7 @@ class Site(StrEnum):
     DICT_PAGE = "dict_page"
     """Home write of a page of the catalogue's own trees."""
     DOUBLEWRITE = "doublewrite"
-    """Copies of pages, before they go home."""
+    """Copies of pages, before their home writes."""
     REDO = "redo"
     """Blocks of the redo log, or frames of a write-ahead log."""
     CHECKPOINT_HEADER = "checkpoint_header"
@@ -89,11 +89,11 @@ class Site(StrEnum):
     ROLLBACK_JOURNAL = "rollback_journal"
     """Old page contents, kept until the transaction that changes them has committed (SQLite)."""
     METADATA = "metadata"
-    """A file that says of others that they are whole: of a backup, of an exported table."""
+    """A file that marks others as complete: those of a backup, of an exported table."""
     FILE_OP = "file_op"
     """Create, rename, unlink, truncate."""
     OTHER = "other"
-    """Any other write, as that of a page that recovery restores from doublewrite."""
+    """Any other write, such as that of a page that recovery restores from doublewrite."""
 
 
 PAGE_SITES = frozenset(
