@@ -1,5 +1,5 @@
-"""The names for programs, tests and notebooks; docs/API.md explains them and says how long they keep their
-meaning. The modules below are internal.
+"""The Python API for programs, tests and notebooks. docs/API.md explains each name and how long it stays
+stable. The modules below are internal.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ def run(
 ) -> Summary:
     """Runs a campaign as `tornpage run` does, and writes its report.
 
-    campaign: a name, a .toml file, or made here; target: a name, or a target file; left out: what the
-    campaign says, or the bundled engine. The others are what the command takes: options is its --option;
-    states, budget_s (seconds) per exploration; jobs: worker processes; out: folder of store and reports;
-    store: another place of the store, a file or postgresql://USER@HOST/DATABASE.
-    The summary tells bugs and findings, and exit_code() what the command would. Raises TornpageError if the
-    run could not be made; what the target does is never an exception.
+    campaign: a name, a .toml file, or an object; target: a name, or a target file; default: the campaign's,
+    or the bundled engine. The others are those of the command: options is its --option; states and budget_s
+    (seconds) are per exploration; jobs: worker processes; out: folder of database and reports; store: another
+    place for the database, a file or postgresql://USER@HOST/DATABASE. The summary has bugs and findings, and
+    exit_code() is that of the command. Raises TornpageError if the run could not be made, never for what the
+    target does.
     """
     limits = Limits(
         seed=seed,
@@ -119,13 +119,14 @@ def powerloss(
     out: str | Path = DEFAULT_OUT,
     store: str | Path | None = None,
 ) -> Rows[Finding]:
-    """Runs one script, judges crash states of a power loss at any moment of it, and returns what it finds.
+    """Runs one script, judges states that a power loss may leave at any moment of it, and returns the
+    findings.
 
     target: a name, or a target file; script: in the language of docs/SCRIPT.md; for a target file that takes
-    lines, other lines than its own; for one that makes its own work, nothing. models: of `tornpage list
-    models`, none = all; depth: 2 crashes the recovery too; states: at most about so many; budget_s: at
-    most so many seconds, 0 = no end; name: of the run in the store; out, store: as run().
-    Raises TornpageError if the run could not be made, or no state could be judged: that is no pass.
+    lines, lines that replace its own; for one that makes its own work, nothing. models: of `tornpage list
+    models`, none: all; depth: 2 crashes the recovery too; states: about how many at most; budget_s: limit in
+    seconds, 0: none; name: of the run in the database; out, store: as in run(). Raises TornpageError if the
+    run could not be made, or no state could be judged.
     """
     chosen = target_name(str(target))
     limits = Limits(
@@ -157,10 +158,10 @@ def replay(
     out: str | Path = DEFAULT_OUT,
     store: str | Path | None = None,
 ) -> Replay:
-    """Plays a trial of the store again, alone, as `tornpage replay` does.
+    """Repeats a stored trial, as `tornpage replay` does.
 
-    trial: RUN.NUMBER, as Finding.trial has it; stacks: with call stacks; out, store: as run(). Raises
-    TornpageError if there is none.
+    trial: RUN.NUMBER, as in Finding.trial; stacks: record call stacks; out, store: as in run(). Raises
+    TornpageError if there is no such trial.
     """
     row = with_kept_image(row_named(trial, _place(out, store)), Path(out))
     return replay_trial(row, find_paths(), Path(out) / "replay", stacks=stacks)
@@ -175,12 +176,12 @@ def shrink(
     store: str | Path | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Shrunk:
-    """Finds a smaller script and a smaller crash with the same finding, for about budget_s seconds, and
-    stores them as a trial, whose script the result has.
+    """Searches for about budget_s seconds for a smaller script and a smaller crash with the same finding, and
+    stores them as a trial; the result has its script.
 
-    trial: RUN.NUMBER; stacks: the stored trial has call stacks; out, store: as run(); tell: gets a line about
-    the progress from time to time. Raises TornpageError if there is nothing to shrink, or the finding does
-    not come back.
+    trial: RUN.NUMBER; stacks: record call stacks of the new trial; out, store: as in run(); tell: called with
+    a line of progress from time to time. Raises TornpageError if there is nothing to shrink, or the finding
+    does not recur.
     """
     place = _place(out, store)
     row = row_named(trial, place)
@@ -197,11 +198,11 @@ def explain(
     store: str | Path | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Explained:
-    """Says why a crash breaks a state, by experiments on it, as `tornpage explain` does, and keeps that with
+    """Finds by experiment why a crash breaks a state, as `tornpage explain` does, and keeps the result with
     the finding.
 
-    trial: RUN.NUMBER; debug_files: folders with debug files; out, store: as run(); tell: gets a line about
-    the progress from time to time. Raises TornpageError where there is nothing to explain.
+    trial: RUN.NUMBER; debug_files: folders with debug files; out, store: as in run(); tell: called with a
+    line of progress from time to time. Raises TornpageError if there is nothing to explain.
     """
     place = _place(out, store)
     row = with_kept_image(row_named(trial, place), Path(out))
@@ -213,11 +214,12 @@ def explain(
 
 
 class Store:
-    """A result database, to be read while or after runs are made. Raises ConfigError, a TornpageError, where
-    there is none."""
+    """A result database, for reading during or after runs. Raises ConfigError, a TornpageError, if there is
+    none."""
 
     def __init__(self, out: str | Path = DEFAULT_OUT) -> None:
-        """out: as --out or --store of the commands: a folder, a file, or postgresql://USER@HOST/DATABASE."""
+        """out: like --out or --store of the commands, a folder, a file, or
+        postgresql://USER@HOST/DATABASE."""
         self._place = place_of(out)
         with self._open():
             pass
@@ -233,24 +235,24 @@ class Store:
             return Rows(store.bugs())
 
     def trials(self, run: int | None = None) -> list[TrialRow]:
-        """The trials of a run, None: of the newest one."""
+        """The trials of a run; None: the newest."""
         with self._open() as store:
             return list(store.trials(run if run is not None else store.latest_run().id))
 
     def explanations(self, run: int | None = None) -> dict[str, Explained]:
-        """What was found of the findings of a run by explain(), by their IDs; None: of the newest one."""
+        """The results of explain() for a run's findings, by their IDs; None: the newest run."""
         with self._open() as store:
             return store.explanations(run if run is not None else store.latest_run().id)
 
     def summary(self, run: int | None = None) -> Summary:
-        """A run in numbers, with its findings; None: of the newest one."""
+        """A run in numbers, with its findings; None: the newest."""
         with self._open() as store:
             return load_summary(store, store.latest_run() if run is None else store.run(run))
 
     def frame(self, table: str = "trials", run: int | None = None) -> pandas.DataFrame:
-        """A table as a pandas data frame: "runs", "bugs", or of one run (None: the newest one) "trials" or
-        "findings". What has names inside becomes columns, as `counters.dblwr_restored`. Needs pandas:
-        pip install tornpage[frames]."""
+        """A table as a pandas data frame: "runs", "bugs", or of one run (None: the newest) "trials" or
+        "findings". Nested values become columns, such as `counters.dblwr_restored`. Needs pandas: pip install
+        tornpage[frames]."""
         try:
             import pandas
         except ImportError as error:

@@ -1,1 +1,1 @@
-"""Running whole campaigns: one, those of a night, all of a target; playing again what they found."""
+"""Runs whole campaigns: one, those of a night, all of a target; replays what they found."""

@@ -1,1 +1,1 @@
-"""What is shown of a finding: its image, the last operations before the crash, and the pages that it hurt."""
+"""What a finding shows: its image, the last operations before the crash, and the damaged pages."""

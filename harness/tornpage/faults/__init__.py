@@ -1,3 +1,3 @@
-"""What is done to a program, and what is seen of it: fault plans and where they strike, child processes,
-the trace that the preload writes, crashed images.
+"""Faults in a program, and its recording: fault plans and where they strike, child processes, the trace that
+the preload writes, crashed images.
 """

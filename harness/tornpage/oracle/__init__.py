@@ -1,3 +1,3 @@
-"""What must be true: the model that a recovered state is judged by, the trace invariants, and which
+"""What must hold: the model that judges a recovered state, the trace invariants, and which
 findings are the same bug. Shares nothing with any target.
 """

@@ -1,1 +1,1 @@
-"""What is to be run: campaign files, how far they go, what is drawn from them, and with which programs."""
+"""What to run: campaign files, their limits, what is drawn from them, and with which programs."""

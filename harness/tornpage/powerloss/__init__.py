@@ -1,1 +1,1 @@
-"""Crash states of a recorded run: explored, whole or in slices; each kind of broken state played again."""
+"""Crash states of a recorded run: explored whole or in slices; one broken state of each kind is replayed."""

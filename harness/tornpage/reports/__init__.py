@@ -1,3 +1,3 @@
-"""What a run came to: finished data from the store's rows, and the HTML pages of it and of all runs. The
-templates lie in the checkout's reports/.
+"""The outcome of a run: finished data from the store's rows, and the HTML pages of it and of all runs. The
+templates are in the checkout's reports/.
 """

@@ -1,3 +1,3 @@
-"""What can be tortured: programs behind one protocol, which turns wishes into command lines and output
+"""The stores under test: programs behind one protocol, which turns requests into command lines and output
 into typed answers. Targets know nothing of trials.
 """

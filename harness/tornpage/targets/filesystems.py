@@ -100,5 +100,7 @@ def under_option() -> TargetOption:
     def check(value: str) -> str:
         return "" if value in known else unknown("real file system", value, known)
 
-    what = "power loss: the real file system that it works on, above a disk whose writes are recorded"
+    what = (
+        "power loss: the real file system that it works on, above a disk whose writes are recorded"
+    )
     return TargetOption(UNDER, ", ".join(known), NO_DISK, what, check)

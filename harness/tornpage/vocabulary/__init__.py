@@ -1,3 +1,3 @@
-"""The words that everything else speaks in: errors, the values of trials and golden runs with their JSON
-form, seeds and places in the file system. No behaviour of a target, no judgement.
+"""Types that everything else uses: errors, the values of trials and golden runs with their JSON form, seeds
+and paths. No behaviour of a target, no judgement.
 """

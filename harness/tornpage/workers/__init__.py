@@ -1,1 +1,1 @@
-"""Who does the work of a run: processes of this machine, or the workers of a cluster."""
+"""The workers of a run: processes of this machine, or the workers of a cluster."""

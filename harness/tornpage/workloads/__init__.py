@@ -1,3 +1,3 @@
-"""What a program is made to do: the script language and the generators that write scripts from a seed.
-The campaigns that name them lie in the checkout's workloads/.
+"""What a target executes: the script language and the generators that write scripts from a seed. The
+campaigns that name them are in the checkout's workloads/.
 """
