@@ -30,17 +30,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             bound.of_pytest,
             type=str if bound.form else int,
             metavar=bound.form or "N",
-            help=f"{bound.what}; else as the file says.",
+            help=f"{bound.what}; default: the file's.",
         )
     group.addoption(
         "--torture-budget",
         type=float,
         metavar="SECONDS",
-        help="At most about so long per campaign item; else as the file says.",
+        help="Time limit per campaign item, approximate; default: the file's.",
     )
-    group.addoption(
-        "--torture-replay", metavar="ID", help="Play this trial again, as 3.117, and nothing else."
-    )
+    group.addoption("--torture-replay", metavar="ID", help="Replay only this trial, such as 3.117.")
     group.addoption(
         "--torture-cells",
         action="store_true",
