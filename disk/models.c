@@ -469,7 +469,7 @@ static const model_row_t MODELS[MODEL_KINDS + 1] = {
          "all, or only the first sectors of the last write; with --depth: none of it has become "
          "durable, and a power loss during the recovery may take it",
          whole_and_cut, choose_kill, LOSES_LITTLE, NULL},
-    [MODEL_BY_FILE] = {"by-file", "per file all, nothing, or all up to one write", draws_by_file,
+    [MODEL_BY_FILE] = {"by-file", "per file: all, nothing, or all up to one write", draws_by_file,
                        choose_by_file, LOSES_LITTLE, NULL},
     [MODEL_ONE_PART] = {"one-part",
                         "only a part of one write: a prefix, a suffix, a mask with a hole",
