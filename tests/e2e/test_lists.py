@@ -51,7 +51,9 @@ def test_models_are_those_of_the_fault_model(tmp_path: Path) -> None:
     """The document has the same names and texts."""
     data = json.loads(call(tmp_path, "list", "models", "--json").stdout)
     page = (ROOT / "docs" / "FAULT_MODEL.md").read_text("utf-8")
-    table = page.partition("| model | what is kept of what was not fsynced |")[2].partition("\n\n")[0]
+    table = page.partition("| model | what is kept of what was not fsynced |")[2].partition("\n\n")[
+        0
+    ]
     rows = re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", table, re.MULTILINE)
     told = [(name, text.replace("`", "")) for name, text in rows]
     assert told == [(item["name"], item["what"]) for item in data["items"]]

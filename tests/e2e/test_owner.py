@@ -62,7 +62,7 @@ def test_a_run_whose_owner_lives_is_not_resumed(campaign: Path) -> None:
         for option in ("--resume", "--go-on"):
             done = call(campaign, "run", "smoke.toml", option)
             assert done.returncode == 2, done.stderr
-            assert f"run 1 belongs to a running process: {owner.pid}" in done.stderr
+            assert f"run 1 has a running owner: process {owner.pid}" in done.stderr
 
 
 def test_a_run_goes_on_with_its_own_programs_only(campaign: Path) -> None:

@@ -30,7 +30,7 @@ class RunLock:
             except BlockingIOError as error:
                 owner = os.pread(self._fd, PID_BYTES, 0).decode("ascii", "replace").strip()
                 os.close(self._fd)
-                raise ConfigError(f"{what} belongs to a running process: {owner}") from error
+                raise ConfigError(f"{what} has a running owner: process {owner}") from error
             if self._is_named():
                 break
             os.close(self._fd)  # its last owner removed it in this very moment

@@ -135,7 +135,7 @@ class StoreServer:
         if not db.execute(select(func.pg_try_advisory_lock(*key))).scalar_one():
             owners = [name for _session, name in self._owners(db, what)]
             told = owners[0].removeprefix("tornpage ").split(" #")[0] if owners else "it ends now"
-            raise ConfigError(f"{what} belongs to a running process: {told}")
+            raise ConfigError(f"{what} has a running owner: {told}")
         return lambda: _unlock(db, key)
 
     def lock_again(self, db: Connection, what: str) -> Callable[[], None]:

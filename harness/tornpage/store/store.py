@@ -195,7 +195,7 @@ class Store(MemoryStore):
         """Forgets a run with all that belongs to it. ConfigError if its owner lives."""
         what = f"run {run}"
         if what in self._locks:
-            raise ConfigError(f"{what} belongs to a running process: this one")
+            raise ConfigError(f"{what} has a running owner: this one")
 
         def delete(db: Connection) -> None:
             for table in reversed(schema.OF_RUN):

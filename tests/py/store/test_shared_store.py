@@ -92,7 +92,9 @@ def test_a_run_has_one_owner_who_is_named(url: str) -> None:
     """The second one is refused; when the first is gone it is welcome."""
     with Store(place_of(url)) as first, Store(place_of(url)) as second:
         run = first.begin_run("smoke", "engine", 1, 1, {}).id
-        with pytest.raises(ConfigError, match=f"run {run} has an owner.*process {os.getpid()} on"):
+        with pytest.raises(
+            ConfigError, match=f"run {run} has a running owner.*process {os.getpid()} on"
+        ):
             second.resume_run("smoke", "engine")
         with pytest.raises(ConfigError, match="owner"):
             second.delete_run(run)

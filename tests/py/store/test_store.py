@@ -120,7 +120,7 @@ def test_a_run_has_one_owner(tmp_path: Path) -> None:
     with Store(tmp_path / "s.db") as first, Store(tmp_path / "s.db") as second:
         run = begin(first)
         with pytest.raises(
-            ConfigError, match=rf"run {run} belongs to a running process: {os.getpid()}"
+            ConfigError, match=rf"run {run} has a running owner: process {os.getpid()}"
         ):
             second.resume_run("smoke", "engine")
     with Store(tmp_path / "s.db") as third:
@@ -138,7 +138,7 @@ def test_a_link_is_another_name_and_no_other_store(tmp_path: Path) -> None:
         run = begin(first)
         with (
             Store(link) as second,
-            pytest.raises(ConfigError, match="belongs to a running process"),
+            pytest.raises(ConfigError, match="has a running owner"),
         ):
             second.own_run(run)
     assert [one.name for one in (tmp_path / "other").iterdir()] == ["link.db"]
