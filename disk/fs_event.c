@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #define BLOCK_BYTES ((size_t)256 << 10)
+#define SWAPS 256U /* beyond all kinds */
 
 struct fs_block {
     fs_block_t *next;
@@ -52,8 +53,12 @@ uint64_t fs_list_hash(const fs_list_t *list, uint64_t from)
 {
     for (uint32_t i = 0; i < list->n; i++) {
         const fs_event_t *event = &list->events[i];
-        const uint64_t what[] = {(uint64_t)event->kind, event->inode,  event->name,
-                                 event->name2,          event->offset, event->length};
+        const uint64_t what[] = {(uint64_t)event->kind + (event->swaps ? SWAPS : 0),
+                                 event->inode,
+                                 event->name,
+                                 event->name2,
+                                 event->offset,
+                                 event->length};
         from = XXH3_64bits_withSeed(what, sizeof(what), from);
         if (event->data != NULL) {
             from = XXH3_64bits_withSeed(event->data, event->length, from);

@@ -40,6 +40,7 @@ typedef struct fs_event {
     fs_site_t site;   /**< of the last write up to here */
     bool first_flush; /**< of a write: see flush.h */
     bool durable;     /**< of a write: it is there when it has ended, as through O_DSYNC */
+    bool swaps;       /**< of a rename: what its new name led to gets the old one */
     uint32_t late;    /**< so many of the events right before it had not ended when it began */
     /** Of a write: aligned parts that the storage writes whole, in bytes; 0: sectors. */
     uint32_t unit;
@@ -62,6 +63,12 @@ static inline bool fs_changes_name(const fs_event_t *event)
 {
     return event->kind == FS_LINK || event->kind == FS_RENAME || event->kind == FS_UNLINK
            || event->kind == FS_MOVE_DIR || event->kind == FS_MKDIR || event->kind == FS_RMDIR;
+}
+
+/** Is the file one that gets another name by it, or one that it writes? */
+static inline bool fs_is_of(const fs_event_t *event, uint32_t inode)
+{
+    return event->inode == inode || (event->swaps && event->over == inode + 1U);
 }
 
 /** Has it two names? */

@@ -10,7 +10,7 @@ Rules
 3. A rename is one change: never both names gone, never both there by its doing. And a change of a
    name is not there without the earlier ones of the same name or of the same file: journals, soft
    updates and copying file systems all keep that. So a file is under two names by a link only, and
-   under none only if it was removed.
+   under none only if it was removed. An exchange is a rename of two files at once.
 4. Nothing becomes durable by itself. What reached the disk early anyway is one of the crash states.
 5. Content that no durable or waiting name leads to can never be seen again, and is forgotten: files
    that are never synced and soon removed (sort runs) do not make the waiting set grow.
@@ -97,7 +97,9 @@ void persist_apply(image_t *image, const fs_event_t *event)
         image_remove_dir(image, event->name);
         break;
     case FS_RENAME:
-        if (image_lookup(image, event->name) == event->inode) {
+        if (event->swaps) {
+            image_link(image, event->name, event->over - 1U);
+        } else if (image_lookup(image, event->name) == event->inode) {
             image_link(image, event->name, IMAGE_NONE);
         }
         image_link(image, event->name2, event->inode);
@@ -157,7 +159,7 @@ static bool is_own_change(const persist_t *persist, const fs_event_t *sync, cons
     if (sync->kind == FS_SYNC_DIR) {
         return is_in_dir(persist, event, sync->name);
     }
-    return event->inode == sync->inode
+    return fs_is_of(event, sync->inode)
            && (fs_changes_name(event) || event->kind != FS_WRITE || grows(event));
 }
 
@@ -214,7 +216,7 @@ static bool sync_covers(const persist_t *persist, const reach_t *reach, uint32_t
                || (sync->kind == FS_SYNC_DIR
                        ? is_in_dir(persist, event, sync->name)
                        : persist_fs(persist)->along == FS_OWN_NAMES && sync->kind == FS_SYNC
-                             && event->inode == sync->inode);
+                             && fs_is_of(event, sync->inode));
     }
     return sync->kind != FS_SYNC_DIR && event->inode == sync->inode
            && (sync->kind == FS_SYNC || i < reach->sizes || shares_sector(persist, event, sync));
@@ -239,7 +241,16 @@ static bool is_in_changed(const persist_t *persist, const fs_event_t *event, con
 static bool leads_into(const persist_t *persist, const fs_event_t *rename, const fs_event_t *dir)
 {
     return (dir->kind == FS_MKDIR || dir->kind == FS_RMDIR) && fs_renames(rename)
-           && image_name_is_within(persist->image, rename->name2, dir->name);
+           && (image_name_is_within(persist->image, rename->name2, dir->name)
+               || (rename->swaps && image_name_is_within(persist->image, rename->name, dir->name)));
+}
+
+/** Does a rename lead out of the directory? */
+static bool leads_out_of(const persist_t *persist, const fs_event_t *rename, uint32_t dir)
+{
+    return fs_renames(rename)
+           && (image_name_is_within(persist->image, rename->name, dir)
+               || (rename->swaps && image_name_is_within(persist->image, rename->name2, dir)));
 }
 
 /** Rule 3. A rename is about the file whose name it takes as well. */
@@ -258,7 +269,7 @@ static bool is_about_same(const fs_event_t *a, const fs_event_t *b)
 static bool is_flushed_by(const persist_t *persist, const fs_event_t *later,
                           const fs_event_t *content)
 {
-    return persist_fs(persist)->replace_flushes && later->over > 0
+    return persist_fs(persist)->replace_flushes && later->over > 0 && !later->swaps
            && later->inode == content->inode;
 }
 
@@ -271,8 +282,7 @@ bool persist_needs(const persist_t *persist, const fs_event_t *later, const fs_e
         return is_flushed_by(persist, later, earlier);
     }
     bool moves = earlier->kind == FS_MOVE_DIR && later->kind == FS_MOVE_DIR;
-    bool moved_out = later->kind == FS_RMDIR && fs_renames(earlier)
-                     && image_name_is_within(persist->image, earlier->name, later->name);
+    bool moved_out = later->kind == FS_RMDIR && leads_out_of(persist, earlier, later->name);
     return is_about_same(later, earlier) || moves || moved_out
            || is_in_changed(persist, later, earlier) || leads_into(persist, later, earlier);
 }
@@ -357,7 +367,7 @@ static bool inode_may_be_seen(const persist_t *persist, uint32_t inode)
 {
     for (uint32_t i = 0; i < persist->n_pending; i++) {
         const fs_event_t *event = persist_pending(persist, i);
-        if (event->inode == inode && (event->kind == FS_LINK || event->kind == FS_RENAME)) {
+        if (fs_is_of(event, inode) && (event->kind == FS_LINK || event->kind == FS_RENAME)) {
             return true;
         }
     }

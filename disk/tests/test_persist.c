@@ -133,6 +133,50 @@ static void test_ignore(void **state)
     assert_int_equal(image_size(f->image, 1), 1);
 }
 
+/** Two files change places at once: both have, or none, and a later change of either waits for it.
+An fsync of the folder makes it durable; on btrfs also one of either file. No file is flushed by
+it. */
+static void test_exchange(void **state)
+{
+    static const struct {
+        const char *fs;
+        uint32_t synced; /* 2: the folder */
+        bool durable;
+    } CASES[] = {{"posix", 2, true}, {"posix", 0, false}, {"btrfs", 0, true},
+                 {"btrfs", 1, true}, {"xfs", 0, true},    {"ext4-nodelalloc", 1, true}};
+    persist_fixture_t *f = *state;
+    for (uint32_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        bool later = CASES[i].synced == 2;
+        fs_list_clear(&f->list);
+        persist_free(&f->persist);
+        image_mark(f->image);
+        image_link(f->image, name_of(f->image, "a"), 0);
+        image_link(f->image, name_of(f->image, "b"), 1);
+        f->disk.fs = fs_profile_find(CASES[i].fs);
+        persist_init(&f->persist, &f->list, f->image, &f->disk);
+        add_write(&f->list, 0, 0, "x");
+        add_entry(&f->list, f->image, FS_RENAME, 0, "a", "b");
+        f->list.events[1].over = 1 + 1;
+        f->list.events[1].swaps = true;
+        add_entry(&f->list, f->image, FS_RENAME, 1, "a", later ? "tmp/c" : "c");
+        if (later) {
+            add_sync_dir(&f->list, f->image, "tmp");
+        } else {
+            add_sync(&f->list, f->image, CASES[i].synced, "b");
+        }
+        persist_advance(&f->persist, 2);
+        assert_int_equal(image_lookup(f->image, name_of(f->image, "a")), 0);
+        assert_int_equal(image_lookup(f->image, name_of(f->image, "b")), 1);
+        const fs_event_t *events = f->list.events;
+        assert_false(persist_needs(&f->persist, &events[1], &events[0]));
+        assert_true(persist_needs(&f->persist, &events[2], &events[1]));
+        persist_advance(&f->persist, 4);
+        assert_int_equal(image_lookup(f->image, name_of(f->image, "b")) == 0, CASES[i].durable);
+        assert_int_equal(image_lookup(f->image, name_of(f->image, "a")) != 0, CASES[i].durable);
+        image_undo(f->image);
+    }
+}
+
 /** On an ordered file system the fsync of any file takes all earlier names along, and no content of
 others. */
 static void test_ordered(void **state)
@@ -471,6 +515,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_truncate, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_forget, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_ignore, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_exchange, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_ordered, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_fsync_takes_names_along, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_overlap, setup, persist_teardown),

@@ -42,6 +42,25 @@ static void on_move_dir(reader_t *reader, uint32_t from, uint32_t to)
     }
 }
 
+/** A rename over another file, of which nothing is left, or an exchange. */
+static void on_move_file(reader_t *reader, uint32_t name, uint32_t name2, bool swaps)
+{
+    uint32_t inode = image_lookup(reader->image, name);
+    uint32_t other = image_lookup(reader->image, name2);
+    fs_event_t *event = reader_event(reader, FS_RENAME);
+    event->inode = inode;
+    event->name = name;
+    event->name2 = name2;
+    event->over = other + 1U; /* IMAGE_NONE + 1 is none */
+    event->swaps = swaps;
+    persist_apply(reader->image, event);
+    if (swaps) {
+        files_rename(reader, other, name);
+    }
+    files_rename(reader, inode, name2);
+    rules_event(reader->rules, event, image_name_text(reader->image, name));
+}
+
 dberr_t reader_on_rename(reader_t *reader)
 {
     char from[PATH_ROOM];
@@ -52,12 +71,14 @@ dberr_t reader_on_rename(reader_t *reader)
     if (reader_ignores(reader, from) && reader_ignores(reader, to)) {
         return DB_SUCCESS;
     }
-    if ((reader->rec.flags & RENAME_EXCHANGE) != 0) {
-        return reader_refuse(reader, "an exchange of two names is not modelled");
-    }
+    bool swaps = (reader->rec.flags & RENAME_EXCHANGE) != 0;
     uint32_t name = reader_name(reader, from);
     uint32_t name2 = reader_name(reader, to);
     uint32_t inode = image_lookup(reader->image, name);
+    if (swaps && (inode == IMAGE_NONE || image_lookup(reader->image, name2) == IMAGE_NONE)) {
+        return reader_refuse(reader,
+                             "an exchange with a folder or an unknown file is not modelled");
+    }
     if (inode == IMAGE_NONE && image_dir_is_there(reader->image, name)) {
         if (image_dir_is_there(reader->image, name2)) {
             return reader_refuse(reader, "the rename of a folder over another one is not modelled");
@@ -71,14 +92,7 @@ dberr_t reader_on_rename(reader_t *reader)
     if (inode == image_lookup(reader->image, name2)) {
         return DB_SUCCESS; /* two names of one file: both stay */
     }
-    fs_event_t *event = reader_event(reader, FS_RENAME);
-    event->inode = inode;
-    event->name = name;
-    event->name2 = name2;
-    event->over = image_lookup(reader->image, name2) + 1U; /* IMAGE_NONE + 1 is none */
-    persist_apply(reader->image, event);
-    files_rename(reader, inode, event->name2);
-    rules_event(reader->rules, event, from);
+    on_move_file(reader, name, name2, swaps);
     return DB_SUCCESS;
 }
 

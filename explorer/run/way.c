@@ -117,6 +117,9 @@ static void see_event(names_t *names, const fs_event_t *event)
         see_name(names, event->name, event->inode);
     } else if (event->kind == FS_RENAME) {
         see_name(names, event->name2, event->inode);
+        if (event->swaps) {
+            see_name(names, event->name, event->over - 1U);
+        }
     }
 }
 
@@ -128,6 +131,9 @@ static void names_go_back(names_t *names, const persist_t *persist)
         const fs_event_t *event = &persist->list->events[at];
         if (event->kind == FS_RENAME) {
             see_name(names, event->name, event->inode);
+            if (event->swaps) {
+                see_name(names, event->name2, event->over - 1U);
+            }
         }
     }
 }

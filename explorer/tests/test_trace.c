@@ -345,6 +345,23 @@ static void test_renamed_folder(void **state)
     assert_int_equal(events[4].inode, events[0].inode);
 }
 
+/** Two files exchange their names: one event, and each is known by its new one. */
+static void test_exchanged_names(void **state)
+{
+    reading_t *r = *state;
+    (void)put_record(&r->b, TP_OP_OPEN, 3, "t.ibd", 5);
+    (void)put_record(&r->b, TP_OP_OPEN, 4, "u.ibd", 5);
+    put_record(&r->b, TP_OP_RENAME, 3, "t.ibd\0u.ibd", 11)->flags = 2;
+    (void)put_record(&r->b, TP_OP_FSYNC, 3, NULL, 0);
+    (void)put_record(&r->b, TP_OP_FSYNC, 4, NULL, 0);
+    const fs_event_t *events = read_events(r, 5);
+    assert_int_equal(events[2].kind, FS_RENAME);
+    assert_true(events[2].swaps);
+    assert_int_equal(events[2].over, events[1].inode + 1);
+    assert_string_equal(image_name_text(r->image, events[3].name), "u.ibd");
+    assert_string_equal(image_name_text(r->image, events[4].name), "t.ibd");
+}
+
 /** Directories are made and removed; before the recording one was missing, and the other there. */
 static void test_dirs(void **state)
 {
@@ -431,7 +448,7 @@ static void test_refused(void **state)
     assert_refused(&b, "moves what is behind it");
     standard(&b);
     put_record(&b, TP_OP_RENAME, 3, "t.ibd\0u.ibd", 11)->flags = 2;
-    assert_refused(&b, "exchange");
+    assert_refused(&b, "exchange with a folder or an unknown file");
     standard(&b);
     (void)put_record(&b, TP_OP_RENAME, 0, "none\0other", 10);
     assert_refused(&b, "unknown file");
@@ -553,6 +570,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_tickets, setup, teardown),
         cmocka_unit_test_setup_teardown(test_allocation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_renamed_folder, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_exchanged_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_links, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file_without_a_name, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sync_of_everything, setup, teardown),

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tornpage.faults.image import files_below
 from tornpage.faults.sparse import SparseFile
-from tornpage.faults.trace import WRITE_PAYLOAD, Call, Event, Op, Trace
+from tornpage.faults.trace import RENAME_EXCHANGE, WRITE_PAYLOAD, Call, Event, Op, Trace
 
 __all__ = [
     "CREATED",
@@ -34,7 +34,6 @@ PLAYED = frozenset((Op.OPEN, Op.WRITE, Op.TRUNCATE, Op.FALLOCATE, Op.RENAME, Op.
 """What a file or a name is changed by."""
 KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
 """Modes of fallocate that are followed."""
-RENAME_EXCHANGE = 2
 WHAT_TO_DO = "rename within it to a new name, or name the file in `ignore` if no crash needs it"
 WHOLE_FILE = (1 << 64) - 1
 """Length of a call under way that may change all of a file: its size too."""
@@ -237,12 +236,20 @@ class _Disk:
             way = f"of {old} out of" if old else f"of a file from outside into {new} in"
             return f"a rename {way} the folder is not followed: {WHAT_TO_DO}"
         if wanted and event.flags & RENAME_EXCHANGE:
-            return f"an exchange of {old} and {new} is not followed: {WHAT_TO_DO}"
+            return self._exchange(old, new)
         for path, number in list(self.names.items()):
             if path == old or path.startswith(f"{old}/"):
                 del self.names[path]
                 if new:
                     self.names[new + path[len(old) :]] = number
+        return ""
+
+    def _exchange(self, one: str, other: str) -> str:
+        """Of two files."""
+        if not {one, other} <= self.names.keys():
+            what = f"an exchange of {one} and {other}, which are not both files"
+            return f"{what}, is not followed: {WHAT_TO_DO}"
+        self.names[one], self.names[other] = self.names[other], self.names[one]
         return ""
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "FAULT_KIND_MASK",
     "FAULT_RULE_SHIFT",
     "HEADER_SIZE",
+    "RENAME_EXCHANGE",
     "Call",
     "Damage",
     "Event",
@@ -62,6 +63,8 @@ WRITE_PAYLOAD = 1
 FAULT_KIND_MASK = 0xFF
 FAULT_AFTER = 0x100
 FAULT_RULE_SHIFT = 10
+RENAME_EXCHANGE = 2
+"""Flag of a RENAME: the new name's file gets the old one."""
 
 
 STARVED = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
@@ -432,9 +435,10 @@ class FilePaths:
                 self._paths[event.file] = trace.renamed(event)[1]  # its newest name
         elif event.kind == Op.RENAME and event.result == 0:
             old, new = trace.renamed(event)
+            over = old if event.flags & RENAME_EXCHANGE else ""
             for file, path in list(self._paths.items()):
                 if path == new:
-                    self._paths[file] = ""
+                    self._paths[file] = over
                 elif path == old or path.startswith(f"{old}/"):
                     self._paths[file] = new + path[len(old) :]
 

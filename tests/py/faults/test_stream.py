@@ -9,13 +9,12 @@ from fake_trace import FakeTrace
 
 from tornpage.faults import stream
 from tornpage.faults.stream import (
-    RENAME_EXCHANGE,
     WHAT_TO_DO,
     WHOLE_FILE,
     RecordedFiles,
     stream_difference,
 )
-from tornpage.faults.trace import Call, GrowingTrace, Op, Trace
+from tornpage.faults.trace import RENAME_EXCHANGE, Call, GrowingTrace, Op, Trace
 
 
 @pytest.mark.parametrize(
@@ -23,7 +22,12 @@ from tornpage.faults.trace import Call, GrowingTrace, Op, Trace
     [
         ("", "f", 0, "a rename of a file from outside into f in the folder is not followed"),
         ("f", "", 0, "a rename of f out of the folder is not followed"),
-        ("f", "g", RENAME_EXCHANGE, "an exchange of f and g is not followed"),
+        (
+            "f",
+            "g",
+            RENAME_EXCHANGE,
+            "an exchange of f and g, which are not both files, is not followed",
+        ),
     ],
 )
 def test_renames_that_are_not_followed(
