@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tornpage.faults.trace import (
     FLAG_REFUSED,
+    RENAME_EXCHANGE,
     WRITE_PAYLOAD,
     FilePaths,
     Op,
@@ -152,6 +153,16 @@ def test_paths_follow_renames() -> None:
         paths.see(trace, event)
         seen.append((paths[1], paths[2]))
     assert seen == [("a", ""), ("a", "b"), ("b", "")]
+
+
+def test_an_exchange_leaves_no_file_without_a_name() -> None:
+    """Each has the other's path."""
+    fake = FakeTrace().open("a").open("b")
+    trace = fake.record(Op.RENAME, flags=RENAME_EXCHANGE, file=1, payload=b"a\0b").trace()
+    paths = FilePaths()
+    for event in trace.events():
+        paths.see(trace, event)
+    assert (paths[1], paths[2]) == ("b", "a")
 
 
 def test_a_file_is_called_by_its_newest_name() -> None:
