@@ -64,7 +64,8 @@ when nothing is wrong. Below the table, each find is explained and some are chec
   partly chance.
 - On a real file system: the result of `tornpage confirm ID` for the first state. "ext4 3 of 40" means that
   3 of 40 images of a disk with ext4 show the same; an empty cell means not tried. "None" is [no
-  proof](FINDINGS.md#on-a-real-file-system) that none can.
+  proof](FINDINGS.md#on-a-real-file-system) that none can: such a disk writes 4096 bytes as a whole, and
+  does not show what a smaller tear breaks, as one of a page of 4k.
 - The figures below the list, except lost names, were measured when the profile `ext4-ordered` promised more
   than today: an fsync of any file made all earlier names durable.
 
