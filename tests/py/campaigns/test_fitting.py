@@ -97,6 +97,20 @@ def test_a_target_is_what_is_run_and_promised(
     assert (load_target_file(file).identity == before) is same
 
 
+def test_an_option_is_its_values_and_not_its_words(tmp_path: Path) -> None:
+    """Whoever explains it better has the same store."""
+    file = write_skeleton("mydb", Language.PYTHON, tmp_path).file
+    text = file.read_text("utf-8").replace("./store.py load", "./store.py load {how}")
+
+    def identity(values: str, what: str) -> str:
+        file.write_text(f'{text}\n[options.how]\nvalues = [{values}]\nwhat = "{what}"\n', "utf-8")
+        return load_target_file(file).identity
+
+    plain = identity('"-v"', "how it runs")
+    assert identity('"-v"', "how it says what it does") == plain
+    assert identity('"-q"', "how it runs") != plain
+
+
 def test_the_script_of_an_interpreter_is_a_program(both: list[Opened]) -> None:
     """A run goes on with the same one only, and a build is told by it."""
     a, b = both

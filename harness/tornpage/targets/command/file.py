@@ -48,6 +48,7 @@ _STRICT = ConfigDict(extra="forbid", frozen=True)
 """The docstring behind a key is what docs/TARGETS.md says of it."""
 
 _IDENTITY = {"commands", "env", "lines", "options", "promise", "template"}
+_WORDS = {"options": {"__all__": {"what"}}}
 
 Patterns = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=PATTERNS_MAX)]
 
@@ -255,7 +256,7 @@ class TargetFile(BaseModel):
     def identity(self) -> str:
         """Which store it is, wherever the file lies: its name, and a hash of what is run and promised. What
         the other keys say, and the programs, may change without its findings becoming those of another."""
-        told = self.model_dump_json(include=_IDENTITY)
+        told = self.model_dump_json(include=_IDENTITY, exclude=_WORDS)
         return f"{self.name}@{xxhash.xxh3_64_hexdigest(told.encode())}"
 
     def file_systems(self) -> list[str]:
