@@ -31,10 +31,10 @@ def test_the_clean_engine_raises_no_alarm(tornpage: Tornpage) -> None:
 
 def test_failed_writes_and_fsyncs_raise_no_alarm(tornpage: Tornpage) -> None:
     """The engine stops, acknowledges nothing more, and recovers what it had acknowledged."""
-    answer = tornpage("run", "io_error", "--trials", "150", "--scripts", "2")
+    answer = tornpage("run", "io_error", "--trials", "240", "--scripts", "2")
     assert answer.code == 0, answer.text
     data = answer.data
-    assert data["exercised"] + data["not_exercised"] == data["trials"] == 150
+    assert data["exercised"] + data["not_exercised"] == data["trials"] == 240
     assert data["vacuous"] == 0
     assert data["uncovered_sites"] == []
     in_recovery = sum(n for site, n in data["by_site"].items() if site.startswith("recovery:"))

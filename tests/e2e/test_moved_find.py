@@ -193,7 +193,7 @@ def test_what_cannot_be_exported(tmp_path: Path, tornpage: Tornpage) -> None:
     kept = next(n for n, one in trials.items() if one["image"] is not None)
     file.write_text("mine", "ascii")
     answer = tornpage("export", f"1.{kept}", str(file))
-    assert answer.code == 2 and "is there" in answer.text
+    assert answer.code == 2 and "exists already" in answer.text
     assert file.read_text("ascii") == "mine"
 
 
