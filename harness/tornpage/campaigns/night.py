@@ -169,7 +169,7 @@ def run_night(store: Store, night: Night, team: Team) -> NightSummary:
 def _run_rest(store: Store, left: _Left, team: Team) -> None:
     for opened in {opened.name: opened for opened in left.campaigns}.values():
         past = left.past_findings(opened)
-        if past is None or past.state == "running":
+        if past is None or not past.is_over:
             with left.step(opened, 1) as context:
                 past = recheck_bugs(store, opened.name, context, past and store.own_run(past.id))
             team.tell(left.line_of(past) if past else f"no past findings of {opened.identity}")
@@ -249,7 +249,7 @@ class _Left:
         known = self._run_of(opened, seed)
         if self.is_over(0) or opened not in self._alive():
             return
-        if known is not None and (known.state != "running" or known.id in self._tried):
+        if known is not None and (known.is_over or known.id in self._tried):
             return
         with self.step(opened, waiting) as context:
             try:

@@ -39,6 +39,11 @@ class Run:
         """Which target it is about; `target` is where that was found."""
         return self.origin.target or self.target
 
+    @property
+    def is_over(self) -> bool:
+        """Failed, or with what it came to: its owner may have died between the last crash and the verdict."""
+        return self.state == "failed" or (self.state != "running" and self.verdict != "")
+
 
 @dataclass(frozen=True, slots=True)
 class GoldenRunRow:
