@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tornpage.faults.preload import preload_path
+from tornpage.faults.under import under_path
 from tornpage.lab.mutant_build import wanted_programs
 from tornpage.vocabulary.paths import STANDBY
 
@@ -25,7 +27,7 @@ def make_project(root: Path) -> Path:
     )
     (root / "engine" / "main.c").write_text(SOURCE, "utf-8")
     lines = []
-    for number, path in enumerate((*wanted_programs(), STANDBY)):
+    for number, path in enumerate((*wanted_programs(), STANDBY, under_path(preload_path(Path())))):
         lines += [
             f"add_executable(p{number} main.c)",
             f"set_target_properties(p{number} PROPERTIES OUTPUT_NAME {path.name}",
