@@ -62,6 +62,11 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "tests/mutants/dblwr_off.patch",
     ),
     "tests/e2e/test_fio_neighbour.py": (LAB, "workloads/fio/"),
+    "tests/e2e/test_hunt.py": (
+        "harness/tornpage/hunting/",
+        "harness/tornpage/cli/hunt.py",
+        "harness/tornpage/workloads/mutation.py",
+    ),
     "tests/e2e/test_kept_find.py": (
         "harness/tornpage/campaigns/kept_verdict.py",
         "harness/tornpage/campaigns/recheck.py",

@@ -124,12 +124,20 @@ def _opened(
 
 
 def _verdict(came_to: Hunted, found: list[Summary], opened: Opened) -> Verdict:
-    if found:
-        return verdict_of_runs(found)
-    if not came_to.states:
-        return Verdict(Word.NOTHING, 3, "no state was judged")
+    """The worst of the runs that were kept; clean is said of all scripts."""
+    if not found:
+        return Verdict(Word.NOTHING, 3, "no script was looked at")
+    kept = verdict_of_runs(found)
+    if kept.exit_code == 1:
+        return kept
+    if came_to.lost:
+        text = f"finds that did not repeat: {len(came_to.lost)}, the first in run {came_to.lost[0]}"
+        return Verdict(Word.NONE, 2, text)
+    if kept.exit_code:
+        return kept
     text = f"{opened.name}, {came_to.looks:,} scripts, {came_to.states:,} states"
-    return Verdict(Word.CLEAN, 0, text)
+    text += f", {came_to.refused:,} scripts refused" if came_to.refused else ""
+    return replace(kept, text=f"{text}; of the first script: {kept.text}")
 
 
 def _to_json(came_to: Hunted) -> dict[str, Any]:
@@ -138,4 +146,6 @@ def _to_json(came_to: Hunted) -> dict[str, Any]:
         "by_source": dict(sorted(came_to.by_source.items())),
         "states": came_to.states,
         "marks": came_to.marks,
+        "refused": came_to.refused,
+        "lost": came_to.lost,
     }

@@ -96,10 +96,10 @@ class Corpus:
         sources = {name: _Source(seeds) for name, seeds in campaigns.items()}
         return cls(seed, {**sources, MUTATION: _Source(None)})
 
-    def next(self, number: int) -> Look:
-        """The look of this number; mutation has no end."""
-        while True:
-            name = self._turn()
+    def next(self, number: int) -> Look | None:
+        """The look of this number. None: all scripts of campaigns are out, and none that has come back can be
+        mutated."""
+        while (name := self._turn()) is not None:
             source = self.sources[name]
             source.ahead += 1
             if source.seeds is None:
@@ -108,6 +108,7 @@ class Corpus:
             if found is not None:
                 return Look(number, name, *found)
             del self.sources[name]
+        return None
 
     def learn(self, look: Look, seen: Seen) -> int:
         """Takes what a look has shown. How much of it was new."""
@@ -129,11 +130,11 @@ class Corpus:
         best = max(one.worth for one in self.sources.values())
         return max(source.worth / best, SHARE_MIN) if best else 1.0
 
-    def _turn(self) -> str:
+    def _turn(self) -> str | None:
         """The source whose turn it is: the one that has spent least, and mutation only if there is what it
         can mutate."""
         ready = [name for name in self.sources if name != MUTATION or self.cheapest]
-        return min(ready, key=self._spent)
+        return min(ready, key=self._spent, default=None)
 
     def _spent(self, name: str) -> tuple[float, int]:
         """With what the turns that are ahead of it will take."""

@@ -1,5 +1,6 @@
 """A hunt: looks at scripts one after the other, some at a time, and keeps what breaks something new as a run
-of the store, of a campaign of that one script, so that replay, show and shrink know it.
+of the store, of a campaign of that one script, so that replay, show and shrink know it. The first script is
+kept whatever it shows: its run has the audit, the control and the canaries without which nothing is clean.
 
 Which look comes next hangs on those that are WINDOW behind it, however many workers there are and whatever
 comes back first. Only its end is told by a clock, or by --looks.
@@ -8,6 +9,7 @@ comes back first. Only its end is told by a clock, or by --looks.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,15 +19,18 @@ import xxhash
 from tornpage.campaigns.fitting import Opened, open_campaign
 from tornpage.campaigns.runner import run_campaign
 from tornpage.evidence.images import images_of
+from tornpage.faults.image import remove_image
 from tornpage.faults.scratch import scratch_folder
 from tornpage.hunting.corpus import Corpus, Look
 from tornpage.hunting.journal import Entry, Journal
 from tornpage.hunting.look import Looked, look_at, scripts_of_campaign
 from tornpage.oracle.fingerprint import kind_of
 from tornpage.plans.campaign import Campaign, PowerLoss
+from tornpage.reports.summary import Summary
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.codec import to_json
+from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 from tornpage.workers.context import Executor, Pending, QuietProgress, RunContext
 from tornpage.workers.pool import executor_of, machine_errors
@@ -60,12 +65,15 @@ class Hunt:
 @dataclass(slots=True)
 class Hunted:
     """What it came to. by_source: looks of each campaign, and of mutation; states: that were judged; marks:
-    kinds of things that were shown; runs: ids, in which what was found is kept."""
+    kinds of things that were shown; refused: scripts that the target could not run; runs: ids, of the first
+    script and of what was found; lost: those of them that do not show what their look has shown."""
 
     by_source: Counter[str] = field(default_factory=Counter)
     states: int = 0
     marks: int = 0
+    refused: int = 0
     runs: list[int] = field(default_factory=list)
+    lost: list[int] = field(default_factory=list)
 
     @property
     def looks(self) -> int:
@@ -84,14 +92,20 @@ class Task:
 
 
 def work(task: Task) -> Looked:
-    """On a worker."""
+    """On a worker, in a folder of its own: two looks may be at one script."""
+    folder = task.scratch / f"look-{task.look.number}"
+    target = make_target(task.look.spec.target, task.paths.build)
     with machine_errors():
-        target = make_target(task.look.spec.target, task.paths.build)
-        return look_at(task.look, target, task.scratch)
+        folder.mkdir(parents=True)
+        try:
+            return look_at(task.look, target, folder)
+        finally:
+            remove_image(folder)
 
 
 def hunt(store: Store, asked: Hunt, context: RunContext) -> Hunted:
-    """Goes on where the journal of context.out ends, until there are so many looks or the time is up."""
+    """Goes on where the journal of context.out ends, until there are so many looks, the time is up, or no
+    script is left."""
     journal = Journal(context.out, asked.key(context))
     target = asked.campaigns[0].target
     with scratch_folder(target.on_shm) as scratch, executor_of(context) as executor:
@@ -99,9 +113,8 @@ def hunt(store: Store, asked: Hunt, context: RunContext) -> Hunted:
         context.progress.phase("scripts looked at", asked.looks)
         numbers = range(asked.looks) if asked.looks else itertools.count()
         for number in numbers:
-            if context.is_late():
+            if context.is_late() or not hunting.begin(number, executor, scratch):
                 break
-            hunting.begin(number, executor, scratch)
         hunting.end()
     return hunting.came_to
 
@@ -139,16 +152,25 @@ class _Hunting:
         self._known: set[str] = set()
         self._waiting: deque[tuple[Look, Entry | Pending[Looked]]] = deque()
 
-    def begin(self, number: int, executor: Executor, scratch: Path) -> None:
-        """Hands out the look of this number, when those that it hangs on are learnt."""
+    def begin(self, number: int, executor: Executor, scratch: Path) -> bool:
+        """Hands out the look of this number, when those that it hangs on are learnt. False: there is none."""
         while len(self._waiting) >= WINDOW:
             self._learn(*self._waiting.popleft())
-        look = self._corpus.next(number)
+        look = self._in_turn(number)
+        if look is None:
+            return False
         if number < len(self._journal.entries):
             self._waiting.append((look, self._journal.entries[number]))
-            return
+            return True
         task = Task(look, self._context.paths, scratch, images_of(self._context.out, 0))
         self._waiting.append((look, executor.submit(work, task)))
+        return True
+
+    def _in_turn(self, number: int) -> Look | None:
+        """Waits for what can be mutated, if the scripts are all out. None: nothing that came back can be."""
+        while (look := self._corpus.next(number)) is None and self._waiting:
+            self._learn(*self._waiting.popleft())
+        return look
 
     def end(self) -> None:
         """Learns those that are left."""
@@ -156,30 +178,54 @@ class _Hunting:
             self._learn(*self._waiting.popleft())
 
     def _learn(self, look: Look, answer: Entry | Pending[Looked]) -> None:
-        entry = answer if isinstance(answer, Entry) else self._judged(look, answer.result())
+        if isinstance(answer, Entry):
+            entry = answer
+            self._require_run(look, entry)
+        else:
+            entry = self._judged(look, answer.result())
         self._corpus.learn(look, entry.seen)
         self._known.update(entry.kinds)
         came_to = self.came_to
         came_to.by_source[look.source] += 1
         came_to.states += entry.seen.states
         came_to.marks = len(self._corpus.shown)
+        came_to.refused += entry.refused
         came_to.runs += [entry.run] if entry.run else []
+        came_to.lost += [entry.run] if entry.lost else []
         self._context.progress.advance(bool(entry.kinds))
 
     def _judged(self, look: Look, looked: Looked) -> Entry:
-        """Keeps what is found of a kind that no look before it has shown."""
+        """Keeps the first script, and what is found of a kind that no look before it has shown."""
         kinds = tuple(sorted(_kinds(looked)))
-        run = 0 if self._known.issuperset(kinds) else self._keep(look)
-        entry = Entry(looked.seen, kinds, run)
+        entry = Entry(looked.seen, kinds, refused=looked.refused)
+        if look.number == 0 or not self._known.issuperset(kinds):
+            kept = self._keep(look)
+            entry = replace(entry, run=kept.run.id, lost=bool(kinds) and not kept.bugs)
         self._journal.put(entry)
         return entry
 
-    def _keep(self, look: Look) -> int:
-        """The number of the run in which the states of this look are."""
+    def _require_run(self, look: Look, entry: Entry) -> None:
+        """ConfigError: an earlier part of this hunt has kept the look, and the result database has another
+        run of that number, or none."""
+        runs = {run.id: run for run in self._store.runs()} if entry.run else {}
+        if entry.run and (
+            entry.run not in runs
+            or Campaign.model_validate(runs[entry.run].settings) != self._campaign(look).campaign
+        ):
+            raise ConfigError(
+                f"run {entry.run} of this hunt is not in the result database: choose another --out, or "
+                f"delete {self._journal.file}"
+            )
+
+    def _campaign(self, look: Look) -> Opened:
+        return open_campaign(one_script(look), self._asked.target, self._context.paths)
+
+    def _keep(self, look: Look) -> Summary:
+        """Of the run in which the states of this look are; it is made whole, even if the time is up."""
         context = self._context
-        opened = open_campaign(one_script(look), self._asked.target, context.paths)
-        quiet = replace(context, progress=QuietProgress(), origin=opened.origin())
-        return run_campaign(self._store, opened.campaign, opened.name, quiet).run.id
+        opened = self._campaign(look)
+        whole = replace(context, progress=QuietProgress(), origin=opened.origin(), stop_at=math.inf)
+        return run_campaign(self._store, opened.campaign, opened.name, whole)
 
 
 def _kinds(looked: Looked) -> set[str]:

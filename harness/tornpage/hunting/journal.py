@@ -8,9 +8,9 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tornpage.hunting.corpus import Seen
+from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = ["Entry", "Journal"]
@@ -20,11 +20,14 @@ FILE = "hunt.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Of one look. kinds: of what it broke; run: in which that was kept, 0: none, it was known."""
+    """Of one look. kinds: of what it broke; run: in which its script was explored again and is kept, 0: none,
+    what it broke was known; lost: that run did not show it; refused: the target could not run the script."""
 
     seen: Seen
     kinds: tuple[str, ...] = ()
     run: int = 0
+    lost: bool = False
+    refused: bool = False
 
 
 class Journal:
@@ -33,32 +36,21 @@ class Journal:
     def __init__(self, out: Path, key: str) -> None:
         """key: the same only where every look would be. ConfigError: the file is of another hunt."""
         out.mkdir(parents=True, exist_ok=True)
-        self._file = out / FILE
-        lines = self._file.read_bytes().splitlines(keepends=True) if self._file.exists() else []
+        self.file = out / FILE
+        lines = self.file.read_bytes().splitlines(keepends=True) if self.file.exists() else []
         whole = [line for line in lines if line.endswith(b"\n")]  # the last one may be cut off
         if not whole:
-            self._file.write_text(json.dumps({"hunt": key}) + "\n", "ascii")
+            self.file.write_text(json.dumps({"hunt": key}) + "\n", "ascii")
         elif json.loads(whole[0]) != {"hunt": key}:
             raise ConfigError(
-                f"{self._file} is of another hunt (seed, campaigns, options or programs differ): "
+                f"{self.file} is of another hunt (seed, campaigns, options or programs differ): "
                 "choose another --out, or delete the file"
             )
         else:
-            os.truncate(self._file, sum(map(len, whole)))
-        self.entries = [_entry(json.loads(line)) for line in whole[1:]]
+            os.truncate(self.file, sum(map(len, whole)))
+        self.entries = [from_json(Entry, line) for line in whole[1:]]
 
     def put(self, entry: Entry) -> None:
         """The next one."""
-        with self._file.open("a", encoding="ascii") as file:
-            file.write(json.dumps(_plain(entry)) + "\n")
-
-
-def _plain(entry: Entry) -> dict[str, Any]:
-    seen = entry.seen
-    data = {"marks": sorted(seen.marks), "work": seen.work, "states": seen.states}
-    return {**data, "kinds": list(entry.kinds), "run": entry.run}
-
-
-def _entry(data: dict[str, Any]) -> Entry:
-    seen = Seen(frozenset(data["marks"]), data["work"], data["states"])
-    return Entry(seen, tuple(data["kinds"]), data["run"])
+        with self.file.open("a", encoding="utf-8") as file:
+            file.write(to_json(entry) + "\n")

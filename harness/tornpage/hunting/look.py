@@ -17,7 +17,7 @@ from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import explore
 from tornpage.powerloss.runner import loss_limits, loss_parts
 from tornpage.targets.target import Target
-from tornpage.vocabulary.errors import FailedRunError, GoldenRunError
+from tornpage.vocabulary.errors import FailedRunError, GoldenRunError, UnseenError
 from tornpage.vocabulary.model import TrialSpec, Violation
 
 __all__ = ["Looked", "look_at", "scripts_of_campaign"]
@@ -32,10 +32,12 @@ FAILED = Seen(frozenset(), 1000, 0)
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """seen: what the corpus learns; broken: by state what it broke, "" is the run itself."""
+    """seen: what the corpus learns; broken: by state what it broke, "" is the run itself; refused: the target
+    could not run the script."""
 
     seen: Seen
     broken: Mapping[str, tuple[Violation, ...]]
+    refused: bool = False
 
 
 def scripts_of_campaign(campaign: Campaign, target: str) -> Iterator[tuple[TrialSpec, Limits]]:
@@ -47,18 +49,20 @@ def scripts_of_campaign(campaign: Campaign, target: str) -> Iterator[tuple[Trial
 
 
 def look_at(look: Look, target: Target, scratch: Path) -> Looked:
-    """Makes it. A mutated script that the target cannot run has shown nothing, unless the model says that
-    it can."""
+    """Makes it. A mutated script that the target refuses has shown nothing. UnseenError: of no script can
+    anything be said."""
     try:
         with recorded_run(look.spec, target, scratch) as recording:
             found = explore(look.spec, target, recording, look.limits)
     except FailedRunError as error:
         broken = {"": failed_run(look.spec.config, True, error).violations}
         return Looked(FAILED, broken)
+    except UnseenError:
+        raise
     except GoldenRunError:
         if look.source != MUTATION:
             raise
-        return Looked(FAILED, {})
+        return Looked(FAILED, {}, refused=True)
     states = int(found.summary["states"])
     work = recording.events + STATE_WORK * states
     seen = Seen(frozenset(_marks(recording, found.summary)), work, states)

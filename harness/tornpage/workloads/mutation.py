@@ -33,8 +33,10 @@ def mutated(
 ) -> Statements:
     """A new script from the statements of one, and of another that gives."""
     out = list(script)
+    ours = not any(one.verb is Verb.LINE for one in (*script, *donor))
+    changes = _CHANGES + _OF_THE_ENGINE if ours else _CHANGES
     for _ in range(rng.choice(STEPS)):
-        out = rng.choice(_CHANGES)(out, donor, rng)
+        out = rng.choice(changes)(out, donor, rng)
     return out
 
 
@@ -97,6 +99,11 @@ _CHANGES: tuple[Callable[[Statements, Sequence[Statement], random.Random], State
     _move,
     _take,
     _splice,
+)
+_OF_THE_ENGINE: tuple[
+    Callable[[Statements, Sequence[Statement], random.Random], Statements], ...
+] = (
     _pause,
     _otherwise,
 )
+"""What lines in a target's own language have not."""

@@ -38,7 +38,9 @@ def looks_of(
     """So many looks. shows: what each comes to; ahead: so many are under way."""
     looks: list[Look] = []
     for number in range(count):
-        looks.append(corpus.next(number))
+        look = corpus.next(number)
+        assert look is not None
+        looks.append(look)
         if number >= ahead:
             corpus.learn(looks[number - ahead], shows(looks[number - ahead]))
     return looks
@@ -84,6 +86,19 @@ def test_nothing_is_mutated_before_anything_was_shown() -> None:
     """The first turns are those of campaigns."""
     corpus = Corpus.of(1, {"one": seeds("one", 30)})
     assert {look.source for look in looks_of(corpus, 20, new_marks({}, {}))} == {"one"}
+
+
+def test_without_scripts_and_marks_there_is_no_next_look() -> None:
+    """Until one that is under way has shown something."""
+    corpus = Corpus.of(1, {"one": seeds("one", 2)})
+    first, second = corpus.next(0), corpus.next(1)
+    assert first is not None and second is not None
+    assert corpus.next(2) is None
+    corpus.learn(first, Seen(frozenset(), 100, 0))
+    assert corpus.next(2) is None
+    corpus.learn(second, Seen(frozenset({1}), 100, 60))
+    following = corpus.next(2)
+    assert following is not None and following.source == MUTATION
 
 
 def test_the_rare_is_mutated_most() -> None:

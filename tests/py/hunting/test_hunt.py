@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,10 +17,11 @@ from tornpage.campaigns.fitting import changed, open_campaign
 from tornpage.hunting import hunt as module
 from tornpage.hunting.corpus import MUTATION, Look, Seen
 from tornpage.hunting.hunt import WINDOW, Hunt, Hunted, Task, hunt, one_script
-from tornpage.hunting.look import Looked
+from tornpage.hunting.look import FAILED, Looked
 from tornpage.plans.campaign import Campaign, fault_free_spec
 from tornpage.plans.limits import UNLIMITED, Limits
 from tornpage.powerloss.runner import loss_limits
+from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import FaultPlan, Source, TrialSpec, Violation
 from tornpage.vocabulary.paths import find_paths
 from tornpage.workers.context import QuietProgress, RunContext
@@ -36,13 +39,17 @@ def violation(invariant: int) -> Violation:
 
 @dataclass
 class Target:
-    """breaks: by number of a look what its states break; made: looks that it was asked for; kept: those that
+    """breaks: by number of a look what its states break; refuses: those whose script cannot be run; unsteady:
+    runs that do not show what their look has shown; made: looks that it was asked for; kept: those that
     became a run."""
 
     breaks: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    refuses: frozenset[int] = frozenset()
+    unsteady: frozenset[int] = frozenset()
     made: list[int] = field(default_factory=list)
     scripts: list[str] = field(default_factory=list)
     kept: list[Campaign] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
 
     def look(self, task: Task) -> Looked:
         """In place of work()."""
@@ -50,13 +57,24 @@ class Target:
         self.scripts.append(f"{task.look.source} {task.look.spec.config}")
         invariants = self.breaks.get(task.look.number, ())
         broken = {f"{n}.one-torn.1": (violation(n),) for n in invariants}
+        if task.look.number in self.refuses:
+            return Looked(FAILED, {}, refused=True)
         marks = frozenset({task.look.number % 7, task.look.number})
         return Looked(Seen(marks, 100, 60), broken)
 
-    def run(self, _store: object, campaign: Campaign, *_: object) -> Any:
+    def run(self, _store: object, campaign: Campaign, _target: str, context: RunContext) -> Any:
         """In place of run_campaign()."""
         self.kept.append(campaign)
-        return SimpleNamespace(run=SimpleNamespace(id=len(self.kept)))
+        self.ends.append(context.stop_at)
+        row = self.runs()[-1]
+        return SimpleNamespace(run=row, bugs=() if row.id in self.unsteady else ("a bug",))
+
+    def runs(self) -> list[Any]:
+        """In place of the store's."""
+        return [
+            SimpleNamespace(id=number, settings=campaign.model_dump(mode="json"))
+            for number, campaign in enumerate(self.kept, start=1)
+        ]
 
 
 @dataclass
@@ -80,7 +98,9 @@ def hunted(
 ) -> Callable[..., Hunted]:
     """Hunts with a Target for so many looks; results come at once, or late."""
 
-    def hunts(target: Target, looks: int, late_after: int = 1000) -> Hunted:
+    def hunts(
+        target: Target, looks: int, late_after: int = 1000, store: Target | None = None
+    ) -> Hunted:
         class Late(RunContext):
             def is_late(self) -> bool:
                 return len(target.made) >= late_after
@@ -102,7 +122,7 @@ def hunted(
         monkeypatch.setattr(module, "executor_of", workers)
         monkeypatch.setattr(module, "run_campaign", target.run)
         context = Late(PATHS, 2, tmp_path, QuietProgress(), OPENED[0].origin())
-        return hunt(SimpleNamespace(), Hunt(3, tuple(OPENED), looks), context)  # type: ignore[arg-type]
+        return hunt(store or target, Hunt(3, tuple(OPENED), looks), context)  # type: ignore[arg-type]
 
     return hunts
 
@@ -111,8 +131,10 @@ def test_what_is_new_is_kept_once(hunted: Callable[..., Hunted]) -> None:
     """A look that breaks something that an earlier one broke and something else is kept for that."""
     target = Target({2: (5,), 4: (5,), 9: (5, 12), 15: (12,)})
     came_to = hunted(target, 20)
-    assert came_to.runs == [1, 2]
-    assert len(target.kept) == 2
+    assert came_to.runs == [1, 2, 3] and not came_to.lost
+    assert [one.description for one in target.kept] == [
+        f"script {number} of a hunt" for number in (0, 2, 9)
+    ]
     assert (came_to.looks, came_to.states) == (20, 20 * 60)
     assert came_to.by_source["powerloss"] + came_to.by_source[MUTATION] == 20
 
@@ -121,12 +143,89 @@ def test_it_goes_on_where_it_was(hunted: Callable[..., Hunted]) -> None:
     """The same looks, none of them made twice, and what was found before is told again."""
     parts = Target({2: (5,), 35: (12,)})
     first = hunted(parts, 40, late_after=20)
-    assert 20 <= first.looks <= 20 + WINDOW and first.runs == [1]
+    assert 20 <= first.looks <= 20 + WINDOW and first.runs == [1, 2]
     second = hunted(parts, 40)
-    assert (second.looks, second.runs) == (40, [1, 2])
+    assert (second.looks, second.runs) == (40, [1, 2, 3])
     assert sorted(parts.made) == list(range(40))
     assert hunted(parts, 40) == second and len(parts.made) == 40
-    assert len(parts.kept) == 2
+    assert len(parts.kept) == 3
+
+
+def test_another_result_database_is_refused(hunted: Callable[..., Hunted]) -> None:
+    """The runs of the journal are not there, or others have their numbers."""
+    hunted(Target({2: (5,)}), 20)
+    other = Target()
+    with pytest.raises(ConfigError, match="run 1 of this hunt is not in the result database"):
+        hunted(other, 20, store=other)
+    other.kept.append(OPENED[0].campaign)
+    with pytest.raises(ConfigError, match="run 1 of this hunt is not in the result database"):
+        hunted(other, 20, store=other)
+
+
+def test_the_first_script_is_kept_whatever_it_shows(hunted: Callable[..., Hunted]) -> None:
+    """A clean hunt has a run with audit, control and canaries."""
+    target = Target()
+    came_to = hunted(target, 3)
+    assert came_to.runs == [1] and not came_to.lost
+    assert target.kept[0].description == "script 0 of a hunt"
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_find_that_its_run_does_not_show_is_lost(
+    hunted: Callable[..., Hunted], number: int
+) -> None:
+    """That of the first script too; and when the hunt goes on."""
+    run = 1 if number == 0 else 2
+    target = Target({number: (5,)}, unsteady=frozenset({run}))
+    assert hunted(target, 4).lost == [run]
+    assert hunted(target, 8).lost == [run]
+
+
+def test_the_run_of_a_find_is_made_whole(hunted: Callable[..., Hunted]) -> None:
+    """Whatever time it is."""
+    target = Target({2: (5,)})
+    hunted(target, 10)
+    assert target.ends == [math.inf, math.inf]
+
+
+def test_scripts_that_the_target_refuses_are_counted(hunted: Callable[..., Hunted]) -> None:
+    """When the hunt goes on too."""
+    target = Target(refuses=frozenset({3, 4}))
+    assert hunted(target, 10).refused == 2
+    assert hunted(target, 12).refused == 2
+
+
+@pytest.mark.parametrize(("refuses", "mutations"), [(frozenset(), 10), (frozenset({0, 1}), 0)])
+def test_what_is_under_way_is_waited_for(
+    hunted: Callable[..., Hunted],
+    monkeypatch: pytest.MonkeyPatch,
+    refuses: frozenset[int],
+    mutations: int,
+) -> None:
+    """Where a campaign has fewer scripts than are handed out at once, mutation begins with the first that
+    comes back; if none can be mutated, the hunt is over."""
+    made = module.scripts_of_campaign
+    monkeypatch.setattr(module, "scripts_of_campaign", lambda *of: itertools.islice(made(*of), 2))
+    came_to = hunted(Target(refuses=refuses), 12)
+    assert (came_to.by_source["powerloss"], came_to.by_source[MUTATION]) == (2, mutations)
+
+
+def test_a_look_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that are under way may be at one script; nothing of it stays."""
+    seen = []
+
+    def look_in(_look: Look, _target: object, folder: Path) -> Looked:
+        (folder / "recording").mkdir()
+        seen.append(folder)
+        return Looked(FAILED, {})
+
+    monkeypatch.setattr(module, "look_at", look_in)
+    spec, limits = next(module.scripts_of_campaign(OPENED[0].campaign, "engine"))
+    for number in (1, 2):
+        look = Look(number, MUTATION, spec, limits)
+        module.work(Task(look, PATHS, tmp_path, tmp_path))
+    assert len(set(seen)) == 2
+    assert not list(tmp_path.iterdir())
 
 
 def test_nothing_hangs_on_who_is_done_first(tmp_path: Path, hunted: Callable[..., Hunted]) -> None:

@@ -11,16 +11,18 @@ from tornpage.hunting.journal import FILE, Entry, Journal
 from tornpage.vocabulary.errors import ConfigError
 
 ONE = Entry(Seen(frozenset({3, 1}), 70, 60))
-TWO = Entry(Seen(frozenset(), 5, 0), ("I5 at run: torn",), 2)
+TWO = Entry(Seen(frozenset(), 5, 0), ("I5 at run: torn",), 2, lost=True)
+
+REFUSED = Entry(Seen(frozenset(), 1000, 0), refused=True)
 
 
 def test_entries_come_back_in_order(tmp_path: Path) -> None:
     """All that they say."""
     journal = Journal(tmp_path / "new", "key")
     assert journal.entries == []
-    journal.put(ONE)
-    journal.put(TWO)
-    assert Journal(tmp_path / "new", "key").entries == [ONE, TWO]
+    for entry in (ONE, TWO, REFUSED):
+        journal.put(entry)
+    assert Journal(tmp_path / "new", "key").entries == [ONE, TWO, REFUSED]
 
 
 def test_a_line_that_was_cut_off_is_not_there(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tornpage.hunting.corpus import MUTATION, Look, Seen
 from tornpage.hunting.look import FAILED, LOOK_STATES, Looked, look_at, scripts_of_campaign
 from tornpage.plans.campaign import load_campaign
 from tornpage.plans.limits import Limits
-from tornpage.vocabulary.errors import FailedRunError, GoldenRunError
+from tornpage.vocabulary.errors import FailedRunError, GoldenRunError, UnseenError
 from tornpage.vocabulary.model import FaultPlan, Source, TrialSpec, Violation
 from tornpage.vocabulary.paths import find_paths
 
@@ -91,9 +91,19 @@ def test_a_mutation_that_cannot_be_run_says_nothing(
 ) -> None:
     """Nobody has said that it can; the script of a campaign must."""
     error = GoldenRunError("syntax error")
-    assert looked(monkeypatch, tmp_path, MUTATION, error=error) == Looked(FAILED, {})
+    refused = looked(monkeypatch, tmp_path, MUTATION, error=error)
+    assert refused == Looked(FAILED, {}, refused=True)
     with pytest.raises(GoldenRunError):
         looked(monkeypatch, tmp_path, error=error)
+
+
+@pytest.mark.parametrize("source", ["one", MUTATION])
+def test_what_a_recording_lacks_ends_the_hunt(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str
+) -> None:
+    """It is no matter of the script."""
+    with pytest.raises(UnseenError):
+        looked(monkeypatch, tmp_path, source, error=UnseenError("io_uring"))
 
 
 def test_scripts_of_a_campaign_are_looked_at_with_few_states() -> None:

@@ -66,3 +66,12 @@ def test_an_empty_script_can_get_some() -> None:
     """Nothing is asked of what is not there."""
     assert any(mutated((), DONOR, make_rng(seed, "x")) for seed in range(20))
     assert [mutated((), (), make_rng(seed, "x")) for seed in range(20)].count([]) > 5
+
+
+def test_lines_of_another_language_stay_among_themselves() -> None:
+    """Nothing of the engine's gets between them."""
+    lines = [Statement(0, Verb.LINE, name=f"put {n}") for n in range(9)]
+    others = [Statement(0, Verb.LINE, name=f"get {n}") for n in range(9)]
+    children = [mutated(lines, others, make_rng(seed, "child")) for seed in range(200)]
+    assert {one.verb for child in children for one in child} == {Verb.LINE}
+    assert any("get" in one.name for child in children for one in child)
