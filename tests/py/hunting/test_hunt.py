@@ -121,7 +121,7 @@ def hunted(
 
         monkeypatch.setattr(module, "executor_of", workers)
         monkeypatch.setattr(module, "run_campaign", target.run)
-        context = Late(PATHS, 2, tmp_path, QuietProgress(), OPENED[0].origin())
+        context = Late(PATHS, 2, tmp_path, QuietProgress(), OPENED[0].origin(), stop_at=7.0)
         return hunt(store or target, Hunt(3, tuple(OPENED), looks), context)  # type: ignore[arg-type]
 
     return hunts
