@@ -9,7 +9,6 @@ from dataclasses import replace
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.restart import LOG_FORMAT, option_of
 from tornpage.workloads.script import (
-    AUTOCOMMIT,
     PLACED,
     Algorithm,
     Column,
@@ -17,8 +16,19 @@ from tornpage.workloads.script import (
     Lock,
     Script,
     Statement,
-    Value,
     Verb,
+)
+from tornpage.workloads.words import (
+    COLUMNS_MAX,
+    INT64_MAX,
+    INT64_MIN,
+    Words,
+    column_of,
+    index_of,
+    name_of,
+    nullable,
+    typed,
+    value_of,
 )
 
 __all__ = ["STEP_ROWS", "parse_script"]
@@ -27,24 +37,10 @@ STEP_ROWS = 1000
 """Rows of a step of an index build if the statement does not say."""
 STEP_PAGES = 64
 """Pages of a step of a backup if the statement does not say."""
-WORDS_MAX = 128
-COLUMNS_MAX = 32
 INDEXES_MAX = 64
-CHAR_MAX = 255
-VARCHAR_MAX = 16_000
-PREFIX_MAX = 3072
-INT32_MAX = (1 << 31) - 1
-INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 _TOKEN = re.compile(r'(?:[^ \t"]|"(?:[^"\\]|\\.)*(?:"|\\?$))+')
-_NAME = re.compile(r"[A-Za-z0-9_]{1,63}")
-_TRX = re.compile(r"[A-Za-z0-9]{1,63}")
-_INTEGER = re.compile(r"-?[0-9]+")
-_TYPE = re.compile(r"(var|)char\((-?[0-9]{1,8})\)")
-_INDEX = re.compile(r"([^(]*)\((.*)\)")
-_TEXT = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\]|\\x[0-9a-fA-F]{2})*)"(?:\*(.*))?')
-_ESCAPE = re.compile(rb'\\(?:x([0-9a-fA-F]{2})|(["\\]))')
 
 
 def parse_script(text: str) -> Script:
@@ -58,7 +54,7 @@ def parse_script(text: str) -> Script:
         if raw.lstrip(" \t").startswith("#") or not tokens:
             continue
         try:
-            words = _Words(tokens)
+            words = Words(tokens)
             statement = _parse(words, line)
             words.end()
         except ValueError as error:
@@ -69,67 +65,7 @@ def parse_script(text: str) -> Script:
     return Script(text, tuple(statements))
 
 
-class _Words:
-    """The words of a line, taken one after the other. Raises ValueError for one that cannot be."""
-
-    def __init__(self, tokens: list[str]) -> None:
-        if len(tokens) > WORDS_MAX:
-            raise ValueError(f"more than {WORDS_MAX} words")
-        self._left = tokens[::-1]
-
-    def more(self) -> bool:
-        return bool(self._left)
-
-    def next(self) -> str:
-        if not self._left:
-            raise ValueError("a word is missing")
-        return self._left.pop()
-
-    def word(self, wanted: str) -> bool:
-        """Takes the next word if it is this one."""
-        found = self._left[-1:] == [wanted]
-        if found:
-            self._left.pop()
-        return found
-
-    def option(self, name: str) -> str | None:
-        """The value of the next word if it is this option, which it then takes."""
-        if not self._left or not self._left[-1].startswith(f"{name}="):
-            return None
-        return self._left.pop().partition("=")[2]
-
-    def name(self) -> str:
-        return _name(self.next())
-
-    def trx(self, autocommit: bool) -> str:
-        token = self.next()
-        if not (autocommit and token == AUTOCOMMIT) and not _TRX.fullmatch(token):
-            raise ValueError(f"bad transaction name {token!r}")
-        return token
-
-    def number(self, least: int = 1, most: int = INT32_MAX) -> int:
-        return _integer(self.next(), least, most)
-
-    def values(self) -> dict[str, Value]:
-        """COL=VALUE words up to `set` or the end; at least one."""
-        values: dict[str, Value] = {}
-        while not values or (self._left and self._left[-1] != "set"):
-            name, sep, text = self.next().partition("=")
-            if not sep or _name(name) in values:
-                raise ValueError("COLUMN=VALUE expected, each column once")
-            values[name] = _value(text)
-        return values
-
-    def at_option(self) -> bool:
-        """Is the next word an option of an ALTER statement?"""
-        return bool(self._left) and self._left[-1].startswith(_OPTIONS)
-
-    def end(self) -> None:
-        if self._left:
-            raise ValueError(f"{self._left[-1]!r} is too much")
-
-
-def _parse(words: _Words, line: int) -> Statement:
+def _parse(words: Words, line: int) -> Statement:
     first = words.next()
     unique = first in _UNIQUE and words.word("unique")
     two = f"{first} {words.next()}" if words.more() and first in _FIRST_OF_TWO else first
@@ -145,15 +81,14 @@ def _parse(words: _Words, line: int) -> Statement:
 
 
 _UNIQUE = ("add", "start")
-_OPTIONS = ("algorithm=", "lock=")
 _FIRST_OF_TWO = {verb.value.split()[0] for verb in Verb if " " in verb.value}
 
 
-def _create_table(words: _Words, s: Statement) -> Statement:
+def _create_table(words: Words, s: Statement) -> Statement:
     table = words.name()
     columns: list[Column] = []
     while words.more() and not words.word("primary"):
-        columns.append(_nullable(words, _column(words.next())))
+        columns.append(nullable(words, column_of(words.next())))
     primary = words.next().split(",")
     names = [column.name for column in columns]
     if len(set(names)) < len(names) or len(set(primary)) < len(primary):
@@ -166,17 +101,17 @@ def _create_table(words: _Words, s: Statement) -> Statement:
     return replace(s, table=table, columns=tuple(columns), primary=tuple(primary), system=system)
 
 
-def _indexes(words: _Words, s: Statement) -> Statement:
+def _indexes(words: Words, s: Statement) -> Statement:
     table = words.name()
     indexes: list[IndexDef] = []
     while (words.more() and not words.at_option()) or not indexes:
-        indexes.append(_index(words.next()))
+        indexes.append(index_of(words.next()))
     if len(indexes) > INDEXES_MAX:
         raise ValueError("too many indexes")
     return _options(words, replace(s, table=table, indexes=tuple(indexes)))
 
 
-def _options(words: _Words, s: Statement) -> Statement:
+def _options(words: Words, s: Statement) -> Statement:
     """Of an ALTER statement, each at most once."""
     while words.at_option():
         name, _, value = words.next().partition("=")
@@ -189,46 +124,46 @@ def _options(words: _Words, s: Statement) -> Statement:
     return s
 
 
-def _drop_part(words: _Words, s: Statement) -> Statement:
+def _drop_part(words: Words, s: Statement) -> Statement:
     return _options(words, replace(s, table=words.name(), name=words.name()))
 
 
-def _rebuild(words: _Words, s: Statement) -> Statement:
+def _rebuild(words: Words, s: Statement) -> Statement:
     return _options(words, replace(s, table=words.name()))
 
 
-def _rename_part(words: _Words, s: Statement) -> Statement:
+def _rename_part(words: Words, s: Statement) -> Statement:
     s = replace(s, table=words.name(), name=words.name(), to=words.name())
     return _options(words, s)
 
 
-def _modify(words: _Words, s: Statement) -> Statement:
+def _modify(words: Words, s: Statement) -> Statement:
     table, name = words.name(), words.name()
-    return _options(words, replace(s, table=table, columns=(_typed(name, words.next()),)))
+    return _options(words, replace(s, table=table, columns=(typed(name, words.next()),)))
 
 
-def _add_column(words: _Words, s: Statement) -> Statement:
-    table, column = words.name(), _nullable(words, _column(words.next()))
+def _add_column(words: Words, s: Statement) -> Statement:
+    table, column = words.name(), nullable(words, column_of(words.next()))
     default = words.option("default")
-    values = None if default is None else {column.name: _value(default)}
+    values = None if default is None else {column.name: value_of(default)}
     after = words.option("after")
     to = "first" if after is None and words.word("first") else ""
     if after is not None:
-        to = f"after={_name(after)}"
+        to = f"after={name_of(after)}"
     return _options(words, replace(s, table=table, columns=(column,), values=values, to=to))
 
 
-def _change_primary(words: _Words, s: Statement) -> Statement:
+def _change_primary(words: Words, s: Statement) -> Statement:
     table, names = words.name(), words.next().split(",")
     if len(names) > COLUMNS_MAX:
         raise ValueError("too many columns")
-    return _options(words, replace(s, table=table, primary=tuple(map(_name, names))))
+    return _options(words, replace(s, table=table, primary=tuple(map(name_of, names))))
 
 
 def _start_column(
-    parse: Callable[[_Words, Statement], Statement],
-) -> Callable[[_Words, Statement], Statement]:
-    def parsed(words: _Words, s: Statement) -> Statement:
+    parse: Callable[[Words, Statement], Statement],
+) -> Callable[[Words, Statement], Statement]:
+    def parsed(words: Words, s: Statement) -> Statement:
         if not words.word("column"):
             raise ValueError("`column` expected")
         return parse(words, s)
@@ -236,88 +171,88 @@ def _start_column(
     return parsed
 
 
-def _table(words: _Words, s: Statement) -> Statement:
+def _table(words: Words, s: Statement) -> Statement:
     return replace(s, table=words.name())
 
 
-def _table_and_name(words: _Words, s: Statement) -> Statement:
+def _table_and_name(words: Words, s: Statement) -> Statement:
     return replace(s, table=words.name(), name=words.name())
 
 
-def _step_index(words: _Words, s: Statement) -> Statement:
+def _step_index(words: Words, s: Statement) -> Statement:
     table = words.name()
     number = words.number() if words.more() else 1
     rows = words.number() if words.more() else STEP_ROWS
     return replace(s, table=table, number=number, rows=rows)
 
 
-def _start_backup(words: _Words, s: Statement) -> Statement:
+def _start_backup(words: Words, s: Statement) -> Statement:
     s = replace(s, name=words.name())
     lock = next((lock for lock in Lock if lock and words.word(f"lock={lock}")), Lock.DEFAULT)
     return replace(s, lock=lock)
 
 
-def _step_backup(words: _Words, s: Statement) -> Statement:
+def _step_backup(words: Words, s: Statement) -> Statement:
     return replace(s, name=words.name(), number=words.number() if words.more() else STEP_PAGES)
 
 
-def _backup(words: _Words, s: Statement) -> Statement:
+def _backup(words: Words, s: Statement) -> Statement:
     return replace(s, name=words.name())
 
 
-def _trx(words: _Words, s: Statement) -> Statement:
+def _trx(words: Words, s: Statement) -> Statement:
     return replace(s, trx=words.trx(autocommit=False))
 
 
-def _insert(words: _Words, s: Statement) -> Statement:
+def _insert(words: Words, s: Statement) -> Statement:
     return replace(s, trx=words.trx(True), table=words.name(), values=words.values())
 
 
-def _insert_seq(words: _Words, s: Statement) -> Statement:
+def _insert_seq(words: Words, s: Statement) -> Statement:
     trx, table = words.trx(True), words.name()
     first = words.number(INT64_MIN, INT64_MAX)
     return replace(s, trx=trx, table=table, bounds=(first, words.number(first, INT64_MAX)))
 
 
-def _update(words: _Words, s: Statement) -> Statement:
+def _update(words: Words, s: Statement) -> Statement:
     s = replace(s, trx=words.trx(True), table=words.name(), key=words.values())
     if not words.word("set"):
         raise ValueError("`set` expected")
     return replace(s, values=words.values())
 
 
-def _delete(words: _Words, s: Statement) -> Statement:
+def _delete(words: Words, s: Statement) -> Statement:
     return replace(s, trx=words.trx(True), table=words.name(), key=words.values())
 
 
-def _select(words: _Words, s: Statement) -> Statement:
+def _select(words: Words, s: Statement) -> Statement:
     return replace(s, table=words.name(), key=words.values())
 
 
-def _table_and_index(words: _Words, s: Statement) -> Statement:
+def _table_and_index(words: Words, s: Statement) -> Statement:
     return replace(s, table=words.name(), name=words.name() if words.more() else "")
 
 
-def _purge(words: _Words, s: Statement) -> Statement:
+def _purge(words: Words, s: Statement) -> Statement:
     return replace(s, number=-1 if words.word("all") else words.number())
 
 
-def _clean(words: _Words, s: Statement) -> Statement:
+def _clean(words: Words, s: Statement) -> Statement:
     return replace(s, number=words.number())
 
 
-def _checkpoint(words: _Words, s: Statement) -> Statement:
+def _checkpoint(words: Words, s: Statement) -> Statement:
     return replace(s, full=words.word("full"))
 
 
-def _at(words: _Words, s: Statement) -> Statement:
+def _at(words: Words, s: Statement) -> Statement:
     number, act = words.number(), words.next()
     if act not in PLACED:
         raise ValueError(f"{', '.join(PLACED[:-1])} or {PLACED[-1]} expected")
     return replace(s, number=number, name=act, full=act == PLACED[0] and words.word("full"))
 
 
-def _set(words: _Words, s: Statement) -> Statement:
+def _set(words: Words, s: Statement) -> Statement:
     if not words.word("log_optimize_ddl"):
         raise ValueError("only log_optimize_ddl can be set")
     on = words.word("on")
@@ -326,7 +261,7 @@ def _set(words: _Words, s: Statement) -> Statement:
     return replace(s, full=on)
 
 
-def _restart(words: _Words, s: Statement) -> Statement:
+def _restart(words: Words, s: Statement) -> Statement:
     crash = words.word("crash")
     if not crash:
         words.word("clean")
@@ -338,11 +273,11 @@ def _restart(words: _Words, s: Statement) -> Statement:
     return replace(s, full=not crash, options=options)
 
 
-def _nothing(_: _Words, s: Statement) -> Statement:
+def _nothing(_: Words, s: Statement) -> Statement:
     return s
 
 
-_PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
+_PARSE: dict[Verb, Callable[[Words, Statement], Statement]] = {
     Verb.CREATE_TABLE: _create_table,
     Verb.DROP_TABLE: _table,
     Verb.RENAME_TABLE: _table_and_name,
@@ -392,76 +327,3 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.RESTART: _restart,
     Verb.STATUS: _nothing,
 }
-
-
-def _name(token: str) -> str:
-    if not _NAME.fullmatch(token):
-        raise ValueError(f"bad name {token!r}")
-    return token
-
-
-def _integer(token: str, least: int, most: int) -> int:
-    if not _INTEGER.fullmatch(token) or not least <= int(token) <= most:
-        raise ValueError(f"an integer from {least} to {most} expected, not {token!r}")
-    return int(token)
-
-
-def _column(token: str) -> Column:
-    name, _, kind = token.partition(":")
-    return _typed(_name(name), kind)
-
-
-def _typed(name: str, kind: str) -> Column:
-    """The column of this name and TYPE."""
-    if kind == "bigint":
-        return Column(name)
-    match = _TYPE.fullmatch(kind)
-    if match is None:
-        raise ValueError(f"bad type {kind!r}")
-    varying = match[1] == "var"
-    length = _integer(match[2], 1, VARCHAR_MAX if varying else CHAR_MAX)
-    return Column(name, length, varying)
-
-
-def _nullable(words: _Words, column: Column) -> Column:
-    """`null` or `not null` behind a type."""
-    refused = words.word("not")
-    nullable = words.word("null")
-    if refused and not nullable:
-        raise ValueError("`null` expected behind `not`")
-    return replace(column, nullable=nullable and not refused)
-
-
-def _index(token: str) -> IndexDef:
-    match = _INDEX.fullmatch(token)
-    if match is None:
-        raise ValueError("INDEX(COLUMN[:PREFIX],...) without blanks expected")
-    columns = []
-    for part in match[2].split(","):
-        name, sep, length = part.partition(":")
-        columns.append((_name(name), _integer(length, 1, PREFIX_MAX) if sep else 0))
-    if len(columns) > COLUMNS_MAX:
-        raise ValueError("too many columns")
-    return IndexDef(_name(match[1]), tuple(columns))
-
-
-def _value(text: str) -> Value:
-    if text == "null":
-        return None
-    if not text.startswith('"'):
-        return _integer(text, INT64_MIN, INT64_MAX)
-    match = _TEXT.fullmatch(text)
-    if match is None:
-        raise ValueError("text is not closed, or has a bad character or escape")
-    data = _ESCAPE.sub(lambda m: bytes([int(m[1], 16)]) if m[1] else m[2], match[1].encode("ascii"))
-    if len(data) > VARCHAR_MAX:
-        raise ValueError(f"text is longer than {VARCHAR_MAX} bytes")
-    return data if match[2] is None else _repeated(data, match[2])
-
-
-def _repeated(data: bytes, number: str) -> bytes:
-    """The text again and again, so many bytes together."""
-    length = _integer(number, 1, VARCHAR_MAX)
-    if not data:
-        raise ValueError("no text cannot be repeated")
-    return (data * (length // len(data) + 1))[:length]
