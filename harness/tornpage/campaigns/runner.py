@@ -65,6 +65,7 @@ __all__ = [
     "can_resume",
     "go_on",
     "load_summary",
+    "resumable",
     "resume_campaign",
     "run_campaign",
 ]

@@ -11,13 +11,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, deque
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import xxhash
 
 from tornpage.campaigns.fitting import Opened, open_campaign
-from tornpage.campaigns.runner import run_campaign
+from tornpage.campaigns.runner import go_on, resumable, run_campaign
 from tornpage.evidence.images import images_of
 from tornpage.faults.image import remove_image
 from tornpage.faults.scratch import scratch_folder
@@ -27,6 +28,7 @@ from tornpage.hunting.look import Looked, look_at, scripts_of_campaign
 from tornpage.oracle.fingerprint import kind_of
 from tornpage.plans.campaign import Campaign, PowerLoss
 from tornpage.reports.summary import Summary
+from tornpage.store.rows import Run
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.codec import to_json
@@ -106,9 +108,12 @@ def work(task: Task) -> Looked:
 def hunt(store: Store, asked: Hunt, context: RunContext) -> Hunted:
     """Goes on where the journal of context.out ends, until there are so many looks, the time is up, or no
     script is left."""
-    journal = Journal(context.out, asked.key(context))
     target = asked.campaigns[0].target
-    with scratch_folder(target.on_shm) as scratch, executor_of(context) as executor:
+    with (
+        closing(Journal(context.out, asked.key(context))) as journal,
+        scratch_folder(target.on_shm) as scratch,
+        executor_of(context) as executor,
+    ):
         hunting = _Hunting(store, asked, context, journal)
         context.progress.phase("scripts looked at", asked.looks)
         numbers = range(asked.looks) if asked.looks else itertools.count()
@@ -224,8 +229,18 @@ class _Hunting:
         """Of the run in which the states of this look are; it is made whole, even if the time is up."""
         context = self._context
         opened = self._campaign(look)
+        begun = self._begun(opened)
         whole = replace(context, progress=QuietProgress(), origin=opened.origin(), stop_at=math.inf)
+        if begun is not None:
+            return go_on(self._store, self._store.own_run(begun.id), whole)
         return run_campaign(self._store, opened.campaign, opened.name, whole)
+
+    def _begun(self, opened: Opened) -> Run | None:
+        """The run of this campaign in which an earlier part of the hunt was interrupted."""
+        ours = resumable(self._store, opened.origin())
+        left = self._store.interrupted(opened.campaign.name, opened.name, ours)
+        same = (run for run in left if Campaign.model_validate(run.settings) == opened.campaign)
+        return next(same, None)
 
 
 def _kinds(looked: Looked) -> set[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tornpage.hunting.corpus import Seen
+from tornpage.store.runlock import RunLock
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError
 
@@ -31,12 +32,25 @@ class Entry:
 
 
 class Journal:
-    """The file of a folder. entries: of earlier parts of this hunt, in order."""
+    """The file of a folder, of one owner at a time. entries: of earlier parts of this hunt, in order."""
 
     def __init__(self, out: Path, key: str) -> None:
-        """key: the same only where every look would be. ConfigError: the file is of another hunt."""
+        """key: the same only where every look would be. ConfigError: the file is of another hunt, or another
+        process is at it."""
         out.mkdir(parents=True, exist_ok=True)
         self.file = out / FILE
+        self._lock = RunLock(self.file.with_suffix(".lock"), f"the hunt in {out}")
+        try:
+            self.entries = self._entries(key)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Another process may go on."""
+        self._lock.release()
+
+    def _entries(self, key: str) -> list[Entry]:
         lines = self.file.read_bytes().splitlines(keepends=True) if self.file.exists() else []
         whole = [line for line in lines if line.endswith(b"\n")]  # the last one may be cut off
         if not whole:
@@ -48,7 +62,7 @@ class Journal:
             )
         else:
             os.truncate(self.file, sum(map(len, whole)))
-        self.entries = [from_json(Entry, line) for line in whole[1:]]
+        return [from_json(Entry, line) for line in whole[1:]]
 
     def put(self, entry: Entry) -> None:
         """The next one."""

@@ -101,7 +101,7 @@ class Store(MemoryStore):
     def resume_run(self, campaign: str, target: str, fits: Fits = _any) -> Run:
         """The newest interrupted run of a campaign whose origin fits, now owned by this store; not one of a
         night. ConfigError: there is none, or its owner lives."""
-        for found in reversed(self._interrupted(campaign, target, fits)):
+        for found in reversed(self.interrupted(campaign, target, fits)):
             return self.own_run(found.id)
         raise ConfigError(f"{self.name}: no interrupted run of {campaign} to resume")
 
@@ -170,9 +170,10 @@ class Store(MemoryStore):
 
     def has_unfinished(self, campaign: str, target: str, fits: Fits = _any) -> bool:
         """Whether there is an interrupted run of a campaign whose origin fits."""
-        return bool(self._interrupted(campaign, target, fits))
+        return bool(self.interrupted(campaign, target, fits))
 
-    def _interrupted(self, campaign: str, target: str, fits: Fits) -> list[Run]:
+    def interrupted(self, campaign: str, target: str, fits: Fits = _any) -> list[Run]:
+        """Those of a campaign, by its name, that may go on and whose origin fits; not of a night."""
         found = self._runs(
             _RUNS.c.state == "running",
             _RUNS.c.night.is_(None),

@@ -17,7 +17,7 @@ from tornpage.campaigns.fitting import changed, open_campaign
 from tornpage.hunting import hunt as module
 from tornpage.hunting.corpus import MUTATION, Look, Seen
 from tornpage.hunting.hunt import WINDOW, Hunt, Hunted, Task, hunt, one_script
-from tornpage.hunting.look import FAILED, Looked
+from tornpage.hunting.look import FAILED, Looked, scripts_of_campaign
 from tornpage.plans.campaign import Campaign, fault_free_spec
 from tornpage.plans.limits import UNLIMITED, Limits
 from tornpage.powerloss.runner import loss_limits
@@ -40,8 +40,8 @@ def violation(invariant: int) -> Violation:
 @dataclass
 class Target:
     """breaks: by number of a look what its states break; refuses: those whose script cannot be run; unsteady:
-    runs that do not show what their look has shown; made: looks that it was asked for; kept: those that
-    became a run."""
+    runs that do not show what their look has shown; dies: runs in which the hunt is ended; made: looks that
+    it was asked for; kept: those that became a run."""
 
     breaks: dict[int, tuple[int, ...]] = field(default_factory=dict)
     refuses: frozenset[int] = frozenset()
@@ -49,7 +49,9 @@ class Target:
     made: list[int] = field(default_factory=list)
     scripts: list[str] = field(default_factory=list)
     kept: list[Campaign] = field(default_factory=list)
+    dies: list[int] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)
+    place: Any = field(default_factory=lambda: SimpleNamespace(shared=False))
 
     def look(self, task: Task) -> Looked:
         """In place of work()."""
@@ -64,10 +66,28 @@ class Target:
 
     def run(self, _store: object, campaign: Campaign, _target: str, context: RunContext) -> Any:
         """In place of run_campaign()."""
+        if len(self.kept) + 1 in self.dies:
+            self.dies.remove(len(self.kept) + 1)
+            self.kept.append(campaign)
+            raise KeyboardInterrupt
         self.kept.append(campaign)
         self.ends.append(context.stop_at)
         row = self.runs()[-1]
         return SimpleNamespace(run=row, bugs=() if row.id in self.unsteady else ("a bug",))
+
+    def interrupted(self, name: str, target: str, fits: Callable[[Any], bool]) -> list[Any]:
+        """In place of the store's: each run that has not ended."""
+        assert (name, target) == ("hunt", "engine") and fits(OPENED[0].origin())
+        return self.runs()[len(self.ends) :]
+
+    def own_run(self, number: int) -> Any:
+        """In place of the store's."""
+        return self.runs()[number - 1]
+
+    def go_on(self, _store: object, run: Any, context: RunContext) -> Any:
+        """In place of the runner's."""
+        self.ends.append(context.stop_at)
+        return SimpleNamespace(run=run, bugs=("a bug",))
 
     def runs(self) -> list[Any]:
         """In place of the store's."""
@@ -121,6 +141,7 @@ def hunted(
 
         monkeypatch.setattr(module, "executor_of", workers)
         monkeypatch.setattr(module, "run_campaign", target.run)
+        monkeypatch.setattr(module, "go_on", target.go_on)
         context = Late(PATHS, 2, tmp_path, QuietProgress(), OPENED[0].origin(), stop_at=7.0)
         return hunt(store or target, Hunt(3, tuple(OPENED), looks), context)  # type: ignore[arg-type]
 
@@ -188,6 +209,16 @@ def test_the_run_of_a_find_is_made_whole(hunted: Callable[..., Hunted]) -> None:
     assert target.ends == [math.inf, math.inf]
 
 
+@pytest.mark.parametrize("died", [1, 2])
+def test_a_run_that_was_interrupted_goes_on(hunted: Callable[..., Hunted], died: int) -> None:
+    """It is not made anew."""
+    target = Target({2: (5,)}, dies=[died])
+    with pytest.raises(KeyboardInterrupt):
+        hunted(target, 10)
+    assert hunted(target, 10).runs == [1, 2]
+    assert len(target.kept) == 2
+
+
 def test_scripts_that_the_target_refuses_are_counted(hunted: Callable[..., Hunted]) -> None:
     """When the hunt goes on too."""
     target = Target(refuses=frozenset({3, 4}))
@@ -204,8 +235,11 @@ def test_what_is_under_way_is_waited_for(
 ) -> None:
     """Where a campaign has fewer scripts than are handed out at once, mutation begins with the first that
     comes back; if none can be mutated, the hunt is over."""
-    made = module.scripts_of_campaign
-    monkeypatch.setattr(module, "scripts_of_campaign", lambda *of: itertools.islice(made(*of), 2))
+    monkeypatch.setattr(
+        module,
+        "scripts_of_campaign",
+        lambda *of: itertools.islice(scripts_of_campaign(*of), 2),
+    )
     came_to = hunted(Target(refuses=refuses), 12)
     assert (came_to.by_source["powerloss"], came_to.by_source[MUTATION]) == (2, mutations)
 
@@ -220,7 +254,7 @@ def test_a_look_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.Monk
         return Looked(FAILED, {})
 
     monkeypatch.setattr(module, "look_at", look_in)
-    spec, limits = next(module.scripts_of_campaign(OPENED[0].campaign, "engine"))
+    spec, limits = next(scripts_of_campaign(OPENED[0].campaign, "engine"))
     for number in (1, 2):
         look = Look(number, MUTATION, spec, limits)
         module.work(Task(look, PATHS, tmp_path, tmp_path))
