@@ -74,6 +74,12 @@ def _load_one(ground: Ground, steps: int) -> None:
     book.step_build(table, steps, ALL_ROWS)
 
 
+def _load_wide(ground: Ground, steps: int) -> None:
+    """The same of an index of several pages, which is loaded again."""
+    ground.book.drop_index(ground.it, ground.it.shape.indexes[0].name)
+    _load_one(ground, steps)
+
+
 def _start_rebuild(ground: Ground) -> None:
     """The new file is there, and the backup knows of it."""
     ground.book.rebuild(ground.it, in_steps=True)
@@ -81,6 +87,12 @@ def _start_rebuild(ground: Ground) -> None:
 
 def _finish(ground: Ground) -> None:
     ground.book.end_build(ground.it, finish=True)
+
+
+def _checkpoint_and_finish(ground: Ground, full: bool) -> None:
+    """Between a load and what makes it durable, or behind that."""
+    ground.book.add(Verb.CHECKPOINT, full=full)
+    _finish(ground)
 
 
 def _replace_index(ground: Ground) -> None:
@@ -103,6 +115,15 @@ def _kind(name: str) -> Kind:
     return next(kind for kind in KINDS if kind.name == name)
 
 
+_CHECKPOINTS = tuple(
+    (
+        f"{'full ' if full else ''}checkpoint behind step {steps} of an index",
+        partial(_checkpoint_and_finish, full=full),
+        partial(_load_wide, steps=steps),
+    )
+    for steps in (3, 4, 5, 6)
+    for full in (False, True)
+)
 _LOGGED = (
     "delete many",
     "drop table",
@@ -126,6 +147,7 @@ _LOADS = (
 
 MID_BACKUP_KINDS = (
     *(MidBackupKind(name, play, before, apart=1) for name, play, before in _LOADS),
+    *(MidBackupKind(name, play, before) for name, play, before in _CHECKPOINTS),
     *(MidBackupKind(name, play, before, logged=True) for name, play, before in _LOADS[:1]),
     *(MidBackupKind(name, _kind(name).play) for name in _LOGGED),
     MidBackupKind("add index in system", _kind("add index").play, system=True),

@@ -27,6 +27,9 @@ CLEANED = 64
 CHANGES = 8
 """Rows that change, the same ones again and again."""
 
+COPIED = 56
+"""Pages that a backup has copied: the system tablespace, and a part of the table's file."""
+
 _Play = Callable[[Ground], None]
 
 
@@ -109,6 +112,23 @@ def _flush_load(ground: Ground) -> None:
     ground.book.step_build(ground.it, 2, ALL_ROWS)
 
 
+def _load_amid_backup(ground: Ground) -> None:
+    """An index of several pages is loaded and not flushed; the backup has copied a part of its file."""
+    book, table = ground.book, ground.it
+    book.drop_index(table, table.shape.indexes[0].name)
+    book.add(Verb.START_BACKUP, name="b")
+    _start_load(ground, 0)
+    book.step_build(table, 1, ALL_ROWS)
+    book.add(Verb.STEP_BACKUP, name="b", number=COPIED)
+
+
+def _flush_and_finish(ground: Ground) -> None:
+    """Flush, fsync and INDEX_LOAD; the end of the load, and of the backup."""
+    _flush_load(ground)
+    ground.book.end_build(ground.it, finish=True)
+    ground.book.add(Verb.FINISH_BACKUP, name="b")
+
+
 PREAMBLE_KINDS = (
     PreambleKind(
         "import into changed rows", _into_changed, _import, "checkpoint", range(65, 113), full=True
@@ -136,5 +156,16 @@ PREAMBLE_KINDS = (
             then=_flush_load,
         )
         for index in range(1, 5)
+    ),
+    *(
+        PreambleKind(
+            f"flush of a load amid a backup, {'full' if full else 'plain'} checkpoint",
+            _load_amid_backup,
+            _flush_and_finish,
+            "checkpoint",
+            range(1, 33, 2),
+            full=full,
+        )
+        for full in (False, True)
     ),
 )
