@@ -3,7 +3,9 @@
 The statements and their database are those of "bounded". Before the statement rows have changed, so that
 there are dirty pages, and log behind the last checkpoint. And large statements with a full log (full_log.py),
 statements while a backup stands in the middle of a file (mid_backup.py), and statements behind a preamble
-(preambles.py). And statements about a table of the system tablespace (in_system.py).
+(preambles.py): also loads in two modes (two_modes.py), builds that are a block of their row log behind
+(row_log_blocks.py), pages and names that are taken again (again.py). And statements about a table of the
+system tablespace (in_system.py).
 """
 
 from __future__ import annotations
@@ -16,16 +18,30 @@ from functools import cache, partial
 from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.vocabulary.errors import WorkloadError
+from tornpage.workloads.again import AGAIN_KINDS
 from tornpage.workloads.book import Book
 from tornpage.workloads.bounded import KINDS, LEVELS, Kind, Sequence, prepare
 from tornpage.workloads.full_log import LARGE_KINDS, LargeKind, prepare_large
 from tornpage.workloads.in_system import SYSTEM_KINDS, SystemKind
 from tornpage.workloads.mid_backup import MID_BACKUP_KINDS, MidBackupKind, play_mid_backup
 from tornpage.workloads.preambles import PREAMBLE_KINDS, PreambleKind
+from tornpage.workloads.row_log_blocks import ROW_LOG_KINDS
 from tornpage.workloads.script import Script, Verb
+from tornpage.workloads.two_modes import TWO_MODES_KINDS
 
-__all__ = ["ACTS", "EACH", "STRIDE", "Place", "PlacesParams", "generate_places", "places_of"]
+__all__ = [
+    "ACTS",
+    "BEHIND",
+    "EACH",
+    "STRIDE",
+    "Place",
+    "PlacesParams",
+    "generate_places",
+    "places_of",
+]
 
+BEHIND = PREAMBLE_KINDS + TWO_MODES_KINDS + ROW_LOG_KINDS + AGAIN_KINDS
+"""Statements behind a preamble."""
 ACTS = (("checkpoint", True), ("clean", False), ("evict", False))
 """What is done there, and whether it is full."""
 CHANGES = tuple(kind for kind in KINDS if kind.name in ("insert", "update", "delete"))
@@ -103,8 +119,9 @@ class Place:
 class PlacesParams(BaseModel):
     """Each kind of statement of bounded with a full checkpoint at each of its yield points, a batch of the
     page cleaner and an eviction at each of the first ones, then at one in eight; large statements with a
-    full log at some of theirs; statements while a hot backup stands at a page, some behind a preamble, and
-    some about a table of the system tablespace: each once, or one alone."""
+    full log at some of theirs; statements while a hot backup stands at a page, some behind a preamble (of
+    loads in two modes, full blocks of a row log, pages and names that are taken again, too), and some about
+    a table of the system tablespace: each once, or one alone."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -138,7 +155,7 @@ def places_of() -> tuple[Place, ...]:
     )
     behind = tuple(
         Place(kind, False, kind.act, kind.full, number)
-        for kind in PREAMBLE_KINDS
+        for kind in BEHIND
         for number in kind.numbers
     )
     in_system = tuple(

@@ -12,8 +12,8 @@ from tornpage.workloads.bounded import KINDS
 from tornpage.workloads.full_log import LARGE_KINDS
 from tornpage.workloads.mid_backup import FILE, MID_BACKUP_KINDS, SYSTEM
 from tornpage.workloads.parse import parse_script
-from tornpage.workloads.places import ALIKE, EACH, FIRST, LATER, YIELDS, places_of
-from tornpage.workloads.preambles import PREAMBLE_KINDS, PreambleKind
+from tornpage.workloads.places import ALIKE, BEHIND, EACH, FIRST, LATER, YIELDS, places_of
+from tornpage.workloads.preambles import PreambleKind
 from tornpage.workloads.script import PLACED, Verb
 from tornpage.workloads.workload import generate
 
@@ -56,9 +56,9 @@ def test_large_statements_meet_a_full_log() -> None:
 
 def test_statements_behind_a_preamble() -> None:
     """At the yield points that its kind names; what comes behind it, if anything, is crashed alone."""
-    behind = {kind.name: kind for kind in PREAMBLE_KINDS}
+    behind = {kind.name: kind for kind in BEHIND}
     load = behind["load of index 2 and checkpoint"]
-    assert {one.kind for one in EVERY} >= set(PREAMBLE_KINDS)
+    assert {one.kind for one in EVERY} >= set(BEHIND)
     for kind in (behind["import into changed rows"], load):
         assert numbers(kind.name, kind.act) == list(kind.numbers)
     number = next(n for n, one in enumerate(EVERY) if one.kind is load)
