@@ -169,6 +169,8 @@ def list_writes(
         if file not in units:
             units[file] = unit if target.holds_pages(file) else SECTOR
         nth = counts.add(file)
+        if not event.length:
+            continue  # a plan counts it, but there is nothing of it to keep or to lose
         site = None
         if line or not issued:
             data = trace.payload(event)[: event.length]

@@ -42,6 +42,15 @@ def test_a_recovery_has_writes_before_any_statement() -> None:
     assert list_writes(target, trace, 4096, issued=True) == []
 
 
+def test_a_write_of_nothing_is_none() -> None:
+    """A plan counts it; nothing of it can be kept or lost. The marker before it is about the next write."""
+    target = EngineTarget(Path("engine"), Path("preload"))
+    fake = FakeTrace().write("t1.ibd", 0, 0).mark(PAGE).write("t1.ibd", 16384, 0)
+    fake.write("t1.ibd", 16384, 4096)
+    (write,) = list_writes(target, fake.trace(), 4096)
+    assert (write.nth, write.length, write.site) == (3, 4096, Site.DATA_PAGE)
+
+
 def test_names_that_differ_from_run_to_run_are_a_pattern() -> None:
     """Of their folder, with the parts of the name that all of them have; letters that they share by
     chance are none. What was there before, or is written in every run, is called by its name."""
