@@ -223,6 +223,26 @@ bool runner_run(explorer_t *explorer, const state_plan_t *plan, order_t *order,
 
 /* ---- canaries ---- */
 
+/** Is the state that a canary is made of broken without it? It is run as what it is, a state of the
+recording: then it is a finding, and of the judge nothing is said. */
+static bool is_broken_by_itself(const watch_t *watch)
+{
+    explorer_t *explorer = watch->explorer;
+    uint64_t before = atomic_load(&explorer->shared->n_records);
+    pid_t pid = watch_fork_child(watch);
+    if (pid == 0) {
+        explorer_visit(explorer, MODEL_ALL_PERSISTED, 0);
+        target_close(&explorer->target);
+        watch_exit(EXIT_SUCCESS);
+    }
+    int status;
+    child_end_t how = watch_child(watch, pid, &status);
+    if (how == CHILD_DIED || how == CHILD_HUNG) {
+        watch_report(watch, how, status);
+    }
+    return atomic_load(&explorer->shared->n_records) > before;
+}
+
 /** One after the other, along the trace. told: shared memory. */
 static _Noreturn void canary_worker(const watch_t *watch, uint64_t from_seq, canaries_t *told)
 {
@@ -240,11 +260,16 @@ static _Noreturn void canary_worker(const watch_t *watch, uint64_t from_seq, can
         }
         int status;
         how = watch_child(watch, pid, &status);
-        if (how == CHILD_DIED || how == CHILD_HUNG) {
+        bool is_dead = how == CHILD_DIED || how == CHILD_HUNG;
+        if (is_dead) {
             char words[160];
             watch_last_words(watch, words, sizeof(words));
             canary_tell(canary, canary->fate == CANARY_JUDGED ? CANARY_CONDEMNED : CANARY_DEAF,
                         "recovery, which %s: %s", how == CHILD_HUNG ? "hung" : "died", words);
+        }
+        bool is_heard = canary->fate == CANARY_UNTRIED || canary->fate == CANARY_CONDEMNED;
+        if ((is_dead || !is_heard) && how != CHILD_MACHINE && is_broken_by_itself(watch)) {
+            canary_tell(canary, CANARY_UNTRIED, "its state is broken without it, see the findings");
         }
     }
     watch_exit(EXIT_SUCCESS);

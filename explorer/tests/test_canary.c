@@ -143,6 +143,22 @@ static void test_one_commit_too_lenient_is_deaf(void **state)
     f->explorer.target.kind = honest;
 }
 
+/** A canary that is not condemned since its state is broken without it says nothing of the judge:
+the state is a finding. */
+static void test_a_state_that_is_broken_by_itself_is_a_finding(void **state)
+{
+    fixture_t *f = *state;
+    uint64_t lost;
+    (void)run(f);
+    assert_int_equal(shared_records(f->shared, &lost), 0);
+    canaries_t canaries = run_of_commits(f, 7); /* none of the prefixes is there */
+    assert_null(canaries_deaf(&canaries));
+    assert_int_equal(find(&canaries, "lost_commit")->fate, CANARY_UNTRIED);
+    assert_true(shared_records(f->shared, &lost) > 0);
+    assert_int_equal(f->shared->records[0].path.level[0].model, MODEL_ALL_PERSISTED);
+    assert_int_equal(f->shared->records[0].path.level[0].seq, 0);
+}
+
 /** What is told can be read back. */
 static void test_canaries_are_told(void **state)
 {
@@ -174,6 +190,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_deaf_judge_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_range_of_equal_states_is_no_canary, setup, teardown),
         cmocka_unit_test_setup_teardown(test_one_commit_too_lenient_is_deaf, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_state_that_is_broken_by_itself_is_a_finding, setup,
+                                        teardown),
         cmocka_unit_test(test_canaries_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
