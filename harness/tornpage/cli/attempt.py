@@ -159,7 +159,7 @@ def _lines(
     lines = [
         f"admitted: {run.commits} commits, {run.writes} writes to {run.files} files, {run.syncs} syncs; "
         f"the recording equals the files, {escape(audit_text(run))}",
-        _control_line(seen),
+        f"[red]{seen.vacuous}[/]" if seen.vacuous else seen.control_text,
     ]
     if not run.repeatable:
         lines.append(
@@ -176,12 +176,3 @@ def _lines(
         ]
         lines.append(f"report: {told(str(report))}")
     return lines
-
-
-def _control_line(seen: Examined) -> str:
-    if seen.vacuous:
-        return f"[red]{seen.vacuous}[/]"
-    return (
-        f"control: {seen.states} states of a disk that ignores every fsync broke the promise "
-        f"in {seen.kinds} ways, as they must"
-    )

@@ -42,6 +42,16 @@ class Examined:
         )
 
     @property
+    def control_text(self) -> str:
+        """What the control came to, if it is not vacuous."""
+        if not self.states:
+            return "control: none, as there were no power-loss states"
+        return (
+            f"control: {self.states} states of a disk that ignores every fsync broke the promise "
+            f"in {self.kinds} ways, as they must"
+        )
+
+    @property
     def audited(self) -> str:
         """How far runs were looked at from outside, "" if they were not."""
         if not self.acknowledgements:

@@ -92,6 +92,15 @@ def test_more_states_only_where_none_was_broken(
     assert examine_runs(opened.target, works, tmp_path, context, before).not_audited == ""
 
 
+def test_a_control_without_a_state_is_none() -> None:
+    """Nothing was as it must be where nothing was looked at."""
+    assert Examined("w").control_text == "control: none, as there were no power-loss states"
+    assert not Examined("w").vacuous
+    assert Examined("w", 25, 2).control_text == (
+        "control: 25 states of a disk that ignores every fsync broke the promise in 2 ways, as they must"
+    )
+
+
 def test_options_and_work_are_controlled_each(opened: Opened) -> None:
     """The seed is none of them."""
     spec = make_spec(0)
