@@ -224,7 +224,8 @@ def _kill(
                 store.put_golden_run(run.id, row)
             _run_fault_free(store, run, campaign, job, executor, context)
             done = store.finished_numbers(run.id)
-            # No cell: the target fails every script without a fault, and there is nothing to disturb.
+            # No cell: the target fails every script without a fault, or its runs write nothing; there is
+            # nothing to disturb.
             numbers = [number for number in range(run.trials) if cells and number not in done]
             draws = (draw_trial(campaign, run.target, cells, number) for number in numbers)
             context.progress.phase("trials", len(numbers))

@@ -131,7 +131,8 @@ class Summary:
     """A run in numbers. broken: trials or states with a violation. by_invariant and broken_by_site count
     such, by_site counts trials; counters are summed over trials, and exercised_by counts the trials in which
     a counter was above zero. scripts: that were crashed; fault_free: those that only ran; run_counters: in
-    how many fault-free runs, of both, a status counter was above zero. run_cells: these runs, by
+    how many fault-free runs, of both, a status counter was above zero; writes: that a trial could be in, of
+    all of these runs. run_cells: these runs, by
     configuration; their site is RUN_SITE. explored: per script what the power-loss explorer said; a state
     counts as a trial there. torn_pages: what these states tore."""
 
@@ -148,6 +149,7 @@ class Summary:
     scripts: int = 0
     fault_free: int = 0
     run_counters: Counter[str] = field(default_factory=Counter)
+    writes: int = 0
     cells: list[CellCount] = field(default_factory=list)
     run_cells: list[CellCount] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -188,6 +190,12 @@ class Summary:
     def violations(self) -> int:
         """Trials, or power-loss states, with a broken invariant, and golden runs with one."""
         return self.broken + self.golden_run_violations
+
+    @property
+    def is_writeless(self) -> bool:
+        """No kill could be inside a write of its runs, which change sizes and names only, or nothing."""
+        idle = not self.units and not self.violations and self.run.state == "finished"
+        return idle and self.scripts > 0 and not self.writes
 
     @property
     def complete(self) -> bool:
@@ -337,6 +345,7 @@ def summarise(
         digest.update(f"{golden_run.config} {golden_run.hash}\n".encode())
         summary.scripts += golden_run.crashed
         summary.fault_free += not golden_run.crashed
+        summary.writes += golden_run.writes
         summary.run_counters.update(name for name, value in golden_run.counters.items() if value)
         summary.golden_run_violations += bool(golden_run.violations)
         for violation, bug in zip(golden_run.violations, golden_run.bugs, strict=True):

@@ -264,7 +264,9 @@ def verdict_of(summary: Summary, *, only_news: bool = False) -> Verdict:
 
 def verdict_of_runs(summaries: Sequence[Summary], *, only_news: bool = False) -> Verdict:
     """Of several runs of a target, at least one, that are one question: the worst of theirs, bugs before
-    everything; with what came of each part, and what none of them came to."""
+    everything; with what came of each part, and what none of them came to. Kills of runs without a write are
+    no part, but what was not exercised."""
+    summaries = [summary for summary in summaries if not summary.is_writeless] or summaries
     verdicts = [verdict_of(summary, only_news=only_news) for summary in summaries]
     codes = [verdict.exit_code for verdict in verdicts]
     code = 1 if 1 in codes else max(codes)
@@ -371,6 +373,8 @@ def _why_none(summary: Summary) -> str:
 
 
 def _idle(summary: Summary) -> str:
+    if summary.is_writeless:
+        return "no run has a write in which it could be killed"
     if not summary.units:
         return "no crash was judged"
     return f"none of {_several(summary.units, 'trial')} was exercised"

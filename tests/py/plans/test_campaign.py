@@ -117,6 +117,16 @@ def test_drawing_depends_on_seed_and_number_only(tmp_path: Path) -> None:
     assert draws != [draw_trial(other, "engine", cells, number).spec for number in range(50)]
 
 
+def test_runs_without_a_write_have_no_cell(tmp_path: Path) -> None:
+    """A store of sizes and names: no kill can be inside a write. Writes of other sites only are a mistake."""
+    chosen = campaign(tmp_path)
+    labels = [config.label for config in chosen.configs()]
+    assert cells_of(chosen, {label: make_golden_run() for label in labels}) == []
+    other = make_golden_run(make_write(1, Site.DATA_PAGE))
+    with pytest.raises(ConfigError, match="no write of the run belongs to its sites"):
+        cells_of(chosen, dict.fromkeys(labels, other))
+
+
 def test_every_cell_gets_its_share(tmp_path: Path) -> None:
     """Configuration x site x mask are visited evenly."""
     chosen = campaign(tmp_path)

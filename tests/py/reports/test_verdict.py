@@ -23,7 +23,7 @@ from tornpage.reports.verdict import (
 from tornpage.store.bugs import BugStatus, Novelty
 from tornpage.store.memory import Answer, Night, RunFacts
 from tornpage.store.origin import Examined, Origin
-from tornpage.store.rows import Run, TrialRow
+from tornpage.store.rows import GoldenRunRow, Run, TrialRow
 from tornpage.vocabulary.model import Outcome, TrialResult
 
 ORIGIN = Origin(programs={"engine": "0123abcdef", "harness": "99", "preload": "88"})
@@ -248,6 +248,25 @@ def test_several_runs_are_as_bad_as_the_worst() -> None:
     assert verdict_of_runs([losses(make_result(3, broken=5)), nothing]).line == (
         "VIOLATIONS (exit 1): kills: no crash was judged; 1 new bug, next: tornpage show 2.3"
     )
+
+
+def test_kills_of_runs_without_a_write_are_not_exercised() -> None:
+    """By themselves they prove nothing; beside a power loss they are told as what was not exercised. What the
+    time was up for, or what failed, is no such."""
+    row = GoldenRunRow("log=on seed=1", True, "h", 9, 0, (), {})
+    sizes = make_summary(KILLS, [row])
+    assert verdict_of(sizes).line == (
+        "NOTHING EXERCISED (exit 3): no run has a write in which it could be killed"
+    )
+    assert verdict_of_runs([losses(), sizes]).line == (
+        "CLEAN (exit 0): engine 0123abcd; power loss: fs posix, 2 models, 1,200 states; not exercised: "
+        "crashes of recovery, kills, I/O errors"
+    )
+    assert verdict_of_runs([sizes]).exit_code == 3
+    others = [replace(KILLS, state="stopped"), KILLS]
+    for run, written in zip(others, [0, 7], strict=True):
+        summary = make_summary(run, [replace(row, writes=written)])
+        assert verdict_of_runs([losses(), summary]).exit_code == 3
 
 
 def test_several_runs_are_one_question() -> None:
