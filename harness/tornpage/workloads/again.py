@@ -4,7 +4,7 @@ again and again, and names that tables take from each other.
 
 from __future__ import annotations
 
-from tornpage.workloads.bounded import SHAPE, Ground
+from tornpage.workloads.kinds import SHAPE, Ground
 from tornpage.workloads.preambles import PreambleKind
 from tornpage.workloads.table import Table
 

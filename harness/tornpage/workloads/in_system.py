@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tornpage.workloads.bounded import ALL_ROWS, KINDS, SHAPE, Ground, Kind
+from tornpage.workloads.kinds import ALL_ROWS, KINDS, SHAPE, Ground, Kind
 
 __all__ = ["SYSTEM_KINDS", "SystemKind"]
 

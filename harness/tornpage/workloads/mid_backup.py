@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from tornpage.workloads.book import Book
-from tornpage.workloads.bounded import ALL_ROWS, KINDS, LEVELS, Ground, Kind, Sequence, prepare
+from tornpage.workloads.bounded import Sequence, prepare
+from tornpage.workloads.kinds import ALL_ROWS, KINDS, LEVELS, Ground, Kind
 from tornpage.workloads.script import Verb
 
 __all__ = ["FILE", "MID_BACKUP_KINDS", "SYSTEM", "MidBackupKind", "play_mid_backup"]

@@ -20,9 +20,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.again import AGAIN_KINDS
 from tornpage.workloads.book import Book
-from tornpage.workloads.bounded import KINDS, LEVELS, Kind, Sequence, prepare
+from tornpage.workloads.bounded import Sequence, prepare
 from tornpage.workloads.full_log import LARGE_KINDS, LargeKind, prepare_large
 from tornpage.workloads.in_system import SYSTEM_KINDS, SystemKind
+from tornpage.workloads.kinds import KINDS, LEVELS, Kind
 from tornpage.workloads.mid_backup import MID_BACKUP_KINDS, MidBackupKind, play_mid_backup
 from tornpage.workloads.preambles import PREAMBLE_KINDS, PreambleKind
 from tornpage.workloads.row_log_blocks import ROW_LOG_KINDS

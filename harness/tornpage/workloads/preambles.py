@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from tornpage.workloads.bounded import ALL_ROWS, Ground
+from tornpage.workloads.kinds import ALL_ROWS, Ground
 from tornpage.workloads.script import Verb
 
 __all__ = ["PREAMBLE_KINDS", "PreambleKind"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tornpage.workloads.bounded import ALL_ROWS, Ground
+from tornpage.workloads.kinds import ALL_ROWS, Ground
 from tornpage.workloads.preambles import PreambleKind
 from tornpage.workloads.script import Column, IndexDef
 from tornpage.workloads.shapes import Shape

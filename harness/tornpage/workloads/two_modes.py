@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tornpage.workloads.bounded import Ground
+from tornpage.workloads.kinds import Ground
 from tornpage.workloads.preambles import CLEANED, PreambleKind
 from tornpage.workloads.script import Verb
 

@@ -10,7 +10,8 @@ from tornpage.oracle.oracle import Oracle
 from tornpage.plans.campaign import load_campaign
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.vocabulary.paths import data_folder
-from tornpage.workloads.bounded import KINDS, Sequence, sequences_of
+from tornpage.workloads.bounded import Sequence, sequences_of
+from tornpage.workloads.kinds import KINDS
 from tornpage.workloads.parse import parse_script
 from tornpage.workloads.workload import enumerated, generate
 

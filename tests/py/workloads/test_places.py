@@ -8,8 +8,8 @@ from tornpage.oracle.oracle import Oracle
 from tornpage.plans.campaign import load_campaign
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.vocabulary.paths import data_folder
-from tornpage.workloads.bounded import KINDS
 from tornpage.workloads.full_log import LARGE_KINDS
+from tornpage.workloads.kinds import KINDS
 from tornpage.workloads.mid_backup import FILE, MID_BACKUP_KINDS, SYSTEM
 from tornpage.workloads.parse import parse_script
 from tornpage.workloads.places import ALIKE, BEHIND, EACH, FIRST, LATER, YIELDS, places_of
