@@ -97,4 +97,4 @@ def _newest(store: Store, opened: Opened) -> Run | None:
 
 
 def _is_interrupted(run: Run | None) -> bool:
-    return run is not None and run.state == "running"
+    return run is not None and not run.is_over

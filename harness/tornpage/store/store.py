@@ -135,7 +135,8 @@ class Store(MemoryStore):
 
     def fail_run(self, run: int) -> None:
         """It cannot go on: --resume and --go-on pass it by."""
-        self._change(run, {"state": "failed"}, _RUNS.c.state == "running")
+        is_over = (_RUNS.c.state != "running") & (_RUNS.c.verdict != "")
+        self._change(run, {"state": "failed"}, ~is_over)
 
     def add_seconds(self, run: int, seconds: float) -> None:
         """Adds time spent on trials, so that the rate of a resumed run is right."""
@@ -175,12 +176,11 @@ class Store(MemoryStore):
     def interrupted(self, campaign: str, target: str, fits: Fits = _any) -> list[Run]:
         """Those of a campaign, by its name, that may go on and whose origin fits; not of a night."""
         found = self._runs(
-            _RUNS.c.state == "running",
             _RUNS.c.night.is_(None),
             _RUNS.c.campaign == campaign,
             _RUNS.c.target == kept_path(target, self.place.folder),
         )
-        return [run for run in found if fits(run.origin)]
+        return [run for run in found if not run.is_over and fits(run.origin)]
 
     def _runs(self, *where: ColumnElement[bool]) -> list[Run]:
         query = select(_RUNS).where(*where).order_by(_RUNS.c.id)

@@ -73,13 +73,18 @@ def finish(store: Store, run: int, number: int, outcome: Outcome = Outcome.CLEAN
 
 
 def test_interrupted_run_is_found_until_it_is_finished(tmp_path: Path) -> None:
-    """--resume finds the newest interrupted run of its campaign and no finished one."""
+    """--resume finds the newest interrupted run of its campaign, and a finished one until it has its
+    verdict."""
     with Store(tmp_path / "s.db") as store:
         old, new = begin(store, 1), begin(store, 1)
     with Store(tmp_path / "s.db") as store:
         assert store.resume_run("smoke", "engine").id == new
         finish(store, new, 0)
         assert store.finish_run(new).state == "finished"
+        assert store.resume_run("smoke", "engine").id == new, "it died before its verdict"
+        store.set_verdict(new, "clean")
+        store.fail_run(new)
+        assert store.run(new).state == "finished"
         assert store.resume_run("smoke", "engine").id == old
         store.fail_run(old)
         with pytest.raises(ConfigError, match="no interrupted run of smoke"):
