@@ -18,7 +18,7 @@ from tornpage.campaigns.fault_free import replay_line
 from tornpage.campaigns.fitting import Opened, changed, open_campaign
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import REPLAY_RUN, recheck_bugs
-from tornpage.campaigns.runner import go_on, load_summary, run_campaign
+from tornpage.campaigns.runner import begin_run, go_on, load_summary, run_campaign
 from tornpage.plans.campaign import Campaign, default_campaigns
 from tornpage.plans.limits import BOUNDS, UNLIMITED, Limits
 from tornpage.plans.origin import difference
@@ -171,7 +171,9 @@ def _run_rest(store: Store, left: _Left, team: Team) -> None:
         past = left.past_findings(opened)
         if past is None or not past.is_over:
             with left.step(opened, 1) as context:
-                past = recheck_bugs(store, opened.name, context, past and store.own_run(past.id))
+                going_on = past and store.own_run(past.id)
+                only = left.past_bugs()
+                past = recheck_bugs(store, opened.name, context, going_on, only)
             team.tell(left.line_of(past) if past else f"no past findings of {opened.identity}")
     for round_ in itertools.count():
         if left.is_over(round_):
@@ -215,6 +217,12 @@ class _Left:
         name = (REPLAY_RUN, opened.name)
         return next((run for run in self._runs() if (run.campaign, run.target) == name), None)
 
+    def past_bugs(self) -> set[int]:
+        """Those that were there before the night: what it has found itself is no past finding, and is not
+        played again where it goes on."""
+        ours = {run.id for run in self._runs()}
+        return {bug.id for bug in self._store.bugs() if bug.first.run not in ours}
+
     def runs_by_label(self) -> dict[str, set[int]]:
         """The night's runs of each campaign, which is told by its name, and by file and target where that is
         not enough."""
@@ -244,7 +252,7 @@ class _Left:
 
     def run(self, opened: Opened, round_: int, waiting: int) -> None:
         """Runs a campaign for its share of the time, or what is left of it; `waiting`: campaigns that share
-        the time. One that cannot be run is left out from then on."""
+        the time. One that cannot be run, or begun, has a failed run, and is left out from then on."""
         seed = derive_seed(self.plan.seed, "night", opened.campaign.name, round_) % SEEDS
         known = self._run_of(opened, seed)
         if self.is_over(0) or opened not in self._alive():
@@ -252,18 +260,19 @@ class _Left:
         if known is not None and (known.is_over or known.id in self._tried):
             return
         with self.step(opened, waiting) as context:
+            chosen = self._chosen[_key(opened)].changed({"seed": seed})
             try:
                 if known is not None:
                     summary = go_on(self._store, self._store.own_run(known.id), context)
                 else:
-                    chosen = self._chosen[_key(opened)].changed({"seed": seed})
                     summary = run_campaign(self._store, chosen, opened.name, context)
             except MachineError:
                 raise
             except TornpageError as error:
-                failed = self._run_of(opened, seed)
-                if failed is None:
-                    raise
+                failed = self._run_of(opened, seed) or begin_run(
+                    self._store, chosen, opened.name, context
+                )
+                give_up(self._store, failed.id, self._team.out)
                 self._team.tell(f"{self.line_of(failed)}: {error}")
                 return
         self._tried.add(summary.run.id)

@@ -62,6 +62,7 @@ from tornpage.workers.pool import (
 )
 
 __all__ = [
+    "begin_run",
     "can_resume",
     "go_on",
     "load_summary",
@@ -81,13 +82,18 @@ def run_campaign(store: Store, campaign: Campaign, target: str, context: RunCont
     can be run."""
 
     def begin(origin: Origin) -> Run:
-        settings = campaign.model_dump(mode="json")
-        trials = 0 if campaign.explore else campaign.trials
-        return store.begin_run(
-            campaign.name, target, campaign.seed, trials, settings, origin, context.night
-        )
+        return begin_run(store, campaign, target, replace(context, origin=origin))
 
     return _run(store, begin, campaign, target, context)
+
+
+def begin_run(store: Store, campaign: Campaign, target: str, context: RunContext) -> Run:
+    """The row of a run of this context's origin and night."""
+    settings = campaign.model_dump(mode="json")
+    trials = 0 if campaign.explore else campaign.trials
+    return store.begin_run(
+        campaign.name, target, campaign.seed, trials, settings, context.origin, context.night
+    )
 
 
 def resume_campaign(store: Store, name: str, target: str, context: RunContext) -> Summary:

@@ -22,7 +22,7 @@ from tornpage.store.origin import Origin
 from tornpage.store.rows import TrialRow
 from tornpage.store.store import Store
 from tornpage.targets.command.skeleton import Language, write_skeleton
-from tornpage.vocabulary.errors import ConfigError, TornpageError
+from tornpage.vocabulary.errors import ConfigError, TargetError, TornpageError
 from tornpage.vocabulary.model import Outcome
 from tornpage.vocabulary.paths import Paths, find_paths
 from tornpage.workers.context import QuietProgress, RunContext
@@ -54,6 +54,7 @@ class Runs:
     def __init__(self) -> None:
         self.made: list[tuple[str, int, str]] = []
         self.fails: set[str] = set()
+        self.never_begins: set[str] = set()
         self.outcome = Outcome.CLEAN
         self.now = 0.0
         self.costs: float | None = 1.0
@@ -64,6 +65,8 @@ class Runs:
         self.made.append((chosen.name, chosen.seed, target))
         self.shares.append(context.stop_at - self.now)
         self.now += self.shares[-1] if self.costs is None else self.costs
+        if chosen.name in self.never_begins:
+            raise TargetError("no such program")
         settings = chosen.model_dump(mode="json")
         run = store.begin_run(
             chosen.name, target, chosen.seed, 1, settings, context.origin, context.night
@@ -217,6 +220,21 @@ def test_one_that_fails_is_left_out_and_told(
     assert summary.exit_code() == 2
 
 
+def test_one_that_cannot_begin_is_a_failed_run(
+    runs: Runs, spend: Callable[..., NightSummary], tmp_path: Path
+) -> None:
+    """A program that is missing ends no night: the others go on, round by round, and it is not clean."""
+    runs.never_begins, runs.costs = {"x"}, 25.0
+    summary = spend(campaign(tmp_path, "x"), campaign(tmp_path, "y"), seconds=70.0)
+    assert [name for name, _, _ in runs.made] == ["x", "y", "y"]
+    assert [(facts.campaign, facts.state) for facts in summary.runs] == [
+        ("x", "failed"),
+        ("y", "finished"),
+        ("y", "finished"),
+    ]
+    assert (summary.exit_code(), summary.night.state) == (2, "finished")
+
+
 def test_an_unstable_trial_is_not_clean(
     runs: Runs, spend: Callable[..., NightSummary], tmp_path: Path
 ) -> None:
@@ -306,6 +324,24 @@ def test_a_past_finding_is_played_again(
     news = {"back": 1, "not played": 3}
     assert summary.exit_code(only_news=True) == news.get("".join(standing), 0)
     assert len(plays.asked) == (status is not BugStatus.IGNORED)
+
+
+def test_what_the_night_has_found_is_no_past_finding(plays: Plays, tmp_path: Path) -> None:
+    """One that goes on plays those from before it, and none of its own first half."""
+    find(tmp_path, broken=1)
+    plan = NightPlan(1, "", (campaign(tmp_path, "x"),), (), 0.0)
+    team = Team(PATHS, 1, tmp_path, QuietProgress(), lambda _line: None)
+    with Store(tmp_path / "s.db") as store:
+        opened = open_night(store, plan, PATHS, tmp_path, resume=False, anew=True)
+        run = store.begin_run("half", "engine", 1, 1, {}, Origin(target="engine"), opened.id).id
+        for number, broken in enumerate((1, 5)):
+            store.start_trial(run, make_spec(number), "page0", "none")
+            store.finish_trial(run, make_result(number, broken=broken))
+        store.finish_run(run)
+        plays.broken = 1
+        summary = run_night(store, opened, team)
+    assert [row.run for row in plays.asked] == [1]
+    assert standings(summary) == ["again", "new"]
 
 
 def test_a_play_that_fails_says_nothing(
