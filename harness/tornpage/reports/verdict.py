@@ -291,9 +291,9 @@ def verdict_of_runs(summaries: Sequence[Summary], *, only_news: bool = False) ->
 
 
 def not_exercised(parts: Sequence[LookedAt]) -> list[str]:
-    """What none of the parts of one question came to: a crash that one of them is about is none that the
-    other one lacks."""
-    there = {part.crash for part in parts}
+    """What none of the parts of one question came to: a crash that one of them is about, and has had, is none
+    that the other one lacks."""
+    there = {part.crash for part in parts if part.crashes}
     missed = dict.fromkeys(name for part in parts for name in part.not_exercised)
     own = [name for name in missed if name not in _CRASHES.values()]
     return own + [name for name in _CRASHES.values() if name not in there]

@@ -262,6 +262,7 @@ def test_kills_of_runs_without_a_write_are_not_exercised() -> None:
         "CLEAN (exit 0): engine 0123abcd; power loss: fs posix, 2 models, 1,200 states; not exercised: "
         "crashes of recovery, kills, I/O errors"
     )
+    assert "kills" in not_exercised([looked_at(losses()), looked_at(sizes)])
     assert verdict_of_runs([sizes]).exit_code == 3
     others = [replace(KILLS, state="stopped"), KILLS]
     for run, written in zip(others, [0, 7], strict=True):
