@@ -97,6 +97,7 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "harness/tornpage/powerloss/",
         STORE,
     ),
+    "tests/e2e/test_odd_stores.py": ("faults/", "explorer/run/", *RUNS),
     "tests/e2e/test_pytest_plugin.py": (
         "harness/tornpage/pytest_plugin.py",
         "harness/tornpage/torture_items.py",

@@ -15,6 +15,7 @@ from pathlib import Path
 from tornpage.faults.sparse import data_ranges
 
 __all__ = [
+    "attributes_below",
     "copy_image",
     "empty_place",
     "files_below",
@@ -34,12 +35,26 @@ ODD = {
 
 
 def odd_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """What can be in no image: its path below the folder, and what it is, as "a symbolic link". Sockets and
-    FIFOs are no such: they hold no data, and images are without them."""
+    """What can be in no image: its path below the folder, and what it is, as "a symbolic link", also a file
+    that we may not read. Sockets and FIFOs are no such: they hold no data, and images are without them."""
     for path in sorted(folder.rglob("*")):
-        kind = stat.S_IFMT(path.lstat().st_mode)
-        if kind in ODD:
-            yield str(path.relative_to(folder)), ODD[kind]
+        mode = path.lstat().st_mode
+        kind = ODD.get(stat.S_IFMT(mode), "")
+        if stat.S_ISREG(mode) and not os.access(path, os.R_OK):
+            kind = "a file that may not be read"
+        if kind:
+            yield str(path.relative_to(folder)), kind
+
+
+def attributes_below(folder: Path) -> list[str]:
+    """The extended attributes of a user's that files have and no copy, each as "user.n of store"."""
+    return [
+        f"{name} of {path.relative_to(folder)}"
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+        for name in os.listxattr(path)
+        if name.startswith("user.")
+    ]
 
 
 def files_below(folder: Path) -> dict[str, Path]:

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tornpage.faults.image import copy_image, keep_files, odd_files, remove_image
+from tornpage.faults.image import (
+    attributes_below,
+    copy_image,
+    keep_files,
+    odd_files,
+    remove_image,
+)
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
 from tornpage.faults.stream import is_ignored, stream_difference, unseen_changes
 from tornpage.faults.trace import Trace, refusal
@@ -19,7 +25,7 @@ from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import Finding, Judged, Setting, ask_rules
 from tornpage.oracle.state import State
 from tornpage.store.rows import GoldenRunRow
-from tornpage.targets.target import Capability, Recorded, RunAnswer, Target
+from tornpage.targets.target import Capability, Recorded, RecoveryAnswer, RunAnswer, Target
 from tornpage.vocabulary.errors import (
     FailedRunError,
     GoldenRunError,
@@ -141,6 +147,7 @@ def _run_once(
     _check_stream(trace, target, what)
     not_audited = _audit(trace, work, target, spec, what) if audit else ""
     _check_files(trace, target, data, found, what)
+    copied = _recovered_copy(target, data, work / "original", spec) if audit else None
     usual = trace if command.env.items() >= WHOLE.items() else trace.without_contents()
     if not contents and usual is not trace:
         trace = usual
@@ -150,14 +157,14 @@ def _run_once(
     judged = judge_run(target, work / "trace", setting, found, live=False)
     findings = judged.findings
     answer = replace(answer, status={**answer.status, **judged.counters})
+    at_end = _judge_end(oracle, _recovered(target, data, spec))
+    if copied is not None and not at_end:
+        _check_copy(data, _judge_end(oracle, copied), what)
     violations = (
         *(finding.violation for finding in findings),
         *(
             replace(violation, source=Source.RUN)
-            for violation in (
-                *_judge_errors(oracle, answer.failed),
-                *_judge_end(oracle, target, data, spec),
-            )
+            for violation in (*_judge_errors(oracle, answer.failed), *at_end)
         ),
     )
     remove_image(data)
@@ -295,15 +302,41 @@ def _judge_errors(oracle: Oracle | ObservedOracle, failed: Mapping[int, str]) ->
     return found
 
 
-def _judge_end(
-    oracle: Oracle | ObservedOracle, target: Target, data: Path, spec: TrialSpec
-) -> list[Violation]:
-    """The cleanly closed database must equal the last prefix and pass the scanner. MachineError: the target
-    says that the machine failed."""
+def _recovered(target: Target, data: Path, spec: TrialSpec) -> RecoveryAnswer:
+    """What the target says of the files. MachineError: that the machine failed."""
     command = target.recover_command(data, spec.options)
     answer = target.parse_recovery(command.run({}))
     if answer.machine:
         raise MachineError(f"recover: {answer.message}")
+    return answer
+
+
+def _recovered_copy(target: Target, data: Path, original: Path, spec: TrialSpec) -> RecoveryAnswer:
+    """The same of a copy, as images are made, in the place of the files, which may hold their path, and which
+    come back as they were. original: where they are meanwhile."""
+    data.rename(original)
+    copy_image(original, data)
+    try:
+        return _recovered(target, data, spec)
+    finally:
+        remove_image(data)
+        original.rename(data)
+
+
+def _check_copy(data: Path, lost: list[Violation], what: str) -> None:
+    """GoldenRunError if a recovery finds in the files of a run what a copy of their names and bytes lacks: no
+    image has it, so that each would be judged by what it cannot have."""
+    if lost:
+        named = ", ".join(attributes_below(data))
+        raise GoldenRunError(
+            f"{what}: recover finds in the files what it does not find in a copy of them: {lost[0].what}; of "
+            f"extended attributes{named and f' ({named})'}, permissions, owners and times nothing is in the "
+            "recording and in a crashed image: keep in the bytes what a crash needs (docs/TARGETS.md, Limits)"
+        )
+
+
+def _judge_end(oracle: Oracle | ObservedOracle, answer: RecoveryAnswer) -> list[Violation]:
+    """The cleanly closed database must equal the last prefix and pass the scanner."""
     if not answer.ok or answer.state is None:
         return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]
     last = len(oracle.states) - 1

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tornpage.faults import process
-from tornpage.faults.image import copy_image, keep_files, odd_files
+from tornpage.faults.image import attributes_below, copy_image, keep_files, odd_files
 from tornpage.faults.limits import FLOORS, require_limits
 from tornpage.faults.process import launcher_path, require_loaded, run_child
 from tornpage.targets.target import Command
@@ -373,3 +373,26 @@ def test_an_image_has_files_and_folders_only(tmp_path: Path) -> None:
     assert left == ["d", "d/file"]
     keep_files(source)
     assert sorted(path.name for path in source.rglob("*")) == ["d", "file"]
+
+
+def test_what_may_not_be_read_is_in_no_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told by its name, like all that cannot be copied."""
+    (tmp_path / "log").write_bytes(b"1")
+    assert list(odd_files(tmp_path)) == []
+    monkeypatch.setattr("os.access", lambda path, mode: mode != os.R_OK or path.name != "log")
+    assert list(odd_files(tmp_path)) == [("log", "a file that may not be read")]
+
+
+def test_attributes_that_no_copy_has_are_named(tmp_path: Path) -> None:
+    """Those of users, of files in folders too."""
+    (tmp_path / "a").mkdir()
+    store = tmp_path / "a" / "store"
+    store.write_bytes(b"1")
+    assert attributes_below(tmp_path) == []
+    try:
+        os.setxattr(store, "user.n", b"7")
+    except OSError as error:
+        pytest.skip(f"no extended attributes here: {error}")
+    assert attributes_below(tmp_path) == ["user.n of a/store"]
