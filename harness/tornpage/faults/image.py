@@ -5,6 +5,7 @@ They are copied with their holes, and removed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
@@ -37,11 +38,13 @@ ODD = {
 def odd_files(folder: Path) -> Iterator[tuple[str, str]]:
     """What can be in no image: its path below the folder, and what it is, as "a symbolic link", also a file
     that we may not read. Sockets and FIFOs are no such: they hold no data, and images are without them."""
-    for path in sorted(folder.rglob("*")):
+    for path in (folder, *sorted(folder.rglob("*"))):
         mode = path.lstat().st_mode
         kind = ODD.get(stat.S_IFMT(mode), "")
         if stat.S_ISREG(mode) and not os.access(path, os.R_OK):
             kind = "a file that may not be read"
+        elif stat.S_ISDIR(mode) and not os.access(path, os.R_OK | os.X_OK):
+            kind = "a folder that may not be read"
         if kind:
             yield str(path.relative_to(folder)), kind
 
@@ -116,8 +119,19 @@ def _copy_file(source: Path, target: Path, room: memoryview) -> None:
 
 
 def remove_image(path: Path) -> None:
-    """Removes a directory tree that the harness made."""
+    """Removes a directory tree that the harness made, where a target may have made folders read-only."""
     shutil.rmtree(path, ignore_errors=True)
+    if path.is_dir():
+        _open_up(path)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _open_up(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.chmod(stat.S_IRWXU)
+        for entry in folder.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                _open_up(entry)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import select
+import shutil
 import signal
 import socket
 import stat
@@ -379,10 +380,38 @@ def test_what_may_not_be_read_is_in_no_image(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is told by its name, like all that cannot be copied."""
+    (tmp_path / "a").mkdir()
     (tmp_path / "log").write_bytes(b"1")
     assert list(odd_files(tmp_path)) == []
-    monkeypatch.setattr("os.access", lambda path, mode: mode != os.R_OK or path.name != "log")
-    assert list(odd_files(tmp_path)) == [("log", "a file that may not be read")]
+    monkeypatch.setattr("os.access", lambda path, mode: not mode & os.R_OK or path == tmp_path)
+    assert list(odd_files(tmp_path)) == [
+        ("a", "a folder that may not be read"),
+        ("log", "a file that may not be read"),
+    ]
+
+
+REMOVE = """
+import sys
+from pathlib import Path
+from tornpage.faults.image import remove_image
+folder = Path(sys.argv[1])
+(folder / "a" / "b").mkdir(parents=True)
+(folder / "a" / "b" / "log").write_bytes(b"1")
+for part in ("a/b", "a", "."):
+    (folder / part).chmod(0o555)
+remove_image(folder)
+sys.exit(folder.exists())
+"""
+
+
+def test_read_only_folders_are_removed(tmp_path: Path) -> None:
+    """By those who need permissions; root gives up its own."""
+    capabilities = "-dac_override,-dac_read_search"
+    less = ["setpriv", f"--bounding-set={capabilities}", f"--inh-caps={capabilities}"]
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("no setpriv")
+    words = [*(less if os.geteuid() == 0 else []), sys.executable, "-c", REMOVE]
+    subprocess.run([*words, tmp_path / "image"], check=True)
 
 
 def test_attributes_that_no_copy_has_are_named(tmp_path: Path) -> None:
