@@ -25,6 +25,8 @@ struct engine {
     uint32_t n_open;
     uint32_t open_capacity;
     engine_build_t *builds; /**< at most one per table */
+    bool defragment_off;    /**< background builds rest */
+    uint32_t n_commits;     /**< since background builds have taken a step by themselves */
     backup_t *backup;       /**< the one that runs, or NULL */
     char backup_name[NAME_LEN_MAX + 1];
     os_t *backup_folder; /**< what it goes to, if that is a folder of the data directory */
@@ -32,11 +34,10 @@ struct engine {
     bool recovered;
 };
 
+/* ---- engine_guard.c: the two ends of every call ---- */
+
 /** A message for a failure that has none yet. Returns err. */
 dberr_t engine_explain(engine_t *engine, dberr_t err);
-
-/* ---- engine_calls.c: the two ends of every call ---- */
-
 WARN_UNUSED dberr_t engine_enter(engine_t *engine);
 /** The same for a call on a table: DB_NOT_FOUND. */
 WARN_UNUSED dberr_t engine_enter_table(engine_t *engine, const char *name, dict_table_t **out);
@@ -47,6 +48,8 @@ dberr_t engine_leave(engine_t *engine, dberr_t err);
 
 /** Clean close: aborts all running builds. */
 WARN_UNUSED dberr_t engine_abort_builds(engine_t *engine);
+/** A transaction was committed: background builds may take a step. */
+WARN_UNUSED dberr_t engine_builds_go_on(engine_t *engine);
 /** Of all builds: records of all, the fullest log, and the one that is least far; zeros without
 any. */
 void engine_builds_progress(const engine_t *engine, ddl_progress_t *out);

@@ -58,6 +58,10 @@ transaction has changed the table (LOCK=NONE); the build goes on. */
 WARN_UNUSED dberr_t engine_finish_alter(engine_t *engine, const char *table);
 /** Leaves nothing of the build. */
 WARN_UNUSED dberr_t engine_abort_alter(engine_t *engine, const char *table);
+/** Off: defragmentations rest where they are. Steps and ends of them, and new ones in one
+statement, get DB_PAUSED and do nothing; they can be begun and aborted. On, as after every start:
+they go on there, by those calls, and by themselves as defragment_interval says. */
+WARN_UNUSED dberr_t engine_set_defragment(engine_t *engine, bool on);
 
 /* Hot backup: in steps, between which the caller does whatever else. One runs at a time. It costs
 the database nothing but reads: what fails in the target aborts the backup (DB_BACKUP_ABORTED),

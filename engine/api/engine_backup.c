@@ -1,6 +1,6 @@
 /* Hot backup of an open database, and what makes a database of a backup.
 
-Place: top of the engine, beside engine_calls.c; backup/ does the copying.
+Place: top of the engine, above engine_guard.c; backup/ does the copying.
 
     prepare   backup_info read | copied log: is its end the backup's? | backup_log renamed to
               ib_logfile0, directory synced | recovery, clean close | backup_info says PREPARED,

@@ -1,6 +1,6 @@
 /* Index builds on an open database: in one call, or in steps between other calls.
 
-Place: top of the engine, beside engine_calls.c.
+Place: api/, above engine_guard.c; below engine_calls.c, whose commits let builds go on.
 
 Rules
 1. A build is found by the id of its table: objects of the catalogue's cache come and go.
@@ -8,7 +8,9 @@ Rules
    If even that fails (no undo slot is free), the build stays, its table stays locked, and only
    engine_abort_alter() or a restart ends it.
 3. A build that an open transaction keeps from its last step (LOCK=NONE) has not failed: it goes on.
-4. (I23) On a poisoned handle nothing is aborted: recovery drops the INCOMPLETE indexes. */
+4. (I23) On a poisoned handle nothing is aborted: recovery drops the INCOMPLETE indexes.
+5. A background build belongs to nobody's statement. A commit that lets it take a step has been
+   done before, and fails only if the handle is poisoned. */
 #include <stdlib.h>
 
 #include "api/api_int.h"
@@ -96,10 +98,66 @@ dberr_t engine_start_alter(engine_t *engine, const ddl_alter_t *alter)
     return engine_begin_build(engine, &chosen);
 }
 
+/** Background builds are switched off: says so. */
+static dberr_t engine_rest(engine_t *engine, const char *table)
+{
+    engine->env.stats.defragment_pauses++;
+    return err_set(&engine->env.err, DB_PAUSED,
+                   "table '%s': defragmentation rests, because it is off", table);
+}
+
+/** The place of a build that is to do something, and may. */
+static dberr_t engine_enter_build(engine_t *engine, const char *table, engine_build_t ***out)
+{
+    TRY(engine_find_build(engine, table, out));
+    return engine->defragment_off && ddl_build_is_background((**out)->ddl)
+               ? engine_rest(engine, table)
+               : DB_SUCCESS;
+}
+
+dberr_t engine_set_defragment(engine_t *engine, bool on)
+{
+    TRY(engine_enter(engine));
+    engine->defragment_off = !on;
+    return DB_SUCCESS;
+}
+
+/** A step by itself, if there is one left before the last call. */
+static dberr_t engine_build_go_on(engine_t *engine, engine_build_t **link)
+{
+    ddl_build_t *ddl = (*link)->ddl;
+    if (!ddl_build_is_background(ddl) || ddl_build_is_loaded(ddl)) {
+        return DB_SUCCESS;
+    }
+    engine->env.stats.defragment_own_steps++;
+    bool done = false;
+    dberr_t err = ddl_build_step(ddl, BUILD_STEP_ROWS, &done);
+    if (err != DB_SUCCESS) {
+        err = engine_fail_build(engine, link, err);
+    }
+    return engine->env.io_failed ? err : DB_SUCCESS;
+}
+
+dberr_t engine_builds_go_on(engine_t *engine)
+{
+    uint32_t interval = engine->options.defragment_interval;
+    if (interval == 0 || engine->defragment_off || ++engine->n_commits < interval) {
+        return DB_SUCCESS;
+    }
+    engine->n_commits = 0;
+    engine_build_t **link = &engine->builds;
+    while (*link != NULL) {
+        const engine_build_t *build = *link;
+        TRY(engine_build_go_on(engine, link));
+        link = *link == build ? &(*link)->next : link;
+    }
+    return DB_SUCCESS;
+}
+
 dberr_t engine_step_alter(engine_t *engine, const char *table, uint32_t n_steps, uint32_t step_rows)
 {
     engine_build_t **link = NULL;
-    TRY(engine_find_build(engine, table, &link));
+    TRY(engine_enter_build(engine, table, &link));
     ddl_build_t *ddl = (*link)->ddl;
     dberr_t err = DB_SUCCESS;
     bool done = false;
@@ -112,7 +170,7 @@ dberr_t engine_step_alter(engine_t *engine, const char *table, uint32_t n_steps,
 dberr_t engine_finish_alter(engine_t *engine, const char *table)
 {
     engine_build_t **link = NULL;
-    TRY(engine_find_build(engine, table, &link));
+    TRY(engine_enter_build(engine, table, &link));
     dberr_t err = DB_SUCCESS;
     bool done = false;
     while (err == DB_SUCCESS && !done) {
@@ -136,6 +194,9 @@ dberr_t engine_alter(engine_t *engine, const ddl_alter_t *alter)
         return engine_leave(engine, ddl_alter_at_once(engine->sys, &chosen));
     }
     TRY(err);
+    if (engine->defragment_off && ddl_alter_is_background(&chosen)) {
+        return engine_rest(engine, alter->table);
+    }
     TRY(engine_begin_build(engine, &chosen));
     return engine_finish_alter(engine, alter->table);
 }

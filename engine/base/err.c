@@ -53,6 +53,8 @@ const char *err_name(dberr_t err)
         return "DB_ONLINE_LOG_TOO_BIG";
     case DB_BACKUP_ABORTED:
         return "DB_BACKUP_ABORTED";
+    case DB_PAUSED:
+        return "DB_PAUSED";
     }
     return "DB_UNKNOWN";
 }

@@ -27,7 +27,8 @@ typedef enum dberr {
     DB_INTERRUPTED,        /**< stopped on request between two steps */
     DB_UNSUPPORTED,        /**< known, but not built */
     DB_ONLINE_LOG_TOO_BIG, /**< rows changed too much during a build with LOCK=NONE */
-    DB_BACKUP_ABORTED      /**< a hot backup was given up; nothing else is touched */
+    DB_BACKUP_ABORTED,     /**< a hot backup was given up; nothing else is touched */
+    DB_PAUSED              /**< a defragmentation rests where it is: it is switched off */
 } dberr_t;
 
 /** Why a database is refused: what judges and scripts go by instead of the message. The names

@@ -103,6 +103,9 @@ static const option_def_t OPTION_DEFS[] = {
         online_alter_log_max_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
         "limit of the changes during a build with LOCK=NONE: bytes of each log of row changes, in "
         "whole blocks"),
+    OPTION(defragment_interval, OPTION_U32, false, true, 0, 1000 * 1000,
+           "N: a defragmentation that was started takes a step after each N commits; 0: only on "
+           "request"),
     OPTION(defragment_n_pages, OPTION_U32, false, false, 2, 32,
            "leaves packed by one step of a defragmentation"),
     OPTION(defragment_fill_factor, OPTION_U32, false, false, 70, 100,
@@ -153,6 +156,7 @@ void options_set_defaults(engine_options_t *options)
         .log_page_checksums = false,
         .sort_buffer_size = 1 * MIB,
         .online_alter_log_max_size = 1 * MIB,
+        .defragment_interval = 0,
         .defragment_n_pages = 7,
         .defragment_fill_factor = 90,
         .defragment_fill_factor_n_recs = 20,

@@ -31,6 +31,7 @@ typedef struct engine_options {
     bool log_page_checksums;
     uint64_t sort_buffer_size;
     uint64_t online_alter_log_max_size;
+    uint32_t defragment_interval;
     uint32_t defragment_n_pages;
     uint32_t defragment_fill_factor;
     uint32_t defragment_fill_factor_n_recs;

@@ -65,6 +65,8 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(defragment_count),
     STAT(defragment_failures),
     STAT(defragment_pages_freed),
+    STAT(defragment_own_steps),
+    STAT(defragment_pauses),
     STAT(blobs_written),
     STAT(blobs_purged),
     STAT(blobs_rolled_back),

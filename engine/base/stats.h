@@ -59,9 +59,11 @@ typedef struct stats {
     uint64_t defragment_count;    /**< groups of leaves that a defragmentation has packed */
     uint64_t defragment_failures; /**< of them, those that were as many pages as before */
     uint64_t defragment_pages_freed;
-    uint64_t blobs_written;     /**< long values that got pages of their own, loads included */
-    uint64_t blobs_purged;      /**< of them, those that purge has freed */
-    uint64_t blobs_rolled_back; /**< the same of rollback */
+    uint64_t defragment_own_steps; /**< steps that came after a commit (defragment_interval) */
+    uint64_t defragment_pauses;    /**< statements that found a defragmentation switched off */
+    uint64_t blobs_written;        /**< long values that got pages of their own, loads included */
+    uint64_t blobs_purged;         /**< of them, those that purge has freed */
+    uint64_t blobs_rolled_back;    /**< the same of rollback */
     uint64_t blobs_reapplied;   /**< those that a later change in a build's row log has replaced */
     uint64_t pages_reorganized; /**< pages put together because a record needed their garbage */
     uint64_t bulk_rows;         /**< records added by bulk loads */

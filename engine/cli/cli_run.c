@@ -35,6 +35,7 @@ static bool is_statement_error(dberr_t err)
     case DB_UNSUPPORTED:
     case DB_ONLINE_LOG_TOO_BIG:
     case DB_BACKUP_ABORTED:
+    case DB_PAUSED:
         return true;
     default:
         return false;

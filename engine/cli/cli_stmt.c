@@ -489,9 +489,11 @@ dberr_t run_statement(run_t *run, const stmt_t *stmt)
         return engine_flush_table(run->engine, stmt->table);
     case STMT_FLUSH_LOG:
         return engine_flush_log(run->engine);
-    case STMT_SET:
+    case STMT_SET_OPTIMIZE:
         cli_warn_ignored(run->engine);
         return engine_set_log_optimize_ddl(run->engine, stmt->flag);
+    case STMT_SET_DEFRAGMENT:
+        return engine_set_defragment(run->engine, stmt->flag);
     case STMT_RESTART:
         return run_restart(run, stmt);
     case STMT_STATUS:

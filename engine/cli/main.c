@@ -44,7 +44,7 @@ typedef struct command {
     "  select T PKCOL=VALUE ...                            scan T [INDEX]\n"                       \
     "  purge N|all    clean N    checkpoint [full]    flush table T    flush log\n"                \
     "  at N checkpoint [full]|clean|evict|fill    (at the N-th yield point of what follows)\n"     \
-    "  set log_optimize_ddl on|off                         status\n"                               \
+    "  set log_optimize_ddl on|off                         set defragment on|off    status\n"      \
     "  restart [clean|crash] [OPTION=VALUE ...]            closes or lets go, and starts again\n"  \
     "VALUE is an integer or \"text\" with the escapes \\\" \\\\ \\xNN.\n"
 

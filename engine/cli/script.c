@@ -153,11 +153,8 @@ static dberr_t parse_at(parser_t *p, stmt_t *stmt)
     return DB_SUCCESS;
 }
 
-static dberr_t parse_set(parser_t *p, stmt_t *stmt)
+static dberr_t parse_switch(parser_t *p, stmt_t *stmt)
 {
-    if (!parse_word(p, "log_optimize_ddl")) {
-        return parse_error(p, "only log_optimize_ddl can be set");
-    }
     stmt->flag = parse_word(p, "on");
     return stmt->flag || parse_word(p, "off") ? DB_SUCCESS : parse_error(p, "on or off expected");
 }
@@ -211,8 +208,9 @@ static dberr_t parse_arguments(parser_t *p, stmt_t *stmt)
     case STMT_CHECKPOINT:
         stmt->flag = parse_word(p, "full");
         return DB_SUCCESS;
-    case STMT_SET:
-        return parse_set(p, stmt);
+    case STMT_SET_OPTIMIZE:
+    case STMT_SET_DEFRAGMENT:
+        return parse_switch(p, stmt);
     case STMT_RESTART:
         return parse_restart(p, stmt);
     case STMT_FLUSH_LOG:
@@ -277,7 +275,8 @@ static const verb_t VERBS[] = {
     {"unlock", "table", STMT_FINISH_ALTER, 0},
     {"import", "table", STMT_ALTER, ALTER_IMPORT},
     {"flush", "log", STMT_FLUSH_LOG, 0},
-    {"set", NULL, STMT_SET, 0},
+    {"set", "log_optimize_ddl", STMT_SET_OPTIMIZE, 0},
+    {"set", "defragment", STMT_SET_DEFRAGMENT, 0},
     {"restart", NULL, STMT_RESTART, 0},
     {"status", NULL, STMT_STATUS, 0},
 };

@@ -34,7 +34,8 @@ typedef enum stmt_kind {
     STMT_CHECKPOINT,
     STMT_FLUSH_TABLE,
     STMT_FLUSH_LOG,
-    STMT_SET,
+    STMT_SET_OPTIMIZE,
+    STMT_SET_DEFRAGMENT,
     STMT_RESTART,
     STMT_STATUS
 } stmt_kind_t;

@@ -124,6 +124,9 @@ another type. DB_NOT_FOUND, DB_TABLE_LOCKED. */
 WARN_UNUSED dberr_t ddl_alter_choose(trx_sys_t *sys, ddl_alter_t *alter);
 /** Does it build something, so that it can be done in steps? */
 bool ddl_alter_is_build(const ddl_alter_t *alter);
+/** A build that leaves nothing but what its steps have done: it may take them by itself, or rest
+(DEFRAGMENT). */
+bool ddl_alter_is_background(const ddl_alter_t *alter);
 /** Carries out one that does not. */
 WARN_UNUSED dberr_t ddl_alter_at_once(trx_sys_t *sys, const ddl_alter_t *alter);
 
@@ -145,7 +148,8 @@ was changed (DB_ONLINE_LOG_TOO_BIG), and is refused while an open transaction ha
 (DB_TABLE_LOCKED): then nothing has happened, and it can be taken later. Rows that change meanwhile
 may leave more to do before it. */
 bool ddl_build_is_loaded(const ddl_build_t *build);
-#define PROGRESS_MAX 10000U /**< all of it, where progress is told */
+bool ddl_build_is_background(const ddl_build_t *build); /**< ddl_alter_is_background() */
+#define PROGRESS_MAX 10000U                             /**< all of it, where progress is told */
 /** What users see of a build. */
 typedef struct ddl_progress {
     uint64_t rowlog_records;  /**< in its logs of row changes */

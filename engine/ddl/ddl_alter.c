@@ -73,6 +73,11 @@ bool ddl_alter_is_build(const ddl_alter_t *alter)
     return ddl_alter_statement(alter) != NULL;
 }
 
+bool ddl_alter_is_background(const ddl_alter_t *alter)
+{
+    return ddl_alter_is_build(alter) && ddl_alter_statement(alter)->background;
+}
+
 dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, const engine_options_t *options,
                         ddl_build_t **out)
 {

@@ -85,6 +85,11 @@ bool ddl_build_is_loaded(const ddl_build_t *build)
            || (step->times == UNTIL_COMMIT && !step->wanted(build));
 }
 
+bool ddl_build_is_background(const ddl_build_t *build)
+{
+    return build->statement->background;
+}
+
 /** Is there nothing to do in a step that comes now? */
 static bool ddl_step_is_passed(const ddl_build_t *build, const ddl_step_t *step)
 {

@@ -44,6 +44,7 @@ typedef struct ddl_statement {
     /** Leaves nothing of it; failing, it can be called again. */
     dberr_t (*discard)(ddl_build_t *build);
     void (*free)(ddl_build_t *build); /**< what `own` owns; or NULL */
+    bool background;                  /**< commits make its steps, and a switch lets it rest */
 } ddl_statement_t;
 
 typedef struct ddl_online ddl_online_t;

@@ -122,4 +122,5 @@ const ddl_statement_t DDL_DEFRAGMENT = {
     .steps = {{ONCE, ddl_step_defragment, .share = 1, .position = ddl_defragment_position}},
     .commit = ddl_build_make_durable,
     .discard = ddl_build_make_durable,
+    .background = true,
 };

@@ -165,6 +165,80 @@ static void test_rows_change_meanwhile(void **state)
     check_report_free(&report);
 }
 
+static stats_t stats_of(fixture_t *f)
+{
+    engine_status_t status;
+    engine_get_status(f->engine, &status);
+    return status.stats;
+}
+
+/** Off: it stays where it is, whoever asks; on: it goes on there. Other builds go on. */
+static void test_rests_while_off(void **state)
+{
+    fixture_t *f = *state;
+    reopen(f, 3, 90);
+    make_holes(f, ROWS, 2);
+    OK(f, engine_start_alter(f->engine, DEFRAGMENT(NULL)));
+    OK(f, engine_step_alter(f->engine, "t", 2, 1));
+    OK(f, engine_set_defragment(f->engine, false));
+    stats_t before = stats_of(f);
+    assert_int_equal(engine_step_alter(f->engine, "t", 1, 1), DB_PAUSED);
+    assert_int_equal(engine_finish_alter(f->engine, "t"), DB_PAUSED);
+    assert_int_equal(engine_alter(f->engine, DEFRAGMENT(NULL)), DB_PAUSED);
+    assert_non_null(strstr(engine_error(f->engine), "rests"));
+    create_table(f, "u");
+    add_two_indexes(f, "u");
+    stats_t after = stats_of(f);
+    assert_int_equal(after.defragment_count, before.defragment_count);
+    assert_int_equal(after.defragment_pauses, 3);
+    OK(f, engine_set_defragment(f->engine, true));
+    OK(f, engine_finish_alter(f->engine, "t"));
+    assert_true(stats_of(f).defragment_count > before.defragment_count);
+    OK(f, engine_set_defragment(f->engine, false));
+    OK(f, engine_start_alter(f->engine, DEFRAGMENT(NULL)));
+    OK(f, engine_abort_alter(f->engine, "t"));
+    fixture_close(f, true);
+    fixture_open(f);
+    OK(f, engine_alter(f->engine, DEFRAGMENT(NULL)));
+}
+
+/** One step after every second commit, up to the last call, which is somebody's; not while off. */
+static void test_steps_by_itself(void **state)
+{
+    fixture_t *f = *state;
+    f->options.defragment_interval = 2;
+    reopen(f, 3, 90);
+    make_holes(f, ROWS, 2);
+    OK(f, engine_start_alter(f->engine, DEFRAGMENT(NULL)));
+    uint32_t before = count_leaves(f, "PRIMARY");
+    stats_t none = stats_of(f);
+    assert_int_equal(none.defragment_own_steps, 0);
+    OK(f, engine_set_defragment(f->engine, false));
+    for (int64_t a = 2000; a < 2010; a++) {
+        insert_rows(f, "t", a, a);
+    }
+    assert_int_equal(stats_of(f).defragment_own_steps, 0);
+    OK(f, engine_set_defragment(f->engine, true));
+    for (int64_t a = 2010; a < 2020; a++) {
+        insert_rows(f, "t", a, a);
+    }
+    assert_int_equal(stats_of(f).defragment_own_steps, 5);
+    for (int64_t a = 2020; a < 2500; a++) {
+        insert_rows(f, "t", a, a);
+        delete_rows(f, "t", a, a);
+    }
+    engine_status_t status;
+    engine_get_status(f->engine, &status);
+    assert_int_equal(status.onlineddl_pct_progress, 10000);
+    assert_true(status.stats.defragment_own_steps < 480);
+    purge_all(f);
+    assert_true(count_leaves(f, "PRIMARY") < before);
+    assert_int_equal(engine_drop_table(f->engine, "t"), DB_TABLE_LOCKED);
+    OK(f, engine_finish_alter(f->engine, "t"));
+    check_report_t report = closed_report(f);
+    check_report_free(&report);
+}
+
 /** A crash behind any mini-transaction leaves whole trees with all rows (I6 to I11). */
 static void check_crashes(fixture_t *f, bool nested)
 {
@@ -200,6 +274,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_full_table, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_rows_change_meanwhile, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_rests_while_off, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_steps_by_itself, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes_nested, fixture_setup, fixture_teardown),
     };

@@ -40,7 +40,7 @@ def test_listed_options_are_taken(build: Path, tmp_path: Path) -> None:
         if item["facts"]["target"] == "engine" and item["name"] not in OURS
         for argument in ("--option", f"{item['name']}={item['facts']['default']}")
     ]
-    assert len(sets) == 2 * 28
+    assert len(sets) == 2 * 29
     (tmp_path / "script").write_text("create table t a:bigint primary a\n")
     engine = build / "engine" / "engine"
     done = subprocess.run([engine, "run", tmp_path / "db", tmp_path / "script", *sets], check=False)

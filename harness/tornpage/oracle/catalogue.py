@@ -54,11 +54,12 @@ _RANK = tuple(Algorithm)
 
 @dataclass(slots=True)
 class Catalogue:
-    """options: of the target; open: transactions, in the hands of the oracle."""
+    """options: of the target; open: transactions, in the hands of the oracle; defragment: it is on."""
 
     options: Mapping[str, str]
     open: Mapping[str, object]
     tables: dict[str, Table] = field(default_factory=dict)
+    defragment: bool = True
 
     def execute(self, statement: Statement) -> None:
         """One of DDL or BUILDS."""
@@ -148,8 +149,19 @@ class Catalogue:
             raise Failure("DB_NOT_FOUND")
         return table
 
+    def _advancing(self, statement: Statement) -> Table:
+        """The table of a build that goes on: not a defragmentation that is off."""
+        table = self._building(statement)
+        if table.packing:
+            self._check_defragment()
+        return table
+
+    def _check_defragment(self) -> None:
+        if not self.defragment:
+            raise Failure("DB_PAUSED")
+
     def _step_index(self, statement: Statement) -> None:
-        self._building(statement)
+        self._advancing(statement)
 
     def _abort_index(self, statement: Statement) -> None:
         self.end_build(self._building(statement))
@@ -160,7 +172,7 @@ class Catalogue:
         table.packing, table.exported, table.new_primary = False, False, ()
 
     def _finish_index(self, statement: Statement) -> None:
-        table = self._building(statement)
+        table = self._advancing(statement)
         if table.owner and not table.packing:
             raise Failure("DB_TABLE_LOCKED")
         definitions = table.build or ()
@@ -187,6 +199,7 @@ class Catalogue:
         table.build, table.packing = (), True
 
     def _defragment_table(self, statement: Statement) -> None:
+        self._check_defragment()
         self._start_defragment(statement)
         self._finish_index(statement)
 

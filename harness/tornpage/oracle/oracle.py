@@ -133,7 +133,9 @@ class Oracle:
             if verb is Verb.FINISH_BACKUP:
                 self._snapshot(statement.line)
                 return True
-        elif verb is Verb.SET and any(
+        elif verb is Verb.SET_DEFRAGMENT:
+            self._catalogue.defragment = statement.full
+        elif verb is Verb.SET_OPTIMIZE and any(
             table.build is not None for table in self._catalogue.tables.values()
         ):
             raise Failure("DB_TABLE_LOCKED")
@@ -156,6 +158,7 @@ class Oracle:
             self._undo(self._take(trx))
         for table in self._catalogue.tables.values():
             self._catalogue.end_build(table)
+        self._catalogue.defragment = True
         self._backups.end_start(statement.full)
         self._catalogue.options = {**self._catalogue.options, **(statement.options or {})}
 

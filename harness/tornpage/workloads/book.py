@@ -388,7 +388,7 @@ class Book(Values):
         for table in self.tables.values():
             if table.build is not None:
                 self.end_build(table, finish=self.rng.random() < 0.5)
-        self.add(Verb.SET, full=on)
+        self.add(Verb.SET_OPTIMIZE, full=on)
 
 
 def _other_name(name: str) -> str:

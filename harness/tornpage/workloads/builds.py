@@ -328,7 +328,7 @@ def _meanwhile(book: Book, table: Table) -> None:
         book.add(Verb.UPDATE, trx=AUTOCOMMIT, table=name, key=row, values=book.values(table, 1.0))
     elif kind == 6:
         book.add(Verb.START_INDEX, table=name, indexes=table.shape.indexes[:1])
-        book.add(Verb.SET, full=True)
+        book.add(Verb.SET_OPTIMIZE, full=True)
     elif kind == 7:
         short = book.create("short", SMALL)
         book.insert(short)

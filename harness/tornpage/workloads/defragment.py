@@ -1,5 +1,6 @@
 """Pieces of scripts that defragment a table in place: rows go from all of its pages, then the leaves are
-packed, in one statement or in steps between which rows change, transactions stay open, and purge works.
+packed, in one statement or in steps between which rows change, transactions stay open, and purge works. At
+times defragmentation is switched off meanwhile, and on again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ LEAVES = 12
 """Of a table that is worth it: several groups of neighbours."""
 ROWS_MAX = 120
 """Of such a table, if it has to be made."""
+PAUSE_SHARE = 0.25
+"""Steps before which it is switched off for a while."""
 WHOLE = ""
 """In place of an index: all of them."""
 
@@ -75,9 +78,26 @@ def _in_steps(book: Book, table: Table) -> None:
     for _step in range(book.rng.randint(2, 8)):
         for _piece in range(book.rng.randint(0, 3)):
             book.rng.choice(pieces)(book, table)
+        if book.rng.random() < PAUSE_SHARE:
+            _pause(book, table)
         book.step_build(table, book.rng.randint(1, 4), 1)
     if book.rng.random() < 0.85:
         book.end_build(table, finish=book.rng.random() < 0.7)
+
+
+def _pause(book: Book, table: Table) -> None:
+    """Rows change while it rests; a step and its end are refused."""
+    book.add(Verb.SET_DEFRAGMENT, full=False)
+    for _piece in range(book.rng.randint(1, 4)):
+        book.rng.choice((phases.change, phases.change, _keep_house, _refused))(book, table)
+    book.add(Verb.SET_DEFRAGMENT, full=True)
+
+
+def _refused(book: Book, table: Table) -> None:
+    if book.rng.random() < 0.5:
+        book.step_build(table, 1, 1)
+    else:
+        book.add(Verb.FINISH_INDEX, table=table.name)
 
 
 def _session(book: Book, table: Table) -> None:

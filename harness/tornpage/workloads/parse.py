@@ -252,9 +252,7 @@ def _at(words: Words, s: Statement) -> Statement:
     return replace(s, number=number, name=act, full=act == PLACED[0] and words.word("full"))
 
 
-def _set(words: Words, s: Statement) -> Statement:
-    if not words.word("log_optimize_ddl"):
-        raise ValueError("only log_optimize_ddl can be set")
+def _switch(words: Words, s: Statement) -> Statement:
     on = words.word("on")
     if not on and not words.word("off"):
         raise ValueError("on or off expected")
@@ -323,7 +321,8 @@ _PARSE: dict[Verb, Callable[[Words, Statement], Statement]] = {
     Verb.AT: _at,
     Verb.FLUSH_TABLE: _table,
     Verb.FLUSH_LOG: _nothing,
-    Verb.SET: _set,
+    Verb.SET_OPTIMIZE: _switch,
+    Verb.SET_DEFRAGMENT: _switch,
     Verb.RESTART: _restart,
     Verb.STATUS: _nothing,
 }

@@ -44,6 +44,7 @@ RESTART_OPTIONS: Mapping[str, frozenset[str] | Numbers] = {
     "log_page_checksums": _SWITCH,
     "sort_buffer_size": Numbers(64 << 10, 64 << 30, bytes=True),
     "online_alter_log_max_size": Numbers(64 << 10, 64 << 30, bytes=True),
+    "defragment_interval": Numbers(0, 1_000_000),
     "defragment_n_pages": Numbers(2, 32),
     "defragment_fill_factor": Numbers(70, 100),
     "defragment_fill_factor_n_recs": Numbers(1, 100),

@@ -91,7 +91,8 @@ class Verb(StrEnum):
     AT = "at"
     FLUSH_TABLE = "flush table"
     FLUSH_LOG = "flush log"
-    SET = "set"
+    SET_OPTIMIZE = "set log_optimize_ddl"
+    SET_DEFRAGMENT = "set defragment"
     RESTART = "restart"
     STATUS = "status"
     LINE = "line"
@@ -285,6 +286,10 @@ def _modify_text(statement: Statement) -> str:
     return f"modify column {statement.table} {column.name} {_type_text(column)}"
 
 
+def _switch_text(statement: Statement) -> str:
+    return f"{statement.verb} {'on' if statement.full else 'off'}"
+
+
 _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.CREATE_TABLE: _create_text,
     Verb.DROP_TABLE: lambda s: f"drop table {s.table}",
@@ -331,7 +336,8 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.AT: lambda s: f"at {s.number} {s.name}" + " full" * s.full,
     Verb.FLUSH_TABLE: lambda s: f"flush table {s.table}",
     Verb.FLUSH_LOG: lambda _: "flush log",
-    Verb.SET: lambda s: f"set log_optimize_ddl {'on' if s.full else 'off'}",
+    Verb.SET_OPTIMIZE: _switch_text,
+    Verb.SET_DEFRAGMENT: _switch_text,
     Verb.RESTART: _restart_text,
     Verb.STATUS: lambda _: "status",
     Verb.LINE: lambda s: s.name,

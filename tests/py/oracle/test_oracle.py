@@ -71,6 +71,19 @@ def test_defragmentation_locks_definitions_only() -> None:
     assert oracle.states[3] == oracle.states[4]
 
 
+def test_defragmentation_rests_while_it_is_off() -> None:
+    """Its steps, its end and another one in one statement are refused; it can be begun and given up, rows
+    change, and other builds go on. A restart switches it on."""
+    text = "start defragment t\nset defragment off\nstep index t\nfinish index t\ninsert - t a=1\n"
+    text += (
+        "abort index t\ndefragment table t\nstart defragment t\nfinish index t\nset defragment on\n"
+    )
+    text += "finish index t\nset defragment off\nadd index t ib(b)\nrestart\ndefragment table t\n"
+    rests = "DB_PAUSED"
+    refused = ["", "", rests, rests, "", "", rests, "", rests, "", "", "", "", "", ""]
+    assert _errors(text) == refused
+
+
 def test_an_import_takes_the_rows_of_an_exported_table() -> None:
     """All of them and the entries of its indexes, if definitions are the same; then both go their ways."""
     text = "add index t ib(b)\ninsert_seq - t 1 9\ncreate table u a:bigint b:char(4) primary a\n"
@@ -507,7 +520,7 @@ def test_smoke_workload_covers_what_it_must(seed: int) -> None:
     verbs = [verb for _, verb in steps]
     assert verbs.count(Verb.ADD_INDEX) == 3 and verbs.count(Verb.DROP_INDEX) == 3
     assert {Verb.RENAME_TABLE, Verb.DROP_TABLE, Verb.CHECKPOINT, Verb.FLUSH_TABLE} <= set(verbs)
-    assert verbs.count(Verb.STEP_INDEX) >= 4 and verbs.count(Verb.SET) >= 2
+    assert verbs.count(Verb.STEP_INDEX) >= 4 and verbs.count(Verb.SET_OPTIMIZE) >= 2
     assert verbs.count(Verb.FINISH_INDEX) == verbs.count(Verb.ABORT_INDEX) == 1
     failed_ddl = [
         step

@@ -49,12 +49,14 @@ def test_two_loads_of_one_interval_have_two_modes(kind: PreambleKind) -> None:
     assert first.full and (first.options or {})["optimize_ddl_drain"] == "off"
     verbs = [one.verb for one in interval_of(script)]
     loads = [number for number, verb in enumerate(verbs) if verb is Verb.ADD_INDEX]
-    switches = [n for n, verb in enumerate(verbs) if verb in (Verb.SET, Verb.RESTART)]
+    switches = [n for n, verb in enumerate(verbs) if verb in (Verb.SET_OPTIMIZE, Verb.RESTART)]
     assert len(loads) == 2 and len(switches) == 1 and loads[0] < switches[0] < loads[1]
-    (switch,) = (one for one in interval_of(script) if one.verb in (Verb.SET, Verb.RESTART))
+    (switch,) = (
+        one for one in interval_of(script) if one.verb in (Verb.SET_OPTIMIZE, Verb.RESTART)
+    )
     on = (
         switch.full
-        if switch.verb is Verb.SET
+        if switch.verb is Verb.SET_OPTIMIZE
         else (switch.options or {})["log_optimize_ddl"] == "on"
     )
     assert on is ((first.options or {})["log_optimize_ddl"] == "off")

@@ -13,7 +13,7 @@ from tornpage.vocabulary.paths import ROOT
 from tornpage.workloads.parse import parse_script
 from tornpage.workloads.script import IndexDef, Script, Statement, Verb
 
-ROW = re.compile(r"^\| ([a-z_]+(?: [a-z]+)?)[^|]*(?:\\\|[^|]*)?\| `(.+?)` \|", re.MULTILINE)
+ROW = re.compile(r"^\| ([a-z_]+(?: [a-z_]+)?)[^|]*(?:\\\|[^|]*)?\| `(.+?)` \|", re.MULTILINE)
 
 
 def examples() -> list[tuple[str, str]]:
