@@ -172,7 +172,9 @@ def list_writes(
         if not event.length:
             continue  # a plan counts it, but there is nothing of it to keep or to lose
         site = None
-        if line or not issued:
+        if file and (
+            line or not issued
+        ):  # no image has a file that was replaced, and no plan names it
             data = trace.payload(event)[: event.length]
             site = target.site_of(file, event.offset, facts, page_size, data)
         if site is not None:

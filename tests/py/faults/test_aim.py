@@ -11,6 +11,7 @@ from builders import make_write
 from fake_trace import FakeTrace
 
 from tornpage.faults.aim import RecoveryAim, faults_of, fits
+from tornpage.faults.trace import Op
 from tornpage.live.writes import Names, list_writes, names_of
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.vocabulary.model import Action, Fault, FaultKind, Site
@@ -49,6 +50,18 @@ def test_a_write_of_nothing_is_none() -> None:
     fake.write("t1.ibd", 16384, 4096)
     (write,) = list_writes(target, fake.trace(), 4096)
     assert (write.nth, write.length, write.site) == (3, 4096, Site.DATA_PAGE)
+
+
+def test_a_write_to_a_replaced_file_is_none() -> None:
+    """It has no name by which a plan could call it, and no image has it; the new file's are counted alone."""
+    target = EngineTarget(Path("engine"), Path("preload"))
+    fake = FakeTrace().open("t1.ibd", created=True).write("new", 0, 512).rename("new", "t1.ibd")
+    fake.record(Op.WRITE, file=1, length=512, result=512).write("t1.ibd", 512, 512)
+    writes = list_writes(target, fake.trace(), 4096)
+    assert [(write.file, write.nth, write.offset) for write in writes] == [
+        ("new", 1, 0),
+        ("t1.ibd", 1, 512),
+    ]
 
 
 def test_names_that_differ_from_run_to_run_are_a_pattern() -> None:
