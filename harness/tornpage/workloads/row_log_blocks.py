@@ -1,5 +1,5 @@
 """Builds with LOCK=NONE whose log of row changes has just gone over the end of a block, so that one block is
-behind, when a checkpoint comes: before the scan, so that the block waits for the load, or behind all loads.
+behind, when a checkpoint comes: behind the scan, so that the block waits for the load, or behind all loads.
 """
 
 from __future__ import annotations
@@ -60,12 +60,13 @@ def _go_over(ground: Ground, table: Table) -> None:
     ground.book.update(table, key=first)
 
 
-def _early(ground: Ground, rebuild: bool) -> None:
+def _scanned(ground: Ground, rebuild: bool) -> None:
     ground.table = (_start_rebuild if rebuild else _start_indexes)(ground)
+    ground.book.step_build(ground.it, 1, ALL_ROWS)
     _go_over(ground, ground.it)
 
 
-def _late(ground: Ground, rebuild: bool) -> None:
+def _loaded(ground: Ground, rebuild: bool) -> None:
     ground.table = (_start_rebuild if rebuild else _start_indexes)(ground)
     ground.book.step_build(ground.it, _BEHIND_LOADS, ALL_ROWS)
     _go_over(ground, ground.it)
@@ -77,16 +78,16 @@ def _finish(ground: Ground) -> None:
 
 _NUMBERS = {
     (False, False): range(4, 174, 17),
-    (False, True): range(10, 300, 29),
+    (False, True): range(8, 270, 27),
     (True, False): range(4, 119, 12),
-    (True, True): range(10, 270, 26),
+    (True, True): range(6, 140, 14),
 }
-"""Yield points at which the checkpoint comes, by whether it is a rebuild and early."""
+"""Yield points at which the checkpoint comes, of a rebuild or not, which was scanned only or not."""
 
 ROW_LOG_KINDS = tuple(
     PreambleKind(
-        f"{'rebuild' if rebuild else 'new indexes'}, one block behind {'early' if early else 'late'}",
-        partial(_early if early else _late, rebuild=rebuild),
+        f"{'rebuild' if rebuild else 'new indexes'}, a block behind when {'scanned' if early else 'loaded'}",
+        partial(_scanned if early else _loaded, rebuild=rebuild),
         _finish,
         act,
         _NUMBERS[rebuild, early],
