@@ -16,7 +16,7 @@ from tornpage.workloads.script import Verb
 
 __all__ = ["TWO_MODES_KINDS"]
 
-WIDE, OTHER = 0, 1
+WIDE, OTHER, THIRD = 0, 1, 2
 """Numbers of indexes of the shape: of several pages, and of one."""
 ROWS = 12
 """Rows that come behind the second load, and split pages of its index."""
@@ -48,6 +48,16 @@ def _two(ground: Ground, logged: bool, start_again: bool, first: int, second: in
     (_start_again if start_again else _set)(ground, logged)
 
 
+def _one_home(ground: Ground) -> None:
+    """Of two loads with redo the pages of the first one are home, those of the second one are not."""
+    book, table = ground.book, ground.it
+    _begin(ground, logged=True)
+    book.add_indexes(table, [table.shape.indexes[WIDE]])
+    book.add(Verb.CLEAN, number=CLEANED)
+    book.add_indexes(table, [table.shape.indexes[THIRD]])
+    _set(ground, logged=False)
+
+
 def _load(ground: Ground, index: int) -> None:
     book, table = ground.book, ground.it
     book.add_indexes(table, [table.shape.indexes[index]])
@@ -64,15 +74,26 @@ _PAIRS = (
     ("one index", WIDE, WIDE),
 )
 
-TWO_MODES_KINDS = tuple(
+_NUMBERS = range(2, 35, 3)
+
+TWO_MODES_KINDS = (
+    *(
+        PreambleKind(
+            f"{name}, {'logged' if logged else 'not logged'} behind a {'start' if again else 'set'}",
+            partial(_two, logged=logged, start_again=again, first=first, second=second),
+            partial(_load, index=second),
+            "clean",
+            _NUMBERS,
+        )
+        for name, first, second in _PAIRS
+        for logged in (False, True)
+        for again in (False, True)
+    ),
     PreambleKind(
-        f"{name}, {'logged' if logged else 'not logged'} behind a {'start' if again else 'set'}",
-        partial(_two, logged=logged, start_again=again, first=first, second=second),
-        partial(_load, index=second),
+        "three indexes, one of them home, not logged behind a set",
+        _one_home,
+        partial(_load, index=OTHER),
         "clean",
-        range(2, 35, 3),
-    )
-    for name, first, second in _PAIRS
-    for logged in (False, True)
-    for again in (False, True)
+        _NUMBERS,
+    ),
 )
