@@ -163,7 +163,7 @@ PREAMBLE_KINDS = (
             _load_amid_backup,
             _flush_and_finish,
             "checkpoint",
-            range(1, 33, 2),
+            range(1, 33, 4 if full else 1),
             full=full,
         )
         for full in (False, True)
