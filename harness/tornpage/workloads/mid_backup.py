@@ -91,9 +91,15 @@ def _finish(ground: Ground) -> None:
 
 
 def _checkpoint_and_finish(ground: Ground, full: bool) -> None:
-    """Between a load and what makes it durable, or behind that."""
+    """Between a load and what makes it durable."""
     ground.book.add(Verb.CHECKPOINT, full=full)
     _finish(ground)
+
+
+def _finish_and_checkpoint(ground: Ground) -> None:
+    """C passes the INDEX_LOAD before the backup ends."""
+    _finish(ground)
+    ground.book.add(Verb.CHECKPOINT, full=True)
 
 
 def _replace_index(ground: Ground) -> None:
@@ -116,14 +122,22 @@ def _kind(name: str) -> Kind:
     return next(kind for kind in KINDS if kind.name == name)
 
 
-_CHECKPOINTS = tuple(
-    (
-        f"{'full ' if full else ''}checkpoint behind step {steps} of an index",
-        partial(_checkpoint_and_finish, full=full),
-        partial(_load_wide, steps=steps),
-    )
-    for steps in (3, 4, 5, 6)
-    for full in (False, True)
+_CHECKPOINTS = (
+    *(
+        MidBackupKind(
+            f"{'full ' if full else ''}checkpoint behind step {steps} of an index",
+            partial(_checkpoint_and_finish, full=full),
+            partial(_load_wide, steps=steps),
+            apart=2 * APART,
+        )
+        for steps in (3, 4, 5)
+        for full in (False, True)
+    ),
+    MidBackupKind(
+        "rest of an index and full checkpoint",
+        _finish_and_checkpoint,
+        partial(_load_wide, steps=3),
+    ),
 )
 _LOGGED = (
     "delete many",
@@ -148,7 +162,7 @@ _LOADS = (
 
 MID_BACKUP_KINDS = (
     *(MidBackupKind(name, play, before, apart=1) for name, play, before in _LOADS),
-    *(MidBackupKind(name, play, before) for name, play, before in _CHECKPOINTS),
+    *_CHECKPOINTS,
     *(MidBackupKind(name, play, before, logged=True) for name, play, before in _LOADS[:1]),
     *(MidBackupKind(name, _kind(name).play) for name in _LOGGED),
     MidBackupKind("add index in system", _kind("add index").play, system=True),
