@@ -21,6 +21,8 @@ typedef struct look_place {
     bool unknown; /**< nobody can tell where it lies */
     bool exists;  /**< of a path: something is there */
     bool no_data; /**< a socket or a FIFO is */
+    dev_t device; /**< of what is there */
+    ino_t inode;
     char path[PATH_MAX];
 } look_place_t;
 

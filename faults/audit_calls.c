@@ -263,6 +263,13 @@ static bool begin_map(audit_call_t *call)
     return (call->words[2] & PROT_WRITE) != 0;
 }
 
+/* Two names of one file: a rename of one to the other leaves both. */
+static bool is_same_file(const look_place_t *one, const look_place_t *other)
+{
+    return one->exists && other->exists && one->device == other->device
+           && one->inode == other->inode;
+}
+
 /* A rename counts where one of its names is below, a link where its new one is. */
 static bool begin_paths(pid_t tid, const call_rule_t *rule, audit_call_t *call)
 {
@@ -277,6 +284,9 @@ static bool begin_paths(pid_t tid, const call_rule_t *rule, audit_call_t *call)
     }
     if (entry->place.no_data && !entry->other.exists) {
         return false; /* of a socket or a FIFO, which no image has */
+    }
+    if (rule->kind == CALL_RENAME && is_same_file(&entry->place, &entry->other)) {
+        return false;
     }
     return entry->place.below || entry->place.unknown || entry->other.below || entry->other.unknown;
 }

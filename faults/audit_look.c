@@ -222,7 +222,11 @@ void look_path(pid_t tid, int dirfd, uint64_t at, bool follow, look_place_t *pla
     if (fd >= 0 ? path_of_open(fd, resolved) : resolve_parent(tid, absolute, resolved)) {
         place->unknown = false;
         place->exists = lstat(resolved, &st) == 0;
-        place->no_data = place->exists && (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode));
+        if (place->exists) {
+            place->no_data = S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode);
+            place->device = st.st_dev;
+            place->inode = st.st_ino;
+        }
         (void)place_of(resolved, place);
     }
 }

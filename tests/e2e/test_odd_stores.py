@@ -47,6 +47,17 @@ def commit(folder, store, n):
             file.write(text(n))
         sync(path)
         sync(folder)
+    elif WAY == "names":  # a rename of one name of a file to its other one, which leaves both
+        path = f"{{folder}}/slot{{n % 2}}"
+        with open(f"{{folder}}/new", "wb") as file:
+            file.write(text(n))
+        sync(f"{{folder}}/new")
+        if os.path.exists(path):
+            os.unlink(path)
+        os.link(f"{{folder}}/new", path)
+        os.rename(f"{{folder}}/new", path)
+        os.unlink(f"{{folder}}/new")
+        sync(folder)
     elif WAY == "xattr":
         os.setxattr(store, b"user.n", b"%d" % n)
     elif WAY == "mode":
@@ -69,7 +80,7 @@ def recover(folder):
     path = f"{{folder}}/store"
     if WAY == "nothing":
         return {{"n": str(number(path))}}
-    if WAY == "unlink":
+    if WAY in ("unlink", "names"):
         return {{"n": str(max(number(f"{{folder}}/slot{{k}}") for k in (0, 1)))}}
     if not os.path.exists(path):
         return {{"n": "0"}}
@@ -91,7 +102,7 @@ run = "./store.py load {dir}"
 recover = "./store.py recover"
 """
 LIMITS = ("--states", "120", "--trials", "12", "--no-stacks")
-TRIED = ("nothing", "size", "unlink")
+TRIED = ("nothing", "size", "unlink", "names")
 
 
 def made(folder: Path, way: str, sync: bool) -> str:

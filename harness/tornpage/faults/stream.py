@@ -235,6 +235,8 @@ class _Disk:
         if wanted and not (old and new):
             way = f"of {old} out of" if old else f"of a file from outside into {new} in"
             return f"a rename {way} the folder is not followed: {WHAT_TO_DO}"
+        if old in self.names and self.names[old] == self.names.get(new):
+            return ""  # two names of one file: both stay
         if wanted and event.flags & RENAME_EXCHANGE:
             return self._exchange(old, new)
         for path, number in list(self.names.items()):

@@ -435,6 +435,8 @@ class FilePaths:
                 self._paths[event.file] = trace.renamed(event)[1]  # its newest name
         elif event.kind == Op.RENAME and event.result == 0:
             old, new = trace.renamed(event)
+            if event.file and self._paths.get(event.file) == new:
+                return  # two names of one file: both stay
             over = old if event.flags & RENAME_EXCHANGE else ""
             for file, path in list(self._paths.items()):
                 if path == new:

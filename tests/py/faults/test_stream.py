@@ -14,7 +14,7 @@ from tornpage.faults.stream import (
     RecordedFiles,
     stream_difference,
 )
-from tornpage.faults.trace import RENAME_EXCHANGE, Call, GrowingTrace, Op, Trace
+from tornpage.faults.trace import RENAME_EXCHANGE, Call, FilePaths, GrowingTrace, Op, Trace
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,21 @@ def test_renames_that_are_not_followed(
     trace = FakeTrace().record(Op.RENAME, flags=flags, payload=names).trace()
     assert stream_difference(trace, tmp_path, ()) == f"{told}: {WHAT_TO_DO}"
     assert stream_difference(trace, tmp_path, ("f", "g")) == ""
+
+
+def test_a_rename_of_one_name_of_a_file_to_its_other_changes_nothing(tmp_path: Path) -> None:
+    """Both stay, as the system has it, also where it is asked to exchange them."""
+    (tmp_path / "f").write_bytes(b"recorded")
+    (tmp_path / "g").write_bytes(b"recorded")
+    fake = put(FakeTrace().open("f", created=True), 0, b"recorded")
+    fake.record(Op.LINK, file=1, payload=b"f\0g")
+    for flags in (0, RENAME_EXCHANGE):
+        fake.record(Op.RENAME, flags=flags, file=1, payload=b"f\0g")
+    assert stream_difference(fake.trace(), tmp_path, ()) == ""
+    paths = FilePaths()
+    for event in fake.trace().events():
+        paths.see(fake.trace(), event)
+    assert paths[1] == "g"
 
 
 def put(fake: FakeTrace, offset: int, data: bytes) -> FakeTrace:
