@@ -237,7 +237,7 @@ static void test_options_describe(void **state)
         assert_true(strlen(text.what) > 0 && strlen(text.values) > 0);
         assert_int_equal(parse(&o, text.name, text.by_default), DB_SUCCESS);
     }
-    assert_int_equal(n, 28);
+    assert_int_equal(n, 29);
     assert_memory_equal(&o, &defaults, sizeof(o));
     assert_true(options_describe(2, &text));
     assert_string_equal(text.name, "log_file_size");

@@ -236,7 +236,8 @@ static void test_refusals(void **state)
     assert_refused("update - t a=1 set", 1, "COLUMN=VALUE");
     assert_refused("update - t set b=1", 1, "COLUMN=VALUE");
     assert_refused("purge 0", 1, "count");
-    assert_refused("set page_size 4", 1, "log_optimize_ddl");
+    assert_refused("set page_size 4", 1, "unknown statement");
+    assert_refused("set defragment", 1, "on or off expected");
     assert_refused("bad\x1b[31m", 1, "'bad?[31m'");
     memset(text, 'x', sizeof(text));
     memcpy(text, "insert - t b=\"", 14);
