@@ -2,10 +2,8 @@
 import os, sys, zlib
 from tornpage_mark import ack, issue, ready, serve
 
-
 def line_of(body):
     return f"{zlib.crc32(body.encode()):08x} {body}\n"
-
 
 def load(folder):
     log = os.open(f"{folder}/store.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -19,7 +17,6 @@ def load(folder):
         os.fsync(log)
         ack(n, {"rows": rows})
 
-
 def recover(folder):
     rows = {}
     for line in open(f"{folder}/store.log", errors="replace"):
@@ -28,6 +25,5 @@ def recover(folder):
         key, value = line.split()[1:]
         rows[key] = str(int(value))
     return {"rows": rows}
-
 
 load(sys.argv[2]) if sys.argv[1] == "load" else serve(recover)
