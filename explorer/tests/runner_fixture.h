@@ -35,6 +35,16 @@ static inline uint32_t count_inodes(const fs_list_t *list)
 /** What the recorded process does besides; NULL: nothing. */
 static void (*fixture_work)(engine_t *engine);
 
+/** Of the rows that the recorded process has left. */
+static inline uint64_t fixture_digest(image_t *image)
+{
+    check_report_t report;
+    assert_int_equal(check_run(image_os(image), &report, NULL), DB_SUCCESS);
+    uint64_t digest = allowed_digest(report.tables, report.n_tables);
+    check_report_free(&report);
+    return digest;
+}
+
 /** All states, anew. */
 static inline void fixture_plan(fixture_t *f)
 {
@@ -65,11 +75,11 @@ static inline int setup(void **state)
     }
     assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     image_os_record(f.image, NULL);
+    f.prefix = (allowed_prefix_t){.digest = fixture_digest(f.image)};
     image_undo(f.image);
     for (uint32_t n = count_inodes(&f.trace.list); n > 0; n--) {
         (void)image_inode_create(f.image);
     }
-    f.prefix = (allowed_prefix_t){.digest = allowed_digest(NULL, 0)};
     f.allowed = (allowed_t){.prefixes = &f.prefix, .n = 1};
     f.campaign = (campaign_t){.models = {.enabled = MODELS_ALL, .sector = 512, .seed = 1},
                               .depth = 1,

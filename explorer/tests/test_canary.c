@@ -97,7 +97,7 @@ static dberr_t judge_leniently(void *self, const target_case_t *c, outcome_t *ou
     expected_t expected = *c->expected;
     target_case_t lenient = *c;
     expected.low -= expected.low >= low_is_less ? low_is_less : 0;
-    expected.high += high_is_more;
+    expected.high += expected.high + high_is_more < expected.allowed->n ? high_is_more : 0;
     lenient.expected = &expected;
     return honest->judge(self, &lenient, outcome, err);
 }
