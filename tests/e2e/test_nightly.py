@@ -220,7 +220,7 @@ def test_a_night_that_is_ended_goes_on(
     for _ in range(3):
         command = _night(tmp_path / "out", campaigns, "--go-on")
         owner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        enough, deadline = verdicts(store) + rng.randint(1, 6), time.monotonic() + DEADLINE_S
+        enough, deadline = verdicts(store) + rng.randint(1, 3), time.monotonic() + DEADLINE_S
         while verdicts(store) < enough:
             assert owner.poll() is None and time.monotonic() < deadline
             time.sleep(0.02)
