@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, deque
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.codec import to_json
 from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.model import Violation
 from tornpage.vocabulary.paths import Paths
 from tornpage.workers.context import Executor, Pending, QuietProgress, RunContext
 from tornpage.workers.pool import executor_of, machine_errors
@@ -68,7 +70,8 @@ class Hunt:
 class Hunted:
     """What it came to. by_source: looks of each campaign, and of mutation; states: that were judged; marks:
     kinds of things that were shown; refused: scripts that the target could not run; runs: ids, of the first
-    script and of what was found; lost: those of them that do not show what their look has shown."""
+    script and of what was found; lost: those of them that do not show each new kind that their look has
+    shown."""
 
     by_source: Counter[str] = field(default_factory=Counter)
     states: int = 0
@@ -201,11 +204,13 @@ class _Hunting:
 
     def _judged(self, look: Look, looked: Looked) -> Entry:
         """Keeps the first script, and what is found of a kind that no look before it has shown."""
-        kinds = tuple(sorted(_kinds(looked)))
+        kinds = tuple(sorted(_kinds(itertools.chain(*looked.broken.values()))))
         entry = Entry(looked.seen, kinds, refused=looked.refused)
         if look.number == 0 or not self._known.issuperset(kinds):
             kept = self._keep(look)
-            entry = replace(entry, run=kept.run.id, lost=bool(kinds) and not kept.bugs)
+            found = _kinds(Violation(one.invariant, one.what) for one in kept.findings)
+            lost = not found.issuperset(set(kinds) - self._known)
+            entry = replace(entry, run=kept.run.id, lost=lost)
         self._journal.put(entry)
         return entry
 
@@ -243,7 +248,6 @@ class _Hunting:
         return next(same, None)
 
 
-def _kinds(looked: Looked) -> set[str]:
+def _kinds(broken: Iterable[Violation]) -> set[str]:
     """Invariants, and what recovery did or why it refused, wherever the crash was."""
-    found = {kind_of(one) for violations in looked.broken.values() for one in violations}
-    return {f"I{invariant}: {path}" for invariant, path in found}
+    return {f"I{invariant}: {path}" for invariant, path in map(kind_of, broken)}

@@ -40,12 +40,12 @@ def violation(invariant: int) -> Violation:
 @dataclass
 class Target:
     """breaks: by number of a look what its states break; refuses: those whose script cannot be run; unsteady:
-    runs that do not show what their look has shown; dies: runs in which the hunt is ended; made: looks that
-    it was asked for; kept: those that became a run."""
+    by number of a run what its look has shown and it does not; dies: runs in which the hunt is ended; made:
+    looks that it was asked for; kept: those that became a run."""
 
     breaks: dict[int, tuple[int, ...]] = field(default_factory=dict)
     refuses: frozenset[int] = frozenset()
-    unsteady: frozenset[int] = frozenset()
+    unsteady: dict[int, tuple[int, ...]] = field(default_factory=dict)
     made: list[int] = field(default_factory=list)
     scripts: list[str] = field(default_factory=list)
     kept: list[Campaign] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Target:
         self.kept.append(campaign)
         self.ends.append(context.stop_at)
         row = self.runs()[-1]
-        return SimpleNamespace(run=row, bugs=() if row.id in self.unsteady else ("a bug",))
+        return SimpleNamespace(run=row, findings=self._findings(row.id))
 
     def interrupted(self, name: str, target: str, fits: Callable[[Any], bool]) -> list[Any]:
         """In place of the store's: each run that has not ended."""
@@ -87,7 +87,13 @@ class Target:
     def go_on(self, _store: object, run: Any, context: RunContext) -> Any:
         """In place of the runner's."""
         self.ends.append(context.stop_at)
-        return SimpleNamespace(run=run, bugs=("a bug",))
+        return SimpleNamespace(run=run, findings=self._findings(run.id))
+
+    def _findings(self, run: int) -> list[Violation]:
+        """Of this run: what its look has broken, but for what is unsteady."""
+        number = int(self.kept[run - 1].description.split()[1])
+        unsteady = self.unsteady.get(run, ())
+        return [violation(n) for n in self.breaks.get(number, ()) if n not in unsteady]
 
     def runs(self) -> list[Any]:
         """In place of the store's."""
@@ -197,9 +203,16 @@ def test_a_find_that_its_run_does_not_show_is_lost(
 ) -> None:
     """That of the first script too; and when the hunt goes on."""
     run = 1 if number == 0 else 2
-    target = Target({number: (5,)}, unsteady=frozenset({run}))
+    target = Target({number: (5,)}, unsteady={run: (5,)})
     assert hunted(target, 4).lost == [run]
     assert hunted(target, 8).lost == [run]
+
+
+def test_each_new_kind_must_come_again(hunted: Callable[..., Hunted]) -> None:
+    """A run that shows one of two is not enough, unless the other was known before."""
+    target = Target({2: (5, 12), 9: (5, 27)}, unsteady={2: (12,), 3: (5,)})
+    came_to = hunted(target, 12)
+    assert (came_to.runs, came_to.lost) == ([1, 2, 3], [2])
 
 
 def test_the_run_of_a_find_is_made_whole(hunted: Callable[..., Hunted]) -> None:
