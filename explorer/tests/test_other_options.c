@@ -1,4 +1,4 @@
-/* The options under which the judge recovers a state for a second time. */
+/* The options under which the judge recovers a state, other than those of the run. */
 #include "engine_fixture.h"
 
 #include "explorer/targets/engine/judge.h"
@@ -21,8 +21,8 @@ dberr_t __wrap_engine_open(os_t *os, probe_t *probe, const engine_options_t *opt
     return __real_engine_open(os, probe, options, writable, engine, err);
 }
 
-/** Those of the last opening, of a database that was made with these. */
-static engine_options_t judged_under(const engine_options_t *options)
+/** Those of the last of so many openings, of a database that was made with these. */
+static engine_options_t judged_under(const engine_options_t *options, judge_case_t c, uint32_t n)
 {
     static probe_t probe;
     static judge_t judge;
@@ -39,11 +39,11 @@ static engine_options_t judged_under(const engine_options_t *options)
     allowed_add(&allowed, report.tables, report.n_tables);
     check_report_free(&report);
     const expected_t expected = {.allowed = &allowed};
-    const judge_case_t c = {.expected = &expected, .in_batches = true};
+    c.expected = &expected;
     outcome_init(&outcome);
     opened.n = 0;
     judge_state(&judge, &c, &outcome);
-    assert_int_equal(opened.n, 2);
+    assert_int_equal(opened.n, n);
     assert_int_equal(outcome.verdict.n, 0);
     judge_free(&judge);
     allowed_free(&allowed);
@@ -58,7 +58,7 @@ static void test_copies(void **state)
     engine_options_t options;
     options_set_defaults(&options);
     options.page_size = 4096;
-    engine_options_t other = judged_under(&options);
+    engine_options_t other = judged_under(&options, (judge_case_t){.in_batches = true}, 2);
     assert_false(other.doublewrite);
     assert_true(other.atomic_write_unit >= options.page_size);
     assert_false(other.log_optimize_ddl);
@@ -76,9 +76,31 @@ static void test_no_copies(void **state)
     options.page_size = 4096;
     options.doublewrite = false;
     options.atomic_write_unit = 4096;
-    engine_options_t other = judged_under(&options);
+    engine_options_t other = judged_under(&options, (judge_case_t){.in_batches = true}, 2);
     assert_true(other.doublewrite);
     assert_int_equal(other.atomic_write_unit, 0);
+}
+
+/** The first recovery of some states, which may be crashed itself: its copies must count. */
+static void test_small(void **state)
+{
+    (void)state;
+    engine_options_t options;
+    options_set_defaults(&options);
+    options.page_size = 4096;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        engine_options_t small =
+            judged_under(&options, (judge_case_t){.small = true, .seed = seed}, 1);
+        assert_int_equal(small.dblwr_pages, 4);
+        assert_int_equal(small.log_optimize_ddl, (seed & 1) != 0);
+        assert_int_equal(small.optimize_ddl_drain, (seed & 2) != 0);
+        assert_true(small.doublewrite);
+        assert_int_equal(small.atomic_write_unit, options.atomic_write_unit);
+        assert_true(small.recv_memory < options.recv_memory);
+        assert_true(small.buffer_pool_pages < options.buffer_pool_pages);
+    }
+    engine_options_t other = judged_under(&options, (judge_case_t){.small = false, .seed = 3}, 1);
+    assert_memory_equal(&other, &options, sizeof(other));
 }
 
 int main(void)
@@ -86,6 +108,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_no_copies),
+        cmocka_unit_test(test_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

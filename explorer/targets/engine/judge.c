@@ -26,6 +26,7 @@ Rules
 #define POOL_SMALLEST 32U
 #define MEMO_BYTES_MAX ((size_t)64 << 20)
 #define RECV_MEMORY_SMALLEST (64U << 10)
+#define DBLWR_PAGES_SMALLEST 4U
 
 static engine_options_t small_options(const judge_t *judge)
 {
@@ -182,9 +183,19 @@ static void judge_purged(judge_t *judge, outcome_t *outcome)
     image_undo(judge->image);
 }
 
+/** Those of the first recovery and of new work, which may be crashed again. A small one has the
+smallest doublewrite area, too, in a file whose copies lie further behind, and a mode of loads that
+is drawn: the log's mode counts until it is recovered. */
 static engine_options_t first_options(const judge_t *judge, const judge_case_t *c)
 {
-    return c->small ? small_options(judge) : judge->options;
+    if (!c->small) {
+        return judge->options;
+    }
+    engine_options_t options = small_options(judge);
+    options.dblwr_pages = DBLWR_PAGES_SMALLEST;
+    options.log_optimize_ddl = (c->seed & 1) != 0;
+    options.optimize_ddl_drain = (c->seed & 2) != 0;
+    return options;
 }
 
 /* ---- exported tables (I28) ---- */
