@@ -39,9 +39,9 @@ test-c: asan build
 	@ctest --preset $(PRESET) --parallel 2 --label-regex long
 
 # A file's tests stay in one process, which makes once what they share; the long ones come first, the small ones fill up.
-# Three processes on two cores: a test waits for disk and programs of its own.
+# Four processes on two cores: a test waits for disk and programs of its own.
 test-py: setup-all build
-	@$(PY) -m pytest -n 3 --dist loadscope --no-loadscope-reorder -m "not extended" tests/e2e tests/py
+	@$(PY) -m pytest -n 4 --dist loadscope --no-loadscope-reorder -m "not extended" tests/e2e tests/py
 
 asan: setup-all
 	@cmake --preset asan >/dev/null

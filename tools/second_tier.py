@@ -47,12 +47,21 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "harness/tornpage/live/",
         "harness/tornpage/shrinking/",
     ),
+    "tests/e2e/test_e2e_powerloss.py": (
+        "disk/",
+        "explorer/",
+        "harness/tornpage/powerloss/",
+    ),
     "tests/e2e/test_e2e_shared_store.py": (STORE, "tests/py/private_postgresql.py"),
     "tests/e2e/test_e2e_shrink.py": ("harness/tornpage/shrinking/",),
     "tests/e2e/test_explain.py": (
         "explorer/run/",
         "harness/tornpage/causes/",
         "harness/tornpage/targets/engine/",
+    ),
+    "tests/e2e/test_e2e_sqlite.py": (
+        "explorer/targets/sqlite/",
+        "harness/tornpage/targets/sqlite/",
     ),
     "tests/e2e/test_findings_walk.py": (
         "docs/FINDINGS.md",
@@ -91,16 +100,35 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "harness/tornpage/campaigns/night.py",
         "harness/tornpage/cli/nightly.py",
     ),
+    "tests/e2e/test_odd_stores.py": ("faults/", "explorer/run/", *RUNS),
+    "tests/e2e/test_own_path.py": (
+        "harness/tornpage/faults/",
+        "harness/tornpage/targets/command/",
+    ),
     "tests/e2e/test_owner.py": (
         "harness/tornpage/campaigns/attempt.py",
         "harness/tornpage/campaigns/replay.py",
         "harness/tornpage/powerloss/",
         STORE,
     ),
-    "tests/e2e/test_odd_stores.py": ("faults/", "explorer/run/", *RUNS),
+    "tests/e2e/test_printed.py": (
+        "harness/tornpage/cli/",
+        "harness/tornpage/reports/",
+    ),
+    "tests/e2e/test_publish.py": (
+        "harness/tornpage/cli/",
+        "harness/tornpage/reports/",
+    ),
     "tests/e2e/test_pytest_plugin.py": (
         "harness/tornpage/pytest_plugin.py",
         "harness/tornpage/torture_items.py",
+    ),
+    "tests/e2e/test_qualify_fs.py": (
+        LAB + "file",
+        LAB + "fsprobes.py",
+        LAB + "realdisk.py",
+        "disk/",
+        "faults/under.c",
     ),
     "tests/e2e/test_recipes.py": (
         "examples/",
@@ -129,6 +157,7 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "harness/tornpage/faults/stacks.py",
     ),
     "tests/e2e/test_target_file.py": (
+        "explorer/targets/command/",
         "harness/tornpage/oracle/",
         "harness/tornpage/shrinking/",
         "harness/tornpage/targets/command/",
@@ -137,13 +166,6 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
         "faults/fs/",
         "faults/under.c",
         "harness/tornpage/faults/under.py",
-    ),
-    "tests/e2e/test_qualify_fs.py": (
-        LAB + "file",
-        LAB + "fsprobes.py",
-        LAB + "realdisk.py",
-        "disk/",
-        "faults/under.c",
     ),
     "tests/e2e/test_upstream.py": (BUNDLED, "harness/tornpage/causes/"),
     "tests/e2e/test_wheel.py": (

@@ -62,6 +62,7 @@ def test_the_blocks_of_the_page_run(tmp_path: Path) -> None:
     assert "tornpage replay" in told[1]
 
 
+@pytest.mark.extended
 def test_a_finding_replays_and_shrinks(tmp_path: Path) -> None:
     """Without doublewrite a power loss tears a page; it comes again, and a smaller script has it too."""
     found = api.powerloss(
@@ -75,6 +76,7 @@ def test_a_finding_replays_and_shrinks(tmp_path: Path) -> None:
     assert api.replay(small.shrunk, out=tmp_path).answer == "reproduced"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("kind", ["file", "server"])
 def test_a_store_elsewhere(kind: str, tmp_path: Path) -> None:
     """Run, replay, shrink and frames on a store that is not in the folder of reports: in a file, and on a
@@ -109,6 +111,7 @@ def test_a_clean_script_finds_nothing_and_no_script_is_no_pass(tmp_path: Path) -
         assert issubclass(kind, api.TornpageError)
 
 
+@pytest.mark.extended
 def test_a_campaign_file_names_its_target(tmp_path: Path) -> None:
     """`target` of the file is what is tortured, for the command as for run(); a target that is given comes
     first."""
@@ -121,6 +124,7 @@ def test_a_campaign_file_names_its_target(tmp_path: Path) -> None:
         api.run(file, "engine", trials=2, scripts=1, fault_free=0, out=tmp_path / "out", jobs=1)
 
 
+@pytest.mark.extended
 def test_frames_hold_what_the_store_holds(tmp_path: Path) -> None:
     """One row per trial, run, bug and finding; counters are columns."""
     summary = api.run(

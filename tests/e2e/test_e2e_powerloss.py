@@ -32,6 +32,7 @@ def test_churn_is_clean(tornpage: Tornpage) -> None:
     assert answer.data["counters"]["tables_dropped"] > 0
 
 
+@pytest.mark.extended
 def test_torn_page_matrix(tornpage: Tornpage) -> None:
     """The run says which kinds of loss its states had: of pages in a load on their first flush, of the log,
     of the doublewrite area; the sums add up, and the report shows them. Too few states leave gaps."""
@@ -72,6 +73,7 @@ def test_states_do_not_depend_on_workers(tornpage: Tornpage, tmp_path: Path) -> 
     assert one.data["coverage"] == two.data["coverage"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("campaign", ["linkbench", "tpcc"])
 def test_without_doublewrite_the_published_workloads_find_it(
     tornpage: Tornpage, campaign: str

@@ -12,6 +12,8 @@ from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
 from tornpage.plans.campaign import Campaign
 from tornpage.store.store import Store
 
+pytestmark = pytest.mark.extended
+
 FEW_ROWS = ("--option", "params.rows=24")
 SMALL = ("--scripts", "1", "--fault-free", "0", *FEW_ROWS)
 RUNS = {
@@ -81,7 +83,6 @@ def test_a_finding_shrinks_and_replays(kind: str, tornpage: Tornpage, tmp_path: 
     assert tornpage("report").data["run"] == 1
 
 
-@pytest.mark.extended
 def test_time_that_is_up_leaves_a_valid_result(tornpage: Tornpage, tmp_path: Path) -> None:
     """The best so far is stored, and it replays."""
     assert tornpage(*RUNS["kill"]).code == 1

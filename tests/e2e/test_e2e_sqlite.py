@@ -145,6 +145,7 @@ def test_a_recovery_may_be_crashed_too(mode: str, tornpage: Tornpage) -> None:
     assert answer.data["depth"] == 2 and answer.data["counters"]["second_crash"] > 200
 
 
+@pytest.mark.extended
 def test_rollback_journal_needs_extra_to_be_durable(tornpage: Tornpage) -> None:
     """Full does not sync the unlink of the journal, and may lose the last commit; extra is clean."""
     answers = [

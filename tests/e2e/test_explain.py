@@ -70,6 +70,7 @@ def test_a_missing_fsync(broken_store: Callable[[Change], Path], tornpage: Tornp
     assert lost["frames"] == step["stack"] and "store.py" in step["stack"][0]["file"]
 
 
+@pytest.mark.extended
 def test_what_is_kept_is_shown_wherever_the_finding_is(
     broken_store: Callable[[Change], Path], tornpage: Tornpage, tmp_path: Path
 ) -> None:

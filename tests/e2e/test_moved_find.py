@@ -19,6 +19,8 @@ from e2e_support import Tornpage
 from tornpage.faults.trace import Trace
 from tornpage.targets.command.skeleton import Language, write_skeleton
 
+pytestmark = pytest.mark.extended
+
 POWER = "run powerloss --states 60 --depth 1 --jobs 1 --fault-free 0"
 KILLS = "run smoke --trials 8 --jobs 1 --fault-free 0"
 DIFFERENT = "{1200 + os.urandom(1)[0] % 64}"
@@ -135,7 +137,6 @@ def test_a_find_is_shown_and_replayed_elsewhere(name: str, found: Path, tmp_path
     assert page.returncode == 1 and "in no" not in page.stderr, page.stderr
 
 
-@pytest.mark.extended
 def test_a_power_loss_is_shrunk_elsewhere(found: Path, tmp_path: Path) -> None:
     """Beginning with its own recording, of which the state is one; so the smaller one is replayed too."""
     trial = told(tmp_path, f"import {found}/power.tar.zst")["trial"]
@@ -161,7 +162,6 @@ def test_a_find_is_replayed_on_a_build_of_ones_own(found: Path, tmp_path: Path) 
     assert refused.returncode == 2 and "is another target than kv@" in refused.stderr
 
 
-@pytest.mark.extended
 def test_a_find_of_a_target_with_a_name(tmp_path: Path, tornpage: Tornpage) -> None:
     """The bundled engine: a kill, and a rule that a run without a fault broke; no program comes along."""
     few = ("--trials", "6", "--scripts", "1", "--fault-free", "0")

@@ -106,6 +106,7 @@ def test_what_was_new_is_still_there_in_the_next_night(
     assert again.data["violations"] == runs[0]["broken"]
 
 
+@pytest.mark.extended
 def test_a_bug_is_gone_and_comes_back(
     tornpage: Tornpage, campaigns: list[str], clean_and_broken: Path, tmp_path: Path
 ) -> None:
@@ -152,6 +153,7 @@ def test_two_runs_side_by_side(tornpage: Tornpage, clean_and_broken: Path) -> No
     assert [bug["bug"] for bug in same.data["still_there"]] == [1]
 
 
+@pytest.mark.extended
 def test_a_night_ends_when_its_time_is_up(tornpage: Tornpage, campaigns: list[str]) -> None:
     """Rounds follow each other with new seeds; the last runs are stopped, and that is no failure."""
     answer = tornpage("nightly", *campaigns, "--seed", "1", "--for", "6s")
@@ -177,6 +179,7 @@ def test_a_night_has_the_limits_of_a_run(tornpage: Tornpage, campaigns: list[str
     assert (refused.code, "no --states" in refused.text) == (2, True)
 
 
+@pytest.mark.extended
 def test_a_time_too_short_for_a_crash_is_told(tornpage: Tornpage, tmp_path: Path) -> None:
     """The runs without a fault end with the time too, keep their verdicts, and are no pass."""
     file = tmp_path / "kills.toml"
@@ -241,6 +244,7 @@ states = 24
 """
 
 
+@pytest.mark.extended
 def test_each_campaign_has_its_own_target(tornpage: Tornpage, tmp_path: Path) -> None:
     """As for `run`. Two of one name, whose stores differ in a missing fsync, both run, one after the other;
     named twice they run once. The night after finds the bug in whatever checkout it was."""
@@ -269,6 +273,7 @@ def test_each_campaign_has_its_own_target(tornpage: Tornpage, tmp_path: Path) ->
     assert (again.code, {*standings(again).values()}) == (1, {"back"}), again.text
 
 
+@pytest.mark.extended
 def test_a_bug_that_comes_back_is_red(tornpage: Tornpage, tmp_path: Path) -> None:
     """Nights of a store that is right, wrong, right and wrong again, where only news count: whoever fixed it
     and said nothing hears of it. The night after that knows it. The list and JUnit agree."""

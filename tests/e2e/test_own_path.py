@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from e2e_support import Tornpage
 
 from tornpage.live.admission import own_work
@@ -84,6 +85,7 @@ def test_what_a_file_says_of_its_folder_holds_in_every_image(
     assert twice.code == 0, twice.text
 
 
+@pytest.mark.extended
 def test_elsewhere_the_same_store_looks_broken(tmp_path: Path, build: Path) -> None:
     """The control: the path is in the recording, and without it images of a right store are condemned."""
     from dataclasses import replace

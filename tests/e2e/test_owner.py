@@ -65,6 +65,7 @@ def test_a_run_whose_owner_lives_is_not_resumed(campaign: Path) -> None:
             assert f"run 1 has a running owner: process {owner.pid}" in done.stderr
 
 
+@pytest.mark.extended
 def test_a_run_goes_on_with_its_own_programs_only(campaign: Path) -> None:
     """Another campaign file is another run: --resume is refused and names it, --go-on starts anew."""
     with running(campaign) as owner:
@@ -168,6 +169,7 @@ exit $code
 """
 
 
+@pytest.mark.extended
 def test_a_full_scratch_is_no_violation(campaign: Path) -> None:
     """Filled to the brim in the middle, the run stops with exit code 2 and no verdict against the target;
     with room again it goes on to a clean end."""
@@ -190,6 +192,7 @@ def test_a_full_scratch_is_no_violation(campaign: Path) -> None:
     assert call(campaign, "run", "smoke.toml", "--resume").returncode in (0, 3)
 
 
+@pytest.mark.extended
 def test_a_printed_line_replays_its_finding(tmp_path: Path) -> None:
     """From any folder: reproduced is 1; on a target that is mended 0; a crash that cannot happen is 2."""
     done = call(tmp_path, *SMALL, "--option", "doublewrite=off", "--trials", "24", "--out", "o")
@@ -219,6 +222,7 @@ def test_a_printed_line_replays_its_finding(tmp_path: Path) -> None:
         assert len(kept) < len(broken)
 
 
+@pytest.mark.extended
 def test_a_plan_in_a_file_is_played(tmp_path: Path) -> None:
     """That of a kept image breaks the same; with the whole write on disk nothing breaks; what hits nothing
     cannot be played; a mistake is refused with its line."""
@@ -264,6 +268,7 @@ def test_a_power_loss_state_is_found_again(tmp_path: Path) -> None:
     assert (fixed.returncode, "fixed?" in fixed.stdout) == (0, True), fixed.stdout
 
 
+@pytest.mark.extended
 def test_old_runs_are_pruned(campaign: Path) -> None:
     """With their reports, and the index tells of the others; --keep does it after a run."""
     for _ in range(2):
@@ -293,6 +298,7 @@ def _change(out: Path, trial: str, key: str, value: object) -> None:
         )
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("model", ["smoke", "powerloss"])
 def test_a_target_that_fails_fault_free_is_a_verdict(
     tmp_path: Path, build: Path, model: str

@@ -22,6 +22,8 @@ from called import called
 
 from tornpage.store.store import Store
 
+pytestmark = pytest.mark.extended
+
 DEADLINE_S = 240
 WIDTHS = (80, 200, None)
 """Columns of a terminal; None: piped."""

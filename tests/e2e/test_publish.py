@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from e2e_support import Tornpage
 from junitparser import Failure, JUnitXml
+
+pytestmark = pytest.mark.extended
 
 SMALL = ("--trials", "60", "--scripts", "1", "--fault-free", "2")
 

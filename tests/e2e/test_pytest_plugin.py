@@ -17,6 +17,8 @@ from tornpage.store.place import place_of
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT
 
+pytestmark = pytest.mark.extended
+
 pytest_plugins = ["pytester"]
 
 EXAMPLE = ROOT / "examples" / "pytest"
@@ -75,7 +77,6 @@ def test_the_example_is_collected(project: pytest.Pytester) -> None:
     )
 
 
-@pytest.mark.extended
 def test_a_finding_is_told_remembered_and_played_first(project: pytest.Pytester) -> None:
     """The control fails with its finding, a smaller script and a line that replays it; the next session plays
     that and nothing else of the item; --lf takes only this item; ignored, it does not fail any more."""
@@ -138,7 +139,6 @@ def test_a_failing_fixture_tells_what_it_found(project: pytest.Pytester) -> None
     assert shell(line) == 1
 
 
-@pytest.mark.extended
 def test_a_shared_store_remembers_for_all(project: pytest.Pytester) -> None:
     """What one project has found in a campaign file, another plays first, by the store on a server; the line
     that is told replays it from there. A fixture's runs are there too."""
@@ -164,7 +164,6 @@ def test_a_shared_store_remembers_for_all(project: pytest.Pytester) -> None:
     assert not list(project.path.rglob("tornpage.db"))
 
 
-@pytest.mark.extended
 def test_cells_seed_and_budget(project: pytest.Pytester) -> None:
     """An item per cell; the seed is that of the option; a short time ends early and is no failure."""
     text = CAMPAIGN.replace('"power_loss"', '"kill"').replace("[explore]\nstates = 60", "")

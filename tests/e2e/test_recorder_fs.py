@@ -166,6 +166,7 @@ def test_try_takes_it_by_itself(store: Path, tornpage: Tornpage) -> None:
     assert f"{unseen}--option recorder=fs records it by a file system" in check.stderr
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("mount")
 def test_a_target_file_may_say_it(tmp_path: Path, build: Path, tornpage: Tornpage) -> None:
     """Power loss and kills of a correct store are clean by it; without its fsync they are not."""

@@ -21,6 +21,8 @@ from tornpage.vocabulary.evidence import Evidence, Fate
 from tornpage.vocabulary.model import TrialResult
 from tornpage.vocabulary.paths import data_folder
 
+pytestmark = pytest.mark.extended
+
 CONTROL = ("--option", "doublewrite=off")
 KILLS, CLEAN, LOSSES, NESTED, SHRUNK = 1, 2, 3, 4, 5
 """The runs of the store that all tests here read."""
@@ -58,7 +60,6 @@ def kept(out: Path, run: int) -> list[tuple[TrialResult, Evidence]]:
     return [(result, evidence) for result, evidence in found if evidence is not None]
 
 
-@pytest.mark.extended
 def test_a_kill_is_told_as_its_image_shows_it(out: Path) -> None:
     """The last operation is the one that was hit; the page it tore is the one that recovery refuses,
     and has the sectors that the verdict has."""

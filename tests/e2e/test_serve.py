@@ -21,6 +21,8 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from called import called
 
+pytestmark = pytest.mark.extended
+
 BROKEN = "--option doublewrite=off --scripts 1 --fault-free 0 --jobs 1"
 DEADLINE_S = 60
 
@@ -90,7 +92,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         server.wait(DEADLINE_S)
 
 
-@pytest.mark.extended
 def test_views_are_browsed_filtered_and_faceted(served: Served) -> None:
     """They say what the database says; the tables behind them are not offered."""
     status, _, page = served.ask("/tornpage")

@@ -94,6 +94,7 @@ def test_the_engine_names_who_wrote_a_page(
     assert all(step.stack for step in steps if step.op == "fsync")
 
 
+@pytest.mark.extended
 def test_a_store_of_ones_own_is_read_by_its_lines(tmp_path: Path) -> None:
     """`try` of a store in Python without its fsync: terminal, report and JUnit name function, file and line;
     --no-stacks leaves them out."""
@@ -197,6 +198,7 @@ def test_a_stripped_program_is_read_with_its_debug_file(
     assert refused.returncode == 2
 
 
+@pytest.mark.extended
 def test_an_interrupted_run_is_asked_only_once(tmp_path: Path) -> None:
     """--resume takes it from the run that goes on, as it does limits and options."""
     done = call(tmp_path, "run", "smoke", "--scripts", "1", "--fault-free", "0", "--trials", "1")

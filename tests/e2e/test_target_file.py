@@ -98,6 +98,7 @@ def test_run_takes_a_target_file(tmp_path: Path, tornpage: Tornpage) -> None:
     assert loss.code == 0 and loss.data["states"] >= 100, loss.text
 
 
+@pytest.mark.extended
 def test_a_shell_may_run_the_store(tmp_path: Path, tornpage: Tornpage) -> None:
     """Words of a command are paths of ours that a shell takes as they are, in kills and in power losses."""
     file = make(tmp_path)
@@ -109,6 +110,7 @@ def test_a_shell_may_run_the_store(tmp_path: Path, tornpage: Tornpage) -> None:
     assert loss.code == 0, loss.text
 
 
+@pytest.mark.extended
 def test_a_sparse_file_costs_its_data(tmp_path: Path, tornpage: Tornpage) -> None:
     """16 GB with a block here and there: recorded, compared, crashed and recovered."""
     file = changed(
@@ -150,6 +152,7 @@ def test_a_night_tortures_a_target_file(tmp_path: Path, tornpage: Tornpage) -> N
     assert [run["target"] for run in tornpage("runs").data["runs"]] == [str(file)]
 
 
+@pytest.mark.extended
 def test_a_recovery_that_cannot_be_crashed_is_found_at_depth_2(
     tmp_path: Path, tornpage: Tornpage
 ) -> None:
@@ -382,6 +385,7 @@ def test_a_program_that_the_preload_cannot_see_is_refused(tmp_path: Path, paths:
         check_target(make_target(str(file), paths.build))
 
 
+@pytest.mark.extended
 def test_an_installed_target_is_known_by_its_name(tmp_path: Path, tornpage: Tornpage) -> None:
     """A package names its target file by an entry point of the group tornpage.targets."""
     file = make(tmp_path, Language.C)
@@ -422,6 +426,7 @@ def test_a_run_that_fills_the_disk_is_the_machines_failure(tmp_path: Path) -> No
     assert re.search("MiB free|ENOSPC", done.stderr.splitlines()[-1]), done.stderr
 
 
+@pytest.mark.extended
 def test_an_option_of_the_store_goes_to_its_commands(tmp_path: Path, tornpage: Tornpage) -> None:
     """The first value is the default; another one is another configuration; what is none is told."""
     sync = "        os.fsync(log)\n"
@@ -437,6 +442,7 @@ def test_an_option_of_the_store_goes_to_its_commands(tmp_path: Path, tornpage: T
         assert answer.code == 2 and told in answer.text, answer.text
 
 
+@pytest.mark.extended
 def test_scratch_on_dev_shm_can_be_refused(tmp_path: Path, tornpage: Tornpage) -> None:
     """By a store that writes in another way there: unless somebody asks for it, another folder is taken."""
     file = changed(make(tmp_path), "elsewhere", ('name = "mydb"', 'name = "mydb"\nshm = false'))
@@ -478,6 +484,7 @@ serve(sys.argv[2]) if sys.argv[1] == "server" else client(sys.argv[2])
 """
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("sync", "code"), [("os.fsync(log)", 0), ("pass", 1)])
 def test_a_server_is_recorded_and_its_client_marks(
     sync: str, code: int, tmp_path: Path, tornpage: Tornpage
@@ -504,6 +511,7 @@ def test_a_server_is_recorded_and_its_client_marks(
     )
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("early", "code"), [(False, 0), (True, 1)], ids=["sound", "acknowledges too early"]
 )
@@ -556,6 +564,7 @@ def test_a_list_of_lines_is_shrunk(tmp_path: Path, tornpage: Tornpage) -> None:
     assert replayed.code == 1, replayed.text
 
 
+@pytest.mark.extended
 def test_the_check_takes_options_of_the_store(tmp_path: Path, build: Path) -> None:
     """What is counted is that run's; an option that is none is told."""
     sync = "        os.fsync(log)\n"

@@ -66,6 +66,7 @@ def test_a_missing_fsync_is_found(disk: str, tmp_path: Path, tornpage: Tornpage)
     assert kept and all(path.stat().st_size % DISK_SECTOR == 0 for path in kept)
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("ext4")
 def test_one_recovery_process_for_each_disk(tmp_path: Path, tornpage: Tornpage) -> None:
     """Of a target that is not long-lived."""
@@ -76,6 +77,7 @@ def test_one_recovery_process_for_each_disk(tmp_path: Path, tornpage: Tornpage) 
     assert told.code == 0, told.text
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("ext4")
 def test_try_kills_without_it(tmp_path: Path, tornpage: Tornpage) -> None:
     """Its power losses are of the disk, its kills as ever."""

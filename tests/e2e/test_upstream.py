@@ -14,6 +14,8 @@ from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import TornpageError
 
+pytestmark = pytest.mark.extended
+
 FEW_ROWS = ("--option", "params.rows=24")
 SMALL = ("--scripts", "1", "--fault-free", "0", *FEW_ROWS)
 TORN = ("--option", "doublewrite=off")
@@ -104,7 +106,6 @@ def test_what_is_not_explained_is_shown_as_it_is(tmp_path: Path, tornpage: Tornp
     )
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     ("name", "option", "says"),
     [
