@@ -278,10 +278,10 @@ def test_a_look_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.Monk
 def test_nothing_hangs_on_who_is_done_first(tmp_path: Path, hunted: Callable[..., Hunted]) -> None:
     """The scripts are those that the journal of any other hunt of this seed has."""
     target = Target()
-    hunted(target, 60)
+    hunted(target, 32)
     again = Target()
     (tmp_path / "hunt.jsonl").unlink()
-    hunted(again, 60)
+    hunted(again, 32)
     assert target.scripts == again.scripts
     assert sum(one.startswith(MUTATION) for one in target.scripts) > 10
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from tornpage.plans.campaign import default_campaigns
 from tornpage.targets.registry import make_target
@@ -11,6 +12,7 @@ from tornpage.vocabulary.paths import ROOT, data_folder, find_paths
 SECTION = "## Options that no default campaign varies"
 
 
+@cache
 def varied() -> dict[str, set[str]]:
     """By option, the values that scripts of default campaigns are run with."""
     found: dict[str, set[str]] = {}
