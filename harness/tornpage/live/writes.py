@@ -14,9 +14,9 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from tornpage.faults.aim import SECTOR
-from tornpage.faults.trace import FilePaths, Op, Trace
+from tornpage.faults.trace import Event, FilePaths, Op, Trace
 from tornpage.targets.target import Target
-from tornpage.vocabulary.model import WriteEvent
+from tornpage.vocabulary.model import Site, WriteEvent
 
 __all__ = ["Names", "list_writes", "names_of", "written_names"]
 
@@ -144,56 +144,86 @@ def list_writes(
     """The writes of a run or a recovery, each with its site. issued: only those after the first
     statement was issued. unit: what the storage writes whole of a file that holds pages. names: of a target
     whose files may be called otherwise in the next run; None: they are not."""
-    paths = FilePaths()
-    counts, syncs = _Counts(names, trace), _Counts(names, trace)
-    writes: list[WriteEvent] = []
-    units: dict[str, int] = {}
-    facts: Mapping[str, str] | None = None
-    line = 0
+    listing = _Listing(target, trace, page_size, issued, unit, names)
     for event in trace.events(kinds=_LISTED):
+        listing.see(event)
+    return [
+        write if write.next_fsync <= listing.syncs.of(write.file) else replace(write, next_fsync=0)
+        for write in listing.writes
+    ]
+
+
+class _Listing:
+    """Goes through a trace. writes: those until now, each as if an fsync of its file were to come; syncs:
+    those that came."""
+
+    def __init__(
+        self,
+        target: Target,
+        trace: Trace,
+        page_size: int,
+        issued: bool,
+        unit: int,
+        names: Names | None,
+    ) -> None:
+        self.writes: list[WriteEvent] = []
+        self.syncs = _Counts(names, trace)
+        self._counts = _Counts(names, trace)
+        self._target, self._trace, self._page_size = target, trace, page_size
+        self._issued, self._unit = issued, unit
+        self._paths = FilePaths()
+        self._line = 0
+        self._facts: Mapping[str, str] | None = None
+        """What the target has said of its next write."""
+
+    def see(self, event: Event) -> None:
+        """The next event."""
         if event.kind == Op.MARK:
-            facts = None
-            if trace.tells(event, _TOLD):
-                mark = trace.mark(event)
-                if mark.verb == "issue":
-                    line = int(mark.facts["n"])
-                else:
-                    facts = mark.facts
-            continue
-        paths.see(trace, event)
+            self._hear(event)
+            return
+        self._paths.see(self._trace, event)
         if event.kind in (Op.FSYNC, Op.FDATASYNC):
-            syncs.add(paths[event.file])
-        if event.kind != Op.WRITE:
-            continue
-        file = paths[event.file]
-        if file not in units:
-            units[file] = unit if target.holds_pages(file) else SECTOR
-        nth = counts.add(file)
+            self.syncs.add(self._paths[event.file])
+        elif event.kind == Op.WRITE:
+            self._write(event, self._paths[event.file])
+
+    def _hear(self, event: Event) -> None:
+        self._facts = None
+        if not self._trace.tells(event, _TOLD):
+            return
+        mark = self._trace.mark(event)
+        if mark.verb == "issue":
+            self._line = int(mark.facts["n"])
+        else:
+            self._facts = mark.facts
+
+    def _write(self, event: Event, file: str) -> None:
+        """One of no bytes is counted, as a plan does, but there is nothing of it to keep or to lose."""
+        nth = self._counts.add(file)
         if not event.length:
-            continue  # a plan counts it, but there is nothing of it to keep or to lose
-        site = None
-        if file and (
-            line or not issued
-        ):  # no image has a file that was replaced, and no plan names it
-            data = trace.payload(event)[: event.length]
-            site = target.site_of(file, event.offset, facts, page_size, data)
+            return
+        site = self._site(event, file)
         if site is not None:
-            writes.append(
+            aim = self._counts.aim(file)
+            self.writes.append(
                 WriteEvent(
                     nth=nth,
                     seq=event.seq,
-                    file=counts.aim(file),
+                    file=aim,
                     offset=event.offset,
                     length=event.length,
                     site=site,
-                    line=line,
-                    facts=facts or {},
-                    next_fsync=syncs.of(counts.aim(file)) + 1,
-                    unit=units[file],
+                    line=self._line,
+                    facts=self._facts or {},
+                    next_fsync=self.syncs.of(aim) + 1,
+                    unit=self._unit if self._target.holds_pages(file) else SECTOR,
                 )
             )
-        facts = None
-    return [
-        write if write.next_fsync <= syncs.of(write.file) else replace(write, next_fsync=0)
-        for write in writes
-    ]
+        self._facts = None
+
+    def _site(self, event: Event, file: str) -> Site | None:
+        """None: it is not listed. No image has a file that was replaced, and no plan names it."""
+        if not file or (self._issued and not self._line):
+            return None
+        data = self._trace.payload(event)[: event.length]
+        return self._target.site_of(file, event.offset, self._facts, self._page_size, data)
