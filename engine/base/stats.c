@@ -104,6 +104,8 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(optimize_ddl_sets),
     STAT(alters_instant),
     STAT(varchars_extended),
+    STAT(alters_combined),
+    STAT(rebuilds_combined),
     STAT(backup_pages),
     STAT(backup_rereads),
     STAT(backup_files_again),

@@ -103,6 +103,8 @@ typedef struct stats {
     /** ALTER statements that changed nothing but a row of the catalogue */
     uint64_t alters_instant;
     uint64_t varchars_extended; /**< of these, MODIFY COLUMN */
+    uint64_t alters_combined;   /**< ALTER statements of several clauses, committed */
+    uint64_t rebuilds_combined; /**< of these, those that made a new table */
     uint64_t backup_pages;      /**< pages copied by hot backups */
     /** of them, those that were torn, because they were being written, and read again */
     uint64_t backup_rereads;

@@ -30,6 +30,8 @@ typedef struct command {
     "  [start] drop column T COL [OPTIONS]\n"                                                      \
     "  change primary T COL[,COL...] [OPTIONS]           start primary T COL[,COL...] [OPTIONS]\n" \
     "  start [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                              \
+    "  alter table T CLAUSE [and CLAUSE]... [OPTIONS]      start alter T CLAUSE ... [OPTIONS]\n"   \
+    "  CLAUSE: force, or one of add, drop, rename index or column without its table\n"             \
     "  step index T [STEPS [ROWS]]                         finish index T    abort index T\n"      \
     "  OPTIONS: algorithm=copy|inplace|nocopy|instant lock=none|shared|exclusive\n"                \
     "  start backup B [lock=none|shared]                   step backup B [PAGES]\n"                \

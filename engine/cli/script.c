@@ -241,6 +241,8 @@ static const verb_t VERBS[] = {
     {"modify", "column", STMT_ALTER, ALTER_MODIFY_COLUMN},
     {"change", "primary", STMT_ALTER, ALTER_PRIMARY_KEY},
     {"start", "primary", STMT_START_ALTER, ALTER_PRIMARY_KEY},
+    {"alter", "table", STMT_ALTER, ALTER_CLAUSES},
+    {"start", "alter", STMT_START_ALTER, ALTER_CLAUSES},
     {"add", "column", STMT_ALTER, ALTER_ADD_COLUMN},
     {"drop", "column", STMT_ALTER, ALTER_DROP_COLUMN},
     {"start", "add", STMT_START_ALTER, ALTER_ADD_COLUMN},

@@ -74,7 +74,7 @@ typedef struct stmt {
     bool flag;              /**< CHECKPOINT: full; SET: on; START BACKUP: lock; RESTART: clean */
     stmt_option_t *options; /**< RESTART */
     uint32_t n_options;
-    dict_table_t *definition; /**< CREATE TABLE; ADD COLUMN: that column and no other */
+    dict_table_t *definition; /**< CREATE TABLE; ADD COLUMN, a clause too: that column */
     ddl_alter_t alter;        /**< ALTER, START ALTER */
     stmt_assign_t *preset;    /**< ADD COLUMN: the value that it has in each row; NULL */
 } stmt_t;

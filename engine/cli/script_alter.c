@@ -4,7 +4,8 @@ Place: cli/, beside script.c, above script_token.c.
 
 Rules
 1. Options come last, each at most once: algorithm=WORD, lock=WORD. Whether the statement can be
-   carried out that way is not the parser's business: the engine refuses it. */
+   carried out that way is not the parser's business: the engine refuses it.
+2. A clause of `alter table` is the statement of its own without the table. */
 #include <string.h>
 
 #include "cli/script_int.h"
@@ -67,6 +68,12 @@ static bool parse_at_option(const parser_t *p)
     return parse_option_word(p, "algorithm") != NULL || parse_option_word(p, "lock") != NULL;
 }
 
+/** Is another clause next? */
+static bool parse_at_and(const parser_t *p)
+{
+    return parse_has_more(p) && strcmp(p->tokens[p->pos], "and") == 0;
+}
+
 static dberr_t parse_choice(parser_t *p, const char *what, const char *word,
                             const char *const *words, uint32_t n, uint32_t *out)
 {
@@ -115,7 +122,7 @@ static dberr_t parse_indexes(parser_t *p, bool unique, ddl_alter_t *alter)
 {
     ddl_index_def_t *defs = NULL;
     dberr_t err = parse_alloc(p, p->n - p->pos + 1, sizeof(*defs), &defs);
-    while (err == DB_SUCCESS && parse_has_more(p) && !parse_at_option(p)) {
+    while (err == DB_SUCCESS && parse_has_more(p) && !parse_at_option(p) && !parse_at_and(p)) {
         defs[alter->n_defs].unique = unique;
         err = parse_index(p, p->tokens[p->pos++], &defs[alter->n_defs++]);
     }
@@ -178,8 +185,11 @@ static dberr_t parse_position(parser_t *p, ddl_alter_t *alter)
 }
 
 /** COL:TYPE [null|not null] [default=VALUE] [first|after=COL]. */
-static dberr_t parse_new_column(parser_t *p, stmt_t *stmt)
+static dberr_t parse_new_column(parser_t *p, stmt_t *stmt, ddl_alter_t *alter)
 {
+    if (stmt->definition != NULL) {
+        return parse_error(p, "a statement adds one column");
+    }
     TRY(parse_alloc(p, 1, sizeof(dict_table_t), &stmt->definition));
     dict_table_t *table = stmt->definition;
     dict_col_t *col = &table->cols[0];
@@ -187,14 +197,15 @@ static dberr_t parse_new_column(parser_t *p, stmt_t *stmt)
     TRY(parse_column(p, col));
     col->row_offset = 1; /* behind the NULL bits */
     table->row_size = col->row_offset + dict_col_row_len(col);
-    stmt->alter.name = col->name;
+    alter->name = col->name;
+    alter->col = col;
     stmt->alter.col = col;
     if (parse_option_word(p, "default") != NULL) {
         TRY(parse_alloc(p, 1, sizeof(stmt_assign_t), &stmt->preset));
         TRY(parse_assign(p, stmt->preset));
         stmt->preset->col = col->name;
     }
-    return parse_position(p, &stmt->alter);
+    return parse_position(p, alter);
 }
 
 /** The words of a statement that has three of them: its last one. */
@@ -209,6 +220,77 @@ static dberr_t parse_third_word(parser_t *p)
                : parse_error(p, "`%s` expected behind `%s`", third, second);
 }
 
+/** What the statement says behind its table, or a clause behind its first words. */
+static dberr_t parse_clause(parser_t *p, bool unique, stmt_t *stmt, ddl_alter_t *alter)
+{
+    switch (alter->kind) {
+    case ALTER_ADD_INDEX:
+        return parse_indexes(p, unique, alter);
+    case ALTER_DROP_INDEX:
+        return parse_names(p, "index", &alter->name, NULL);
+    case ALTER_RENAME_INDEX:
+        return parse_names(p, "index", &alter->name, &alter->new_name);
+    case ALTER_MODIFY_COLUMN:
+        return parse_modify(p, alter);
+    case ALTER_PRIMARY_KEY:
+        return parse_key(p, alter);
+    case ALTER_ADD_COLUMN:
+        return parse_new_column(p, stmt, alter);
+    case ALTER_DROP_COLUMN:
+        return parse_names(p, "column", &alter->name, NULL);
+    case ALTER_RENAME_COLUMN:
+        return parse_names(p, "column", &alter->name, &alter->new_name);
+    default:
+        return DB_SUCCESS; /* FORCE */
+    }
+}
+
+/** The first words of a clause: `force`, `add index`, `add unique index` ... */
+static dberr_t parse_clause_kind(parser_t *p, alter_kind_t *kind, bool *unique)
+{
+    static const struct {
+        const char *word;
+        const char *second;
+        alter_kind_t kind;
+    } KINDS[] = {
+        {"add", "index", ALTER_ADD_INDEX},       {"add", "column", ALTER_ADD_COLUMN},
+        {"drop", "index", ALTER_DROP_INDEX},     {"drop", "column", ALTER_DROP_COLUMN},
+        {"rename", "index", ALTER_RENAME_INDEX}, {"rename", "column", ALTER_RENAME_COLUMN},
+    };
+    char *word = NULL;
+    TRY(parse_next(p, "clause", &word));
+    *kind = ALTER_REBUILD;
+    if (strcmp(word, "force") == 0) {
+        return DB_SUCCESS;
+    }
+    *unique = strcmp(word, "add") == 0 && parse_word(p, "unique");
+    const char *second = parse_has_more(p) ? p->tokens[p->pos++] : "";
+    for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++) {
+        if (strcmp(word, KINDS[i].word) == 0 && strcmp(second, KINDS[i].second) == 0
+            && (!*unique || KINDS[i].kind == ALTER_ADD_INDEX)) {
+            *kind = KINDS[i].kind;
+            return DB_SUCCESS;
+        }
+    }
+    return parse_error(p, "unknown clause '%s %s%s'", word, *unique ? "unique " : "", second);
+}
+
+/** CLAUSE [and CLAUSE]... */
+static dberr_t parse_clauses(parser_t *p, stmt_t *stmt)
+{
+    ddl_alter_t *clauses = NULL;
+    ddl_alter_t *alter = &stmt->alter;
+    TRY(parse_alloc(p, p->n - p->pos + 1, sizeof(*clauses), &clauses));
+    alter->clauses = clauses;
+    do {
+        bool unique = false;
+        ddl_alter_t *clause = &clauses[alter->n_clauses++];
+        TRY(parse_clause_kind(p, &clause->kind, &unique));
+        TRY(parse_clause(p, unique, stmt, clause));
+    } while (parse_word(p, "and"));
+    return DB_SUCCESS;
+}
+
 dberr_t parse_alter(parser_t *p, stmt_t *stmt)
 {
     ddl_alter_t *alter = &stmt->alter;
@@ -218,8 +300,6 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
     alter->table = stmt->table;
     TRY(err);
     switch (alter->kind) {
-    case ALTER_REBUILD:
-        break;
     case ALTER_TRUNCATE:
     case ALTER_EXPORT:
         return DB_SUCCESS; /* there is one way to do it */
@@ -227,30 +307,11 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
         return parse_name(p, "exported table", &alter->name);
     case ALTER_DEFRAGMENT:
         return parse_has_more(p) ? parse_name(p, "index", &alter->name) : DB_SUCCESS;
-    case ALTER_ADD_INDEX:
-        err = parse_indexes(p, unique, alter);
+    case ALTER_CLAUSES:
+        err = parse_clauses(p, stmt);
         break;
-    case ALTER_DROP_INDEX:
-        err = parse_names(p, "index", &alter->name, NULL);
-        break;
-    case ALTER_RENAME_INDEX:
-        err = parse_names(p, "index", &alter->name, &alter->new_name);
-        break;
-    case ALTER_MODIFY_COLUMN:
-        err = parse_modify(p, alter);
-        break;
-    case ALTER_PRIMARY_KEY:
-        err = parse_key(p, alter);
-        break;
-    case ALTER_ADD_COLUMN:
-        err = parse_new_column(p, stmt);
-        break;
-    case ALTER_DROP_COLUMN:
-        err = parse_names(p, "column", &alter->name, NULL);
-        break;
-    case ALTER_RENAME_COLUMN:
-        err = parse_names(p, "column", &alter->name, &alter->new_name);
-        break;
+    default:
+        err = parse_clause(p, unique, stmt, alter);
     }
     TRY(err);
     return parse_options(p, alter);

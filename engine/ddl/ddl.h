@@ -25,6 +25,9 @@ ADD COLUMN, DROP COLUMN: a rebuild whose rows are made of those of the old table
 PRIMARY KEY: a rebuild with another primary key. Unless its order is that of the old one, the scan
 feeds a sort of keys, new and old, by which the clustered index is loaded (ddl_load.c).
 
+Several clauses: together, in place or by a rebuild, and true by one commit; the trees of indexes
+that go are freed behind it (ddl_clauses.c, ddl_index.c).
+
 ALGORITHM=COPY, of any ALTER: a new table by ordinary inserts, and the same swap (ddl_copy.c).
 
 TRUNCATE TABLE: a new table without rows, and the same swap (ddl_rebuild.c).
@@ -75,7 +78,8 @@ typedef enum alter_kind {
     ALTER_MODIFY_COLUMN,
     ALTER_ADD_COLUMN,
     ALTER_DROP_COLUMN,
-    ALTER_PRIMARY_KEY /**< DROP PRIMARY KEY, ADD PRIMARY KEY: the columns of defs[0] */
+    ALTER_PRIMARY_KEY, /**< DROP PRIMARY KEY, ADD PRIMARY KEY: the columns of defs[0] */
+    ALTER_CLAUSES      /**< several of FORCE, ADD, DROP and RENAME, true by one commit */
 } alter_kind_t;
 
 /** How a statement is to be carried out. NOCOPY and INSTANT are promises: no table is copied,
@@ -96,8 +100,9 @@ typedef enum ddl_lock {
     LOCK_EXCLUSIVE
 } ddl_lock_t;
 
-/** An ALTER TABLE statement. */
-typedef struct ddl_alter {
+/** An ALTER TABLE statement, or a clause of one. */
+typedef struct ddl_alter ddl_alter_t;
+struct ddl_alter {
     alter_kind_t kind;
     const char *table;
     /** ADD, DROP, RENAME, MODIFY: the column or index; DEFRAGMENT: NULL for all; IMPORT: the
@@ -111,9 +116,13 @@ typedef struct ddl_alter {
     const char *after;           /**< and the column that it follows, "": none, NULL: all */
     const ddl_index_def_t *defs; /**< ADD INDEX; PRIMARY KEY: one */
     uint32_t n_defs;
+    /** CLAUSES: they have no table, algorithm and lock of their own; col and value of the one that
+    adds a column stand here, too */
+    const ddl_alter_t *clauses;
+    uint32_t n_clauses;
     ddl_algorithm_t algorithm;
     ddl_lock_t lock;
-} ddl_alter_t;
+};
 
 /** Can the statement be carried out as its options ask for? DB_UNSUPPORTED, with what to try
 instead. Knows no table. */

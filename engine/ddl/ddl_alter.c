@@ -15,6 +15,7 @@ their tables.
     FORCE, ADD COLUMN, DROP COLUMN, PRIMARY KEY
                                   INPLACE   the table is built anew, with its rows
     TRUNCATE                      INPLACE   the same without rows
+    several clauses               as that one of them that can promise least
 
 Rules
 1. A statement whose options cannot be kept is refused before anything is looked at:
@@ -51,7 +52,7 @@ static const alter_class_t CLASSES[] = {
     [ALTER_DEFRAGMENT] = {"DEFRAGMENT", ALGORITHM_NOCOPY, "pages are packed", &DDL_DEFRAGMENT},
     [ALTER_EXPORT] = {"EXPORT", ALGORITHM_NOCOPY, "pages are written", &DDL_EXPORT},
     [ALTER_IMPORT] = {"IMPORT", ALGORITHM_INPLACE, "pages are copied", &DDL_IMPORT},
-    [ALTER_ADD_INDEX] = {"ADD INDEX", ALGORITHM_NOCOPY, "an index is loaded", &DDL_ADD_INDEX},
+    [ALTER_ADD_INDEX] = {"ADD INDEX", ALGORITHM_NOCOPY, "an index is loaded", &DDL_IN_PLACE},
     [ALTER_DROP_INDEX] = {"DROP INDEX", ALGORITHM_NOCOPY, "the pages of an index are freed", NULL},
     [ALTER_RENAME_COLUMN] = {"RENAME COLUMN", ALGORITHM_INSTANT, "", NULL},
     [ALTER_RENAME_INDEX] = {"RENAME INDEX", ALGORITHM_INSTANT, "", NULL},
@@ -63,9 +64,26 @@ static const alter_class_t CLASSES[] = {
                            &DDL_REBUILD},
 };
 
+/** Its class; of several clauses that of the one that can promise least. */
+static const alter_class_t *ddl_alter_class(const ddl_alter_t *alter)
+{
+    uint32_t n = 0;
+    const ddl_alter_t *clauses = ddl_alter_clauses(alter, &n);
+    const alter_class_t *class = &CLASSES[clauses[0].kind];
+    for (uint32_t i = 1; i < n; i++) {
+        const alter_class_t *other = &CLASSES[clauses[i].kind];
+        class = other->best < class->best ? other : class;
+    }
+    return class;
+}
+
 static const ddl_statement_t *ddl_alter_statement(const ddl_alter_t *alter)
 {
-    return alter->algorithm == ALGORITHM_COPY ? &DDL_COPY : CLASSES[alter->kind].statement;
+    if (alter->algorithm == ALGORITHM_COPY) {
+        return &DDL_COPY;
+    }
+    const ddl_statement_t *statement = ddl_alter_class(alter)->statement;
+    return statement == NULL && alter->kind == ALTER_CLAUSES ? &DDL_IN_PLACE : statement;
 }
 
 bool ddl_alter_is_build(const ddl_alter_t *alter)
@@ -88,14 +106,16 @@ dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, const engine_o
 static dberr_t ddl_alter_refuse(const ddl_alter_t *alter, const char *why, ddl_algorithm_t best,
                                 err_sink_t *err)
 {
-    return err_set(
-        err, DB_UNSUPPORTED, "%s with ALGORITHM=%s is not supported: %s. Try ALGORITHM=%s",
-        CLASSES[alter->kind].name, ALGORITHM_NAMES[alter->algorithm], why, ALGORITHM_NAMES[best]);
+    return err_set(err, DB_UNSUPPORTED,
+                   "%s with ALGORITHM=%s is not supported: %s. Try ALGORITHM=%s",
+                   ddl_alter_class(alter)->name, ALGORITHM_NAMES[alter->algorithm], why,
+                   ALGORITHM_NAMES[best]);
 }
 
 dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err)
 {
-    const alter_class_t *class = &CLASSES[alter->kind];
+    TRY(ddl_clauses_check(alter, err));
+    const alter_class_t *class = ddl_alter_class(alter);
     if (alter->algorithm > class->best) {
         return ddl_alter_refuse(alter, class->why, class->best, err);
     }

@@ -24,7 +24,8 @@ Invariants
 /* ---- beginning ---- */
 
 static dberr_t ddl_build_create(trx_sys_t *sys, const ddl_statement_t *statement,
-                                const dict_table_t *table, ddl_build_t **out)
+                                const ddl_alter_t *alter, const dict_table_t *table,
+                                ddl_build_t **out)
 {
     ddl_build_t *build = calloc(1, sizeof(*build));
     if (build == NULL) {
@@ -35,7 +36,16 @@ static dberr_t ddl_build_create(trx_sys_t *sys, const ddl_statement_t *statement
     build->statement = statement;
     build->step = statement->steps;
     build->unlogged = buf_log_optimize_ddl(trx_sys_pool(sys));
+    build->n_new = ddl_alter_new_indexes(alter);
+    build->combined = alter->kind == ALTER_CLAUSES && alter->n_clauses > 1;
     return dict_table_copy(trx_sys_dict(sys), table, &build->source);
+}
+
+/** Is there nothing to do in a step that comes now? */
+static bool ddl_step_is_passed(const ddl_build_t *build, const ddl_step_t *step)
+{
+    return (step->times == EACH_INDEX && build->current == build->n)
+           || (step->times != UNTIL_COMMIT && step->wanted != NULL && !step->wanted(build));
 }
 
 dberr_t ddl_build_start(trx_sys_t *sys, const ddl_statement_t *statement, const ddl_alter_t *alter,
@@ -45,7 +55,7 @@ dberr_t ddl_build_start(trx_sys_t *sys, const ddl_statement_t *statement, const 
     dict_table_t *table = NULL;
     ddl_build_t *build = NULL;
     dberr_t err = ddl_table_lock(sys, alter->table, &table);
-    AND_THEN(err, ddl_build_create(sys, statement, table, &build));
+    AND_THEN(err, ddl_build_create(sys, statement, alter, table, &build));
     if (err == DB_SUCCESS) {
         build->options = options;
         err = statement->begin(build, alter);
@@ -58,6 +68,9 @@ dberr_t ddl_build_start(trx_sys_t *sys, const ddl_statement_t *statement, const 
     dict_table_set_watch(dict, build->source->id, build->watch);
     if (alter->lock == LOCK_EXCLUSIVE) {
         dict_table_set_exclusive(dict, build->source->id);
+    }
+    while (ddl_step_is_passed(build, build->step)) {
+        build->step++;
     }
     *out = build;
     return DB_SUCCESS;
@@ -88,13 +101,6 @@ bool ddl_build_is_loaded(const ddl_build_t *build)
 bool ddl_build_is_background(const ddl_build_t *build)
 {
     return build->statement->background;
-}
-
-/** Is there nothing to do in a step that comes now? */
-static bool ddl_step_is_passed(const ddl_build_t *build, const ddl_step_t *step)
-{
-    return (step->times == EACH_INDEX && build->current == build->n)
-           || (step->times != UNTIL_COMMIT && step->wanted != NULL && !step->wanted(build));
 }
 
 /** Goes on to the next step; behind those of an index to the next index, behind those of a scan to
@@ -182,6 +188,9 @@ static dberr_t ddl_build_finish(ddl_build_t *build)
     TRY(build_is_online(build) ? ddl_online_finish(build) : DB_SUCCESS);
     TRY(build->statement->commit(build));
     build->committed = true;
+    stats_t *stats = &build_env(build)->stats;
+    stats->alters_combined += build->combined;
+    stats->rebuilds_combined += build->combined && build->table != build->source;
     ddl_build_unlock(build);
     ddl_online_stop(build);
     uint32_t n = 0;
@@ -224,8 +233,10 @@ static dberr_t ddl_build_discard(ddl_build_t *build)
 
 dberr_t ddl_build_abort(ddl_build_t *build)
 {
-    if (build->committed) {
-        return DB_SUCCESS; /* what failed came after the commit */
+    if (build->committed) { /* what failed came after the commit */
+        ddl_online_stop(build);
+        ddl_build_unlock(build);
+        return DB_SUCCESS;
     }
     build->aborting = true;
     build_env(build)->stats.builds_aborted++;

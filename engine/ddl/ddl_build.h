@@ -64,6 +64,8 @@ struct ddl_build {
     bool resorted;                 /**< it is one of `indexes`, because its order is another one */
     dict_index_t *indexes;         /**< those that are sorted, in table: n of them */
     uint32_t n;
+    uint32_t n_new;    /**< the last ones of them, which the source does not have */
+    bool combined;     /**< it is one of several clauses */
     uint32_t current;  /**< the index that EACH_INDEX is about; the first one of a scan */
     uint32_t scan_end; /**< the indexes before this one have been fed, or are */
     bool scan_started; /**< the scan has seen a record */
@@ -106,7 +108,7 @@ static inline bool build_is_unlogged(const ddl_build_t *build)
     return build->unlogged && build->has_rows;
 }
 
-extern const ddl_statement_t DDL_ADD_INDEX;  /**< ddl_index.c */
+extern const ddl_statement_t DDL_IN_PLACE;   /**< ddl_index.c */
 extern const ddl_statement_t DDL_REBUILD;    /**< ddl_rebuild.c */
 extern const ddl_statement_t DDL_TRUNCATE;   /**< ddl_rebuild.c */
 extern const ddl_statement_t DDL_COPY;       /**< ddl_copy.c */

@@ -5,7 +5,9 @@ Place: ddl/, below the statements. Knows no pages and no rows.
 Rules
 1. Records have the size that their values take, so that a VARCHAR can become longer under them.
    Parts of secondary keys are padded to the length that the index has of the column: where that is
-   all of it, entries would change. */
+   all of it, entries would change.
+2. Clauses are applied in one order, however they are written: what goes, other names, what comes.
+   So a name can go and come in one statement, and what comes says the new names. */
 #include <string.h>
 
 #include "ddl/ddl_int.h"
@@ -82,14 +84,19 @@ dberr_t ddl_index_name_free(const dict_table_t *table, const char *name, err_sin
     return DB_SUCCESS;
 }
 
+static dberr_t ddl_too_many(const dict_table_t *table, err_sink_t *err)
+{
+    return err_set(err, DB_ERROR, "table '%s' would have more than %u indexes", table->name,
+                   INDEXES_MAX);
+}
+
 /** Appends an index, INCOMPLETE and without id, root and layout. */
 static dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def, err_sink_t *err)
 {
     TRY(ddl_name_check(err, "index", def->name));
     TRY(ddl_index_name_free(table, def->name, err));
     if (table->n_indexes == INDEXES_MAX) {
-        return err_set(err, DB_ERROR, "table '%s' would have more than %u indexes", table->name,
-                       INDEXES_MAX);
+        return ddl_too_many(table, err);
     }
     if (def->n_fields == 0 || def->n_fields > COLUMNS_MAX) {
         return err_set(err, DB_ERROR, "index '%s' must have 1 to %u columns", def->name,
@@ -258,41 +265,58 @@ static dberr_t ddl_define_key(const ddl_alter_t *alter, dict_table_t *table, err
     return DB_SUCCESS;
 }
 
-void ddl_alter_map(const ddl_alter_t *alter, const dict_table_t *from, const dict_table_t *to,
-                   uint32_t *cols)
+/** A clause that stands for itself. */
+static dberr_t ddl_define_clause(const ddl_alter_t *clause, dict_table_t *table, err_sink_t *err)
 {
-    bool adds = to->n_cols > from->n_cols;
-    const dict_table_t *has = adds ? to : from;
-    uint32_t at = has->n_cols; /* the column that comes or goes */
-    if (from->n_cols != to->n_cols) {
-        for (at = 0; strcmp(has->cols[at].name, alter->name) != 0; at++) {
-        }
+    switch (clause->kind) {
+    case ALTER_ADD_COLUMN:
+        return ddl_define_new_column(clause, table, err);
+    case ALTER_PRIMARY_KEY:
+        return ddl_define_key(clause, table, err);
+    case ALTER_DROP_COLUMN:
+        return ddl_define_without_column(clause, table, err);
+    case ALTER_ADD_INDEX:
+        return ddl_define_indexes(clause, table, err);
+    case ALTER_DROP_INDEX:
+        return ddl_define_without(clause, table, err);
+    case ALTER_RENAME_COLUMN:
+        return ddl_define_column_name(clause, table, err);
+    case ALTER_RENAME_INDEX:
+        return ddl_define_index_name(clause, table, err);
+    case ALTER_MODIFY_COLUMN:
+        return ddl_define_length(clause, table, err);
+    default:
+        return DB_SUCCESS; /* it stays as it is */
     }
-    for (uint32_t i = 0; i < to->n_cols; i++) {
-        cols[i] = i < at ? i : !adds ? i + 1 : i > at ? i - 1 : from->n_cols;
+}
+
+uint32_t ddl_alter_new_indexes(const ddl_alter_t *alter)
+{
+    uint32_t n = 0;
+    uint32_t n_new = 0;
+    const ddl_alter_t *clauses = ddl_alter_clauses(alter, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        n_new += clauses[i].kind == ALTER_ADD_INDEX ? clauses[i].n_defs : 0;
     }
+    return n_new;
 }
 
 dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *err)
 {
-    switch (alter->kind) {
-    case ALTER_ADD_COLUMN:
-        return ddl_define_new_column(alter, table, err);
-    case ALTER_PRIMARY_KEY:
-        return ddl_define_key(alter, table, err);
-    case ALTER_DROP_COLUMN:
-        return ddl_define_without_column(alter, table, err);
-    case ALTER_ADD_INDEX:
-        return ddl_define_indexes(alter, table, err);
-    case ALTER_DROP_INDEX:
-        return ddl_define_without(alter, table, err);
-    case ALTER_RENAME_COLUMN:
-        return ddl_define_column_name(alter, table, err);
-    case ALTER_RENAME_INDEX:
-        return ddl_define_index_name(alter, table, err);
-    case ALTER_MODIFY_COLUMN:
-        return ddl_define_length(alter, table, err);
-    default:
-        return DB_SUCCESS; /* it stays as it is */
+    static const alter_kind_t ORDER[] = {
+        ALTER_DROP_INDEX,    ALTER_DROP_COLUMN, ALTER_RENAME_INDEX, ALTER_RENAME_COLUMN,
+        ALTER_MODIFY_COLUMN, ALTER_PRIMARY_KEY, ALTER_ADD_COLUMN,   ALTER_ADD_INDEX};
+    uint32_t n = 0;
+    uint32_t n_before = table->n_indexes;
+    const ddl_alter_t *clauses = ddl_alter_clauses(alter, &n);
+    for (size_t turn = 0; turn < sizeof(ORDER) / sizeof(ORDER[0]); turn++) {
+        for (uint32_t i = 0; i < n; i++) {
+            if (clauses[i].kind == ORDER[turn]) {
+                TRY(ddl_define_clause(&clauses[i], table, err));
+            }
+        }
     }
+    /* Those that go are there until the commit. */
+    return n_before + ddl_alter_new_indexes(alter) <= INDEXES_MAX ? DB_SUCCESS
+                                                                  : ddl_too_many(table, err);
 }

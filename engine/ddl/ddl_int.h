@@ -34,6 +34,18 @@ WARN_UNUSED dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name);
 and layout. */
 WARN_UNUSED dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table,
                                      err_sink_t *err);
+/** How many indexes it adds. They are the last ones of a table that ddl_alter_define() has
+changed. */
+uint32_t ddl_alter_new_indexes(const ddl_alter_t *alter);
+/** The clauses of a statement; one that has none is its own. */
+static inline const ddl_alter_t *ddl_alter_clauses(const ddl_alter_t *alter, uint32_t *n)
+{
+    bool several = alter->kind == ALTER_CLAUSES;
+    *n = several ? alter->n_clauses : 1;
+    return several ? alter->clauses : alter;
+}
+/** DB_UNSUPPORTED: they do not go together. */
+WARN_UNUSED dberr_t ddl_clauses_check(const ddl_alter_t *alter, err_sink_t *err);
 /** Of each column of `to`, a copy of `from` that ddl_alter_define() has changed: its position in
 `from`, n_cols of that: it is new. */
 void ddl_alter_map(const ddl_alter_t *alter, const dict_table_t *from, const dict_table_t *to,
@@ -92,6 +104,8 @@ ddl_rows_fn ddl_rows_delete_indexes;
 ddl_rows_fn ddl_rows_update_indexes;
 /** Name and length of one column as they are in table. */
 ddl_rows_fn ddl_rows_update_column;
+/** Names of columns, names and status of indexes, where they are not as in the cached object. */
+ddl_rows_fn ddl_rows_update_parts;
 
 /** New ids for a table and its indexes, which are INCOMPLETE and without trees. */
 WARN_UNUSED dberr_t ddl_table_identify(trx_sys_t *sys, dict_table_t *table);

@@ -288,13 +288,14 @@ static dberr_t ddl_online_check_unique(ddl_build_t *build, const dict_index_t *i
     return err == DB_NOT_FOUND ? DB_SUCCESS : err;
 }
 
-/** Of indexes that the rows were changed in, or that have had duplicates without that. Those of a
-rebuild are unique because the ones of the table are. */
+/** Of new indexes that the rows were changed in, or that have had duplicates without that. The
+others of a rebuild are unique because the ones of the table are. */
 static dberr_t ddl_online_check_all_unique(ddl_build_t *build)
 {
     const ddl_online_t *online = build->online;
-    for (uint32_t i = 0; !online->of_rows && i < build->n; i++) {
-        bool doubtful = online->has_duplicate[i] || row_log_n_records(online->logs[i]) > 0;
+    for (uint32_t i = build->n - build->n_new; i < build->n; i++) {
+        const row_log_t *log = online->logs[online->of_rows ? 0 : i];
+        bool doubtful = online->has_duplicate[i] || row_log_n_records(log) > 0;
         if (build->indexes[i].unique && doubtful) {
             TRY(ddl_online_check_unique(build, &build->indexes[i]));
         }

@@ -146,8 +146,12 @@ dberr_t ddl_rebuild_swap(ddl_build_t *build, uint64_t *counter)
     err = ddl_table_remove(build->sys, old_table);
     stats_t *stats = &build_env(build)->stats;
     *counter += err == DB_SUCCESS;
-    stats->columns_added += build->table->n_cols > build->source->n_cols;
-    stats->columns_dropped += build->table->n_cols < build->source->n_cols;
+    uint32_t n_added = 0;
+    for (uint32_t i = 0; i < build->table->n_cols; i++) {
+        n_added += build->map.cols[i] == build->source->n_cols;
+    }
+    stats->columns_added += n_added;
+    stats->columns_dropped += build->source->n_cols + n_added - build->table->n_cols;
     stats->primary_keys_changed +=
         build->source->indexes[0].n_fields != build->table->indexes[0].n_fields
         || !ddl_order_stays(build);

@@ -143,6 +143,28 @@ dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const ddl_change_t *cha
     return ddl_row_update(trx, dict, SYS_COLUMNS, row, COLS, 2);
 }
 
+dberr_t ddl_rows_update_parts(trx_t *trx, dict_t *dict, const ddl_change_t *change)
+{
+    const dict_table_t *to = change->table;
+    const dict_table_t *from = dict_table_by_id(dict, to->id);
+    CHECK(from->n_cols == to->n_cols && from->n_indexes == to->n_indexes);
+    for (uint32_t i = 0; i < to->n_cols; i++) {
+        const ddl_change_t column = {.table = to, .col = i};
+        if (strcmp(from->cols[i].name, to->cols[i].name) != 0) {
+            TRY(ddl_rows_update_column(trx, dict, &column));
+        }
+    }
+    for (uint32_t i = 0; i < to->n_indexes; i++) {
+        const dict_index_t *index = &to->indexes[i];
+        const ddl_change_t one = {.indexes = index, .n = 1};
+        if (from->indexes[i].status != index->status
+            || strcmp(from->indexes[i].name, index->name) != 0) {
+            TRY(ddl_rows_update_indexes(trx, dict, &one));
+        }
+    }
+    return DB_SUCCESS;
+}
+
 /** All indexes of a table. */
 static ddl_change_t ddl_indexes_of(const dict_table_t *table)
 {

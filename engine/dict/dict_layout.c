@@ -139,13 +139,15 @@ static dberr_t dict_check_field(const dict_table_t *table, const dict_index_t *i
     return DB_SUCCESS;
 }
 
-/** Checks name and fields; *len is the length of the user's key columns. */
+/** Checks name and fields; *len is the length of the user's key columns. An index that goes may
+have the name of one that comes. */
 static dberr_t dict_layout_fields(dict_table_t *table, dict_index_t *index, uint32_t *len,
                                   err_sink_t *err)
 {
     TRY(dict_check_name("index", index->name, err));
     for (const dict_index_t *other = table->indexes; other < index; other++) {
-        if (strcmp(other->name, index->name) == 0) {
+        bool both = other->clustered || other->status == index->status;
+        if (both && strcmp(other->name, index->name) == 0) {
             return err_set(err, DB_ERROR, "table %s: two indexes are named %s", table->name,
                            index->name);
         }

@@ -38,6 +38,13 @@ static inline dberr_t rebuild_table(engine_t *engine, const char *table)
 #define COPY(table_)                                                                               \
     (&(ddl_alter_t){.kind = ALTER_REBUILD, .table = (table_), .algorithm = ALGORITHM_COPY})
 
+/** Several clauses, as an address that lives as long as the block. */
+#define CLAUSES(table_, clauses_)                                                                  \
+    (&(ddl_alter_t){.kind = ALTER_CLAUSES,                                                         \
+                    .table = (table_),                                                             \
+                    .clauses = (clauses_),                                                         \
+                    .n_clauses = sizeof(clauses_) / sizeof((clauses_)[0])})
+
 /** RENAME COLUMN or RENAME INDEX. */
 static inline dberr_t rename_part(engine_t *engine, alter_kind_t kind, const char *table,
                                   const char *name, const char *new_name)

@@ -161,6 +161,64 @@ static void test_online_rebuild_logged(void **state)
     check_online_crashes(*state, false, true);
 }
 
+/** Several clauses: two indexes come, one goes and its name comes again, another one and a column
+get other names. Each is there after a crash if all are. */
+static void check_clauses_crashes(fixture_t *f, bool optimize, bool rebuild, bool nested)
+{
+    const ddl_index_def_t on_b = index_def("ib", "d", 0);
+    const ddl_index_def_t on_c = index_def("jc", "c", 0);
+    const ddl_alter_t clauses[] = {
+        {.kind = ALTER_ADD_INDEX, .defs = &on_b, .n_defs = 1},
+        {.kind = ALTER_DROP_INDEX, .name = "ib"},
+        {.kind = ALTER_RENAME_INDEX, .name = "ic", .new_name = "ix"},
+        {.kind = ALTER_ADD_INDEX, .defs = &on_c, .n_defs = 1},
+        {.kind = ALTER_RENAME_COLUMN, .name = "b", .new_name = "d"},
+        {.kind = ALTER_REBUILD}, /* the last one: only if it is wanted */
+    };
+    ddl_alter_t alter = *CLAUSES("t", clauses);
+    alter.n_clauses -= !rebuild;
+    crash_t crash = {.f = f, .table = "t", .every = nested ? 3 : 1, .nested = nested};
+    OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 500);
+    add_two_indexes(f, "t");
+    crash_arm(&crash, (shape_t){true, 500, 2, "ic"}, (shape_t){true, 500, 3, "ix"});
+    OK(f, engine_alter(f->engine, &alter));
+    assert_true(crash.seen_before > 0 && crash.seen_after > 0);
+    assert_int_equal(point_count(&crash, "ddl.committed"), 2);
+    assert_int_equal(point_count(&crash, "ddl.flushed"), !optimize ? 0 : rebuild ? 1 : 2);
+    crash.before = crash.after;
+    update_rows(f, "t", 200, 230, 'x');
+    OK(f, engine_flush_log(f->engine));
+    crash_disarm(&crash);
+    assert_int_equal(count_rows(f, "t", "ib"), 500);
+}
+
+static void test_clauses_not_logged(void **state)
+{
+    check_clauses_crashes(*state, true, false, false);
+}
+
+static void test_clauses_logged(void **state)
+{
+    check_clauses_crashes(*state, false, false, false);
+}
+
+static void test_clauses_nested(void **state)
+{
+    check_clauses_crashes(*state, true, false, true);
+}
+
+static void test_clauses_rebuild_not_logged(void **state)
+{
+    check_clauses_crashes(*state, true, true, false);
+}
+
+static void test_clauses_rebuild_logged(void **state)
+{
+    check_clauses_crashes(*state, false, true, false);
+}
+
 /** CREATE, RENAME, DROP INDEX and DROP TABLE are all or nothing at every fault point. */
 static void check_table_crashes(fixture_t *f, bool nested)
 {
@@ -323,6 +381,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_online_rebuild_not_logged, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_online_rebuild_logged, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_clauses_not_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_clauses_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_clauses_nested, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_clauses_rebuild_not_logged, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_clauses_rebuild_logged, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_table_statements, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_table_statements_nested, fixture_setup,

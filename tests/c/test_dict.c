@@ -268,18 +268,41 @@ static void damage_pk_prefix(dict_table_t *t)
 static void damage_index_name(dict_table_t *t)
 {
     memcpy(t->indexes[2].name, "kb", 3);
+    t->indexes[2].status = DICT_READY;
+}
+
+static void damage_unfinished_name(dict_table_t *t)
+{
+    memcpy(t->indexes[2].name, t->indexes[0].name, sizeof(t->indexes[0].name));
 }
 
 /** Rows with one impossible value are refused, and the old cache stays in force. */
 static void test_bad_rows(void **state)
 {
     static const damage_fn DAMAGES[] = {
-        damage_id,        damage_system_id,     damage_space,        damage_same_space,
-        damage_status,    damage_name,          damage_no_name,      damage_same_name,
-        damage_col_name,  damage_type,          damage_len,          damage_bigint_len,
-        damage_index_id,  damage_root,          damage_index_status, damage_root_0,
-        damage_clustered, damage_not_clustered, damage_field_col,    damage_prefix,
-        damage_pk_prefix, damage_index_name,
+        damage_id,
+        damage_system_id,
+        damage_space,
+        damage_same_space,
+        damage_status,
+        damage_name,
+        damage_no_name,
+        damage_same_name,
+        damage_col_name,
+        damage_type,
+        damage_len,
+        damage_bigint_len,
+        damage_index_id,
+        damage_root,
+        damage_index_status,
+        damage_root_0,
+        damage_clustered,
+        damage_not_clustered,
+        damage_field_col,
+        damage_prefix,
+        damage_pk_prefix,
+        damage_index_name,
+        damage_unfinished_name,
     };
 
     (void)state;

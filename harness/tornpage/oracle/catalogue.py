@@ -4,32 +4,26 @@ builds in steps. They raise Failure where the target must refuse.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tornpage.oracle.rowlog import RowLogs
-from tornpage.oracle.table import (
-    NEW,
-    Failure,
-    Recast,
-    Table,
-    built_index,
-    default_of,
-    encoded,
-    entry_maker,
-    index_parts,
+from tornpage.oracle.alter import (
+    PRIMARY,
+    altered,
+    check_clauses,
+    check_new_indexes,
+    drop_index,
+    new_indexes,
+    recast_by,
+    rename_column,
+    rename_index,
 )
+from tornpage.oracle.rowlog import RowLogs
+from tornpage.oracle.table import Failure, Row, Table, built_index, entry_maker, index_parts
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import Algorithm, Lock, Statement, Verb, row_size
 
 __all__ = ["BUILDS", "DDL", "Catalogue"]
-
-COLUMNS_MAX = 32
-"""Columns of a table."""
-INDEXES_MAX = 64
-"""Secondary indexes of a table."""
-PRIMARY = "PRIMARY"
-"""Name of the primary key, which no other index can have."""
 
 _BEST = {
     Verb.ADD_INDEX: Algorithm.NOCOPY,
@@ -63,7 +57,7 @@ class Catalogue:
 
     def execute(self, statement: Statement) -> None:
         """One of DDL or BUILDS."""
-        if statement.verb in _BEST:
+        if statement.clauses or statement.verb in _BEST:
             _check_options(statement)
         (DDL.get(statement.verb) or BUILDS[statement.verb])(self, statement)
 
@@ -121,27 +115,42 @@ class Catalogue:
 
     def _start_index(self, statement: Statement) -> None:
         table = self.unlocked(statement.table)
-        names = [index.name for index in statement.indexes]
-        if len(set(names)) < len(names) or set(names) & set(table.indexes):
-            raise Failure("DB_ALREADY_EXISTS")
-        if len(table.indexes) + len(names) > INDEXES_MAX:
-            raise Failure("DB_ERROR")
-        for definition in statement.indexes:
-            index_parts(table, definition)
-        self._begin_build(table, statement)
-
-    def _begin_build(self, table: Table, statement: Statement) -> None:
-        """The build of these indexes; without any, a rebuild."""
+        check_new_indexes(table, statement)
+        entries = [entry_maker(index_parts(table, item)) for item in statement.indexes]
+        self._begin_build(table, statement, entries)
         table.build = statement.indexes
+
+    def _begin_build(
+        self,
+        table: Table,
+        statement: Statement,
+        entries: Sequence[Callable[[Row], bytes]] | None = None,
+    ) -> None:
+        """A build of indexes with these entries; None: a rebuild."""
+        table.build = ()
         table.exclusive = statement.lock is Lock.EXCLUSIVE
         if statement.lock is Lock.NONE:
             keys = [table.columns[table.positions[name]].size for name in table.primary]
             table.logs = RowLogs(
                 options=self.options,
-                entries=[entry_maker(index_parts(table, item)) for item in statement.indexes],
+                entries=entries,
                 row_size=row_size(table.columns),
                 key_size=sum(keys),
             )
+
+    def _start_alter(self, statement: Statement) -> None:
+        """The build of several clauses."""
+        table = self.unlocked(statement.table)
+        made = altered(table, statement.clauses, rows=False)
+        added = [index for clause in new_indexes(statement.clauses) for index in clause.indexes]
+        entries = [entry_maker(index_parts(made, item)) for item in added]
+        table.clauses = statement.clauses
+        rebuilds = any(_BEST[clause.verb] is Algorithm.INPLACE for clause in statement.clauses)
+        self._begin_build(table, statement, None if rebuilds else entries)
+
+    def _alter_table(self, statement: Statement) -> None:
+        self._start_alter(statement)
+        self._finish_index(statement)
 
     def _building(self, statement: Statement) -> Table:
         table = self.table(statement.table)
@@ -169,14 +178,14 @@ class Catalogue:
     def end_build(self, table: Table) -> None:
         """Of whatever kind, an export too."""
         table.build, table.cast, table.logs, table.exclusive = None, None, None, False
-        table.packing, table.exported, table.new_primary = False, False, ()
+        table.packing, table.exported, table.new_primary, table.clauses = False, False, (), ()
 
     def _finish_index(self, statement: Statement) -> None:
         table = self._advancing(statement)
         if table.owner and not table.packing:
             raise Failure("DB_TABLE_LOCKED")
         definitions = table.build or ()
-        cast, primary = table.cast, table.new_primary
+        cast, primary, clauses = table.cast, table.new_primary, table.clauses
         overflowed = table.logs is not None and table.logs.overflowed
         self.end_build(table)
         if overflowed:
@@ -188,6 +197,8 @@ class Catalogue:
             table.recast(cast)
         if primary:
             table.change_primary(primary)
+        if clauses:
+            self.tables[table.name] = altered(table, clauses)
 
     def _rebuild_table(self, statement: Statement) -> None:
         self.unlocked(statement.table)
@@ -231,72 +242,22 @@ class Catalogue:
     def _start_rebuild(self, statement: Statement) -> None:
         self._begin_build(self.unlocked(statement.table), statement)
 
-    def _with_index(self, statement: Statement) -> Table:
-        """The table of a statement about one of its secondary indexes."""
-        table = self.unlocked(statement.table)
-        if statement.name == PRIMARY:
-            raise Failure("DB_ERROR")
-        if statement.name not in table.indexes:
-            raise Failure("DB_NOT_FOUND")
-        return table
-
     def _drop_index(self, statement: Statement) -> None:
-        del self._with_index(statement).indexes[statement.name]
+        drop_index(self.unlocked(statement.table), statement)
 
     def _rename_index(self, statement: Statement) -> None:
-        table = self._with_index(statement)
-        if statement.to in (*table.indexes, PRIMARY):
-            raise Failure("DB_ALREADY_EXISTS")
-        table.rename_index(statement.name, statement.to)
+        rename_index(self.unlocked(statement.table), statement)
 
     def _rename_column(self, statement: Statement) -> None:
-        table = self.unlocked(statement.table)
-        if statement.name not in table.positions:
-            raise Failure("DB_NOT_FOUND")
-        if statement.to in table.positions:
-            raise Failure("DB_ALREADY_EXISTS")
-        table.rename_column(statement.name, statement.to)
+        rename_column(self.unlocked(statement.table), statement)
 
-    def _start_add_column(self, statement: Statement) -> None:
+    def _start_recast(self, statement: Statement) -> None:
         table = self.unlocked(statement.table)
-        (column,) = statement.columns
-        if column.name in table.positions:
-            raise Failure("DB_ALREADY_EXISTS")
-        at = 0 if statement.to else len(table.columns)
-        after = statement.to.removeprefix("after=")
-        if after != statement.to:
-            if after not in table.positions:
-                raise Failure("DB_NOT_FOUND")
-            at = table.positions[after] + 1
-        if len(table.columns) == COLUMNS_MAX:
-            raise Failure("DB_ERROR")
-        value = (statement.values or {}).get(column.name, default_of(column))
-        old = tuple(range(len(table.columns)))
-        table.cast = Recast(
-            (*table.columns[:at], column, *table.columns[at:]),
-            (*old[:at], NEW, *old[at:]),
-            encoded(table.name, column, value),
-        )
+        table.cast = recast_by(table, statement)
         self._begin_build(table, statement)
 
-    def _start_drop_column(self, statement: Statement) -> None:
-        table = self.unlocked(statement.table)
-        if statement.name not in table.positions:
-            raise Failure("DB_NOT_FOUND")
-        at = table.positions[statement.name]
-        keys = [part.position for index in table.indexes.values() for part in index.parts]
-        if statement.name in table.primary or at in keys:
-            raise Failure("DB_ERROR")
-        left = tuple(each for each in range(len(table.columns)) if each != at)
-        table.cast = Recast(tuple(table.columns[each] for each in left), left)
-        self._begin_build(table, statement)
-
-    def _add_column(self, statement: Statement) -> None:
-        self._start_add_column(statement)
-        self._finish_index(statement)
-
-    def _drop_column(self, statement: Statement) -> None:
-        self._start_drop_column(statement)
+    def _recast(self, statement: Statement) -> None:
+        self._start_recast(statement)
         self._finish_index(statement)
 
     def _start_primary(self, statement: Statement) -> None:
@@ -337,7 +298,9 @@ class Catalogue:
 def _check_options(statement: Statement) -> None:
     """What an ALTER statement asks for must be possible, whatever the table."""
     algorithm, verb = statement.algorithm, statement.verb
-    if _RANK.index(algorithm) > _RANK.index(_BEST[verb]):
+    check_clauses(statement.clauses)
+    best = min(_RANK.index(_BEST[clause.verb]) for clause in statement.clauses or (statement,))
+    if _RANK.index(algorithm) > best:
         raise Failure("DB_UNSUPPORTED")
     changes_key = verb in (Verb.CHANGE_PRIMARY, Verb.START_PRIMARY)
     if statement.lock is Lock.NONE and (changes_key or algorithm is Algorithm.COPY):
@@ -353,9 +316,10 @@ DDL = {
     Verb.RENAME_INDEX: Catalogue._rename_index,
     Verb.RENAME_COLUMN: Catalogue._rename_column,
     Verb.MODIFY_COLUMN: Catalogue._modify_column,
-    Verb.ADD_COLUMN: Catalogue._add_column,
-    Verb.DROP_COLUMN: Catalogue._drop_column,
+    Verb.ADD_COLUMN: Catalogue._recast,
+    Verb.DROP_COLUMN: Catalogue._recast,
     Verb.CHANGE_PRIMARY: Catalogue._change_primary,
+    Verb.ALTER_TABLE: Catalogue._alter_table,
     Verb.REBUILD_TABLE: Catalogue._rebuild_table,
     Verb.TRUNCATE_TABLE: Catalogue._truncate_table,
     Verb.DEFRAGMENT_TABLE: Catalogue._defragment_table,
@@ -368,9 +332,10 @@ DDL = {
 BUILDS = {
     Verb.START_INDEX: Catalogue._start_index,
     Verb.START_REBUILD: Catalogue._start_rebuild,
-    Verb.START_ADD_COLUMN: Catalogue._start_add_column,
-    Verb.START_DROP_COLUMN: Catalogue._start_drop_column,
+    Verb.START_ADD_COLUMN: Catalogue._start_recast,
+    Verb.START_DROP_COLUMN: Catalogue._start_recast,
     Verb.START_PRIMARY: Catalogue._start_primary,
+    Verb.START_ALTER: Catalogue._start_alter,
     Verb.START_DEFRAGMENT: Catalogue._start_defragment,
     Verb.FLUSH_EXPORT: Catalogue._flush_export,
     Verb.STEP_INDEX: Catalogue._step_index,

@@ -23,17 +23,17 @@ Row = tuple[bytes, ...]
 @dataclass(slots=True)
 class RowLogs:
     """The logs of one build, for a target with these options. entries: what makes those of each new
-    index; a rebuild has none, and logs rows of row_size bytes, whose primary key has key_size bytes."""
+    index; None: a rebuild logs rows of row_size bytes, whose primary key has key_size bytes."""
 
     options: Mapping[str, str]
-    entries: Sequence[Callable[[Row], bytes]]
+    entries: Sequence[Callable[[Row], bytes]] | None
     row_size: int
     key_size: int
     written: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         """All are empty."""
-        self.written = [0] * max(1, len(self.entries))
+        self.written = [0] * (1 if self.entries is None else len(self.entries))
 
     @property
     def overflowed(self) -> bool:
@@ -42,11 +42,11 @@ class RowLogs:
             bytes_of(key, self.options[key]) if key in self.options else size
             for key, size in DEFAULTS.items()
         )
-        return max(self.written) > log_capacity(buffer, most, len(self.written))
+        return max(self.written, default=0) > log_capacity(buffer, most, len(self.written))
 
     def add(self, before: Row | None, after: Row | None) -> None:
         """A row becomes another; None: it is not there."""
-        if not self.entries:
+        if self.entries is None:
             self.written[0] += 1 + (self.key_size if after is None else self.row_size)
             return
         for number, entry_of in enumerate(self.entries):

@@ -1,5 +1,5 @@
 """What the oracle keeps of a table: committed rows, the versions of open transactions, indexes and their
-digests. Knows no statements.
+digests. Reads no statements.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import xxhash
 from tornpage.oracle.rowlog import RowLogs
 from tornpage.oracle.state import TableDigest, names_hash
 from tornpage.vocabulary.errors import WorkloadError
-from tornpage.workloads.script import Column, IndexDef, Value
+from tornpage.workloads.script import Column, IndexDef, Statement, Value
 
 __all__ = [
     "NEW",
@@ -134,6 +134,8 @@ class Table:
     """The build gives it other columns."""
     new_primary: tuple[str, ...] = ()
     """The build gives it another primary key."""
+    clauses: tuple[Statement, ...] = ()
+    """What the build makes of it, all together."""
     logs: RowLogs | None = None
     """With LOCK=NONE it can be changed, too: what the build knows of that."""
     packing: bool = False
@@ -147,6 +149,18 @@ class Table:
     def is_read_only(self) -> bool:
         """May its rows not change while the build goes on?"""
         return self.build is not None and self.logs is None and not self.packing
+
+    def copy(self, rows: bool) -> Table:
+        """The same while no transaction holds a row; without rows: no more than its definition."""
+        indexes = {
+            name: replace(
+                index,
+                holders={key: set(held) for key, held in index.holders.items()} if rows else {},
+            )
+            for name, index in self.indexes.items()
+        }
+        committed = dict(self.committed) if rows else {}
+        return replace(self, committed=committed, newest={}, owner={}, versions={}, indexes=indexes)
 
     def current(self, key: bytes) -> Row | None:
         return self.newest[key] if key in self.newest else self.committed.get(key)

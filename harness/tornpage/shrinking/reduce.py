@@ -3,7 +3,7 @@
 A statement keeps its place in the original script (Item.origin), so that whoever looks for the crash in the
 smaller script knows what is near. Passes, until none of them finds anything more: the end of the script,
 whole transactions, single statements (begin and its end together), then smaller statements: fewer rows,
-indexes and values, a transaction turned into single statements.
+indexes, clauses and values, a transaction turned into single statements.
 """
 
 from __future__ import annotations
@@ -130,6 +130,11 @@ def _simplify_one(items: Items, origin: int, fails: Fails) -> Items:
         ddmin(
             statement.indexes,
             lambda kept: bool(kept) and attempt(replace(statement, indexes=tuple(kept))),
+        )
+    elif len(statement.clauses) > 1:
+        ddmin(
+            statement.clauses,
+            lambda kept: bool(kept) and attempt(replace(statement, clauses=tuple(kept))),
         )
     elif statement.verb is Verb.RESTART and statement.options:
         ddmin(

@@ -25,7 +25,7 @@ from tornpage.workloads.shapes import LONG, LONG_PAGE_MAX, LONGER, Shape
 from tornpage.workloads.table import Table
 from tornpage.workloads.values import Values
 
-__all__ = ["Book"]
+__all__ = ["Book", "other_name"]
 
 HOT_SHARE = 0.5
 
@@ -122,7 +122,7 @@ class Book(Values):
         self.add(Verb.RESTART, full=clean, options=options)
         for table in self.tables.values():
             table.build, table.changes, table.packing, table.exported = None, None, False, False
-            table.new_shape = None
+            table.new_shape, table.kept = None, None
         for trx in sorted(self.undo):
             self._end(trx, commit=False)
 
@@ -270,7 +270,7 @@ class Book(Values):
     def rename_index(self, table: Table, name: str) -> None:
         """Another name for an index, or the one that it had before."""
         self.release(table)
-        new = _other_name(name)
+        new = other_name(name)
         self.alter(Verb.RENAME_INDEX, table, name=name, to=new)
         table.indexes[table.indexes.index(name)] = new
         table.shape = table.shape.rename_index(name, new)
@@ -278,7 +278,7 @@ class Book(Values):
     def rename_column(self, table: Table, name: str) -> None:
         """The same for a column."""
         self.release(table)
-        new = _other_name(name)
+        new = other_name(name)
         self.alter(Verb.RENAME_COLUMN, table, name=name, to=new)
         table.shape = table.shape.rename_column(name, new)
 
@@ -294,7 +294,7 @@ class Book(Values):
         lock = Lock.NONE if online else Lock.DEFAULT
         self.alter(Verb.START_INDEX, table, indexes=tuple(indexes), lock=lock)
         table.build = tuple(indexes)
-        table.changes = self._watch(table, indexes) if online else None
+        table.changes = self.watch(table, indexes) if online else None
 
     def rebuild(self, table: Table, in_steps: bool, online: bool = False) -> None:
         """Rebuilds the table in one statement, or starts that."""
@@ -302,7 +302,7 @@ class Book(Values):
         lock = Lock.NONE if online else Lock.DEFAULT
         self.alter(Verb.START_REBUILD if in_steps else Verb.REBUILD_TABLE, table, lock=lock)
         table.build = () if in_steps else None
-        table.changes = self._watch(table, ()) if online and in_steps else None
+        table.changes = self.watch(table, ()) if online and in_steps else None
 
     def reshape(
         self, verb: Verb, table: Table, shape: Shape, lock: Lock = Lock.DEFAULT, **fields: object
@@ -314,7 +314,7 @@ class Book(Values):
             table.shape = shape
             return
         table.build, table.new_shape = (), shape
-        table.changes = self._watch(table, ()) if lock is Lock.NONE else None
+        table.changes = self.watch(table, ()) if lock is Lock.NONE else None
 
     def defragment(self, table: Table, index: str, in_steps: bool) -> None:
         """Packs the leaves of an index, or of all ("") in one statement, or starts that."""
@@ -347,7 +347,8 @@ class Book(Values):
         table.live = set(source.live)
         table.serials = dict(source.serials)
 
-    def _watch(self, table: Table, indexes: Sequence[IndexDef]) -> Changes:
+    def watch(self, table: Table, indexes: Sequence[IndexDef]) -> Changes:
+        """What a build of these indexes, without any a rebuild, knows of changes."""
         capacity = log_capacity(self.sort_buffer_size, self.online_alter_log_max_size, len(indexes))
         return Changes(capacity, table.shape.columns, table.shape.primary, indexes)
 
@@ -365,11 +366,10 @@ class Book(Values):
         table.changes, table.packing, table.exported = None, False, False
         self.add(Verb.FINISH_INDEX if finish else Verb.ABORT_INDEX, table=table.name)
         built, table.build = table.build or (), None
-        shape, table.new_shape = table.new_shape or table.shape, None
         overflowed = changes is not None and changes.overflowed
         if finish and not overflowed and not table.has_duplicates(built):
-            table.indexes += [index.name for index in built]
-            table.shape = shape
+            table.become(built)
+        table.new_shape, table.kept = None, None
 
     def release_rows(self, table: Table) -> None:
         """Ends every transaction that has changed the table; a build of it goes on."""
@@ -391,5 +391,6 @@ class Book(Values):
         self.add(Verb.SET_OPTIMIZE, full=on)
 
 
-def _other_name(name: str) -> str:
+def other_name(name: str) -> str:
+    """What a column or an index is called in turn."""
     return name.removesuffix("_") if name.endswith("_") else f"{name}_"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tornpage.workloads.book import Book
+from tornpage.workloads.combined import Plan, combine
 from tornpage.workloads.script import Column, IndexDef, Lock, Verb
 from tornpage.workloads.shapes import Shape
 from tornpage.workloads.table import Table
@@ -209,12 +210,16 @@ def _add_column(
     book: Book, table: Table, in_steps: bool = False, lock: Lock = Lock.DEFAULT
 ) -> None:
     """At the end, with a value."""
-    names = [column.name for column in table.shape.columns]
-    new = Column(next(name for name in ("y", "z1", "z2", "z3") if name not in names), 20)
-    shape = table.shape.add_column(new, len(names))
+    new = _new_column(table)
+    shape = table.shape.add_column(new, len(table.shape.columns))
     values = {new.name: b"added"}
     verb = Verb.START_ADD_COLUMN if in_steps else Verb.ADD_COLUMN
     book.reshape(verb, table, shape, lock, columns=(new,), values=values)
+
+
+def _new_column(table: Table) -> Column:
+    names = [column.name for column in table.shape.columns]
+    return Column(next(name for name in ("y", "z1", "z2", "z3") if name not in names), 20)
 
 
 def _drop_column(book: Book, table: Table) -> None:
@@ -230,6 +235,25 @@ def _change_primary(book: Book, table: Table) -> None:
     primary, number = table.shape.primary, table.shape.columns[2].name
     for key in ((number, primary), (primary,)):
         book.reshape(Verb.CHANGE_PRIMARY, table, table.shape, primary=key)
+
+
+def _clauses(book: Book, table: Table) -> None:
+    """An index goes and comes again under its name, another one comes, a column gets another name."""
+    plan = Plan.of(table)
+    plan.rename_column(table.shape.columns[2].name)
+    plan.drop_index(table.indexes[0])
+    for name in (table.indexes[0], book.missing_indexes(table)[0].name):
+        plan.add_index(next(index for index in table.shape.indexes if index.name == name))
+    combine(book, table, plan)
+
+
+def _clauses_rebuilding(book: Book, table: Table) -> None:
+    """An index goes, another one comes, and a column, too."""
+    plan = Plan.of(table)
+    plan.drop_index(table.indexes[0])
+    plan.add_column(_new_column(table), len(table.shape.columns))
+    plan.add_index(book.missing_indexes(table)[0])
+    combine(book, table, plan)
 
 
 def _abort_index(steps: int) -> _Play:
@@ -325,6 +349,8 @@ KINDS = (
     Kind("add column, lock=none", _of_table(_add_column_online), loads=True),
     Kind("drop column", _of_table(_drop_column), loads=True),
     Kind("another primary key", _of_table(_change_primary), loads=True),
+    Kind("several clauses", _of_table(_clauses), indexes=1, named=1, loads=True),
+    Kind("several clauses, rebuild", _of_table(_clauses_rebuilding), named=1, loads=True),
     *(Kind(f"add index, aborted after step {n}", _abort_index(n), loads=True) for n in (1, 2, 3)),
     *(Kind(f"rebuild, aborted after step {n}", _abort_rebuild(n), loads=True) for n in (1, 3, 5)),
     Kind("defragment", _of_table(_defragment)),

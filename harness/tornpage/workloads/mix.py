@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads import builds, phases
 from tornpage.workloads.book import Book
+from tornpage.workloads.clauses import clauses
 from tornpage.workloads.collisions import collide
 from tornpage.workloads.columns import change_primary, columns
 from tornpage.workloads.defragment import defragment
@@ -40,6 +41,8 @@ SETTLED_SHARE = 0.5
 """Scripts that end without history; the others end as they stand."""
 RESTART_SHARES = (0, 0.05, 0.1, 0.3)
 """Of the places between two pieces of a script, those with a restart."""
+CLAUSES = (0, 1, 2)
+"""Pieces of statements of several clauses, which a script ends with."""
 QUIET_SHARE = 0.6
 """Scripts that never ask for a checkpoint: all they do lies in one interval if the log is large enough."""
 
@@ -115,6 +118,8 @@ def _generate(
         piece(book, _table(book))
         if rng.random() < restart_share:
             phases.restart(book)
+    for _ in range(rng.choice(CLAUSES)):
+        clauses(book, _table(book))
     if rng.random() < SETTLED_SHARE:
         phases.settle(book)
     if rng.random() < 0.3:

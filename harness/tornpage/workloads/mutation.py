@@ -91,7 +91,7 @@ def _otherwise(script: Statements, _: Sequence[Statement], rng: random.Random) -
     return [*script[:at], changed, *script[at + 1 :]]
 
 
-_ALTERS = (Verb.ADD_INDEX, Verb.DROP_INDEX, Verb.REBUILD_TABLE)
+_ALTERS = (Verb.ADD_INDEX, Verb.DROP_INDEX, Verb.REBUILD_TABLE, Verb.ALTER_TABLE)
 
 _CHANGES: tuple[Callable[[Statements, Sequence[Statement], random.Random], Statements], ...] = (
     _leave_out,

@@ -19,6 +19,7 @@ from tornpage.workloads.script import (
     Verb,
 )
 from tornpage.workloads.words import (
+    AND,
     COLUMNS_MAX,
     INT64_MAX,
     INT64_MIN,
@@ -40,6 +41,7 @@ STEP_PAGES = 64
 INDEXES_MAX = 64
 
 
+_Parse = Callable[[Words, Statement], Statement]
 _TOKEN = re.compile(r'(?:[^ \t"]|"(?:[^"\\]|\\.)*(?:"|\\?$))+')
 
 
@@ -72,12 +74,13 @@ def _parse(words: Words, line: int) -> Statement:
     if two not in _PARSE:
         raise ValueError("unknown statement")
     statement = _PARSE[Verb(two)](words, Statement(line, Verb(two)))
-    if unique:
-        if not statement.indexes:
-            raise ValueError("`index` expected behind `unique`")
-        indexes = tuple(replace(index, unique=True) for index in statement.indexes)
-        statement = replace(statement, indexes=indexes)
-    return statement
+    if unique and not statement.indexes:
+        raise ValueError("`index` expected behind `unique`")
+    return _made_unique(statement) if unique else statement
+
+
+def _made_unique(s: Statement) -> Statement:
+    return replace(s, indexes=tuple(replace(index, unique=True) for index in s.indexes))
 
 
 _UNIQUE = ("add", "start")
@@ -101,14 +104,13 @@ def _create_table(words: Words, s: Statement) -> Statement:
     return replace(s, table=table, columns=tuple(columns), primary=tuple(primary), system=system)
 
 
-def _indexes(words: Words, s: Statement) -> Statement:
-    table = words.name()
+def _new_indexes(words: Words, s: Statement) -> Statement:
     indexes: list[IndexDef] = []
-    while (words.more() and not words.at_option()) or not indexes:
+    while (words.more() and not words.at_option() and not words.at_and()) or not indexes:
         indexes.append(index_of(words.next()))
     if len(indexes) > INDEXES_MAX:
         raise ValueError("too many indexes")
-    return _options(words, replace(s, table=table, indexes=tuple(indexes)))
+    return replace(s, indexes=tuple(indexes))
 
 
 def _options(words: Words, s: Statement) -> Statement:
@@ -124,45 +126,78 @@ def _options(words: Words, s: Statement) -> Statement:
     return s
 
 
-def _drop_part(words: Words, s: Statement) -> Statement:
-    return _options(words, replace(s, table=words.name(), name=words.name()))
+def _one_name(words: Words, s: Statement) -> Statement:
+    return replace(s, name=words.name())
 
 
-def _rebuild(words: Words, s: Statement) -> Statement:
-    return _options(words, replace(s, table=words.name()))
-
-
-def _rename_part(words: Words, s: Statement) -> Statement:
-    s = replace(s, table=words.name(), name=words.name(), to=words.name())
-    return _options(words, s)
+def _two_names(words: Words, s: Statement) -> Statement:
+    return replace(s, name=words.name(), to=words.name())
 
 
 def _modify(words: Words, s: Statement) -> Statement:
-    table, name = words.name(), words.name()
-    return _options(words, replace(s, table=table, columns=(typed(name, words.next()),)))
+    name = words.name()
+    return replace(s, columns=(typed(name, words.next()),))
 
 
-def _add_column(words: Words, s: Statement) -> Statement:
-    table, column = words.name(), nullable(words, column_of(words.next()))
+def _new_column(words: Words, s: Statement) -> Statement:
+    column = nullable(words, column_of(words.next()))
     default = words.option("default")
     values = None if default is None else {column.name: value_of(default)}
     after = words.option("after")
     to = "first" if after is None and words.word("first") else ""
     if after is not None:
         to = f"after={name_of(after)}"
-    return _options(words, replace(s, table=table, columns=(column,), values=values, to=to))
+    return replace(s, columns=(column,), values=values, to=to)
 
 
-def _change_primary(words: Words, s: Statement) -> Statement:
-    table, names = words.name(), words.next().split(",")
+def _primary(words: Words, s: Statement) -> Statement:
+    names = words.next().split(",")
     if len(names) > COLUMNS_MAX:
         raise ValueError("too many columns")
-    return _options(words, replace(s, table=table, primary=tuple(map(name_of, names))))
+    return replace(s, primary=tuple(map(name_of, names)))
 
 
-def _start_column(
-    parse: Callable[[Words, Statement], Statement],
-) -> Callable[[Words, Statement], Statement]:
+_CLAUSES: dict[Verb, _Parse] = {
+    Verb.ADD_INDEX: _new_indexes,
+    Verb.DROP_INDEX: _one_name,
+    Verb.RENAME_INDEX: _two_names,
+    Verb.ADD_COLUMN: _new_column,
+    Verb.DROP_COLUMN: _one_name,
+    Verb.RENAME_COLUMN: _two_names,
+}
+
+
+def _clause(words: Words) -> Statement:
+    first = words.next()
+    if first == "force":
+        return Statement(0, Verb.REBUILD_TABLE)
+    unique = first == "add" and words.word("unique")
+    two = f"{first} {words.next()}"
+    if two not in _CLAUSES or (unique and two != Verb.ADD_INDEX):
+        raise ValueError(f"unknown clause {two!r}")
+    clause = _CLAUSES[Verb(two)](words, Statement(0, Verb(two)))
+    return _made_unique(clause) if unique else clause
+
+
+def _clauses(words: Words, s: Statement) -> Statement:
+    clauses = [_clause(words)]
+    while words.word(AND):
+        clauses.append(_clause(words))
+    if sum(clause.verb is Verb.ADD_COLUMN for clause in clauses) > 1:
+        raise ValueError("a statement adds one column")
+    return replace(s, clauses=tuple(clauses))
+
+
+def _alter(parse: _Parse) -> _Parse:
+    """A statement that alters a table: what it says behind the table, and options."""
+
+    def parsed(words: Words, s: Statement) -> Statement:
+        return _options(words, parse(words, replace(s, table=words.name())))
+
+    return parsed
+
+
+def _start_column(parse: _Parse) -> _Parse:
     def parsed(words: Words, s: Statement) -> Statement:
         if not words.word("column"):
             raise ValueError("`column` expected")
@@ -275,30 +310,32 @@ def _nothing(_: Words, s: Statement) -> Statement:
     return s
 
 
-_PARSE: dict[Verb, Callable[[Words, Statement], Statement]] = {
+_PARSE: dict[Verb, _Parse] = {
     Verb.CREATE_TABLE: _create_table,
     Verb.DROP_TABLE: _table,
     Verb.RENAME_TABLE: _table_and_name,
-    Verb.ADD_INDEX: _indexes,
-    Verb.DROP_INDEX: _drop_part,
-    Verb.REBUILD_TABLE: _rebuild,
-    Verb.START_REBUILD: _rebuild,
+    Verb.ADD_INDEX: _alter(_new_indexes),
+    Verb.DROP_INDEX: _alter(_one_name),
+    Verb.REBUILD_TABLE: _alter(_nothing),
+    Verb.START_REBUILD: _alter(_nothing),
     Verb.TRUNCATE_TABLE: _table,
     Verb.FLUSH_EXPORT: _table,
     Verb.UNLOCK_TABLE: _table,
     Verb.IMPORT_TABLE: _table_and_name,
     Verb.DEFRAGMENT_TABLE: _table_and_index,
     Verb.START_DEFRAGMENT: _table_and_index,
-    Verb.RENAME_COLUMN: _rename_part,
-    Verb.RENAME_INDEX: _rename_part,
-    Verb.MODIFY_COLUMN: _modify,
-    Verb.ADD_COLUMN: _add_column,
-    Verb.DROP_COLUMN: _drop_part,
-    Verb.START_ADD_COLUMN: _start_column(_add_column),
-    Verb.START_DROP_COLUMN: _start_column(_drop_part),
-    Verb.CHANGE_PRIMARY: _change_primary,
-    Verb.START_PRIMARY: _change_primary,
-    Verb.START_INDEX: _indexes,
+    Verb.RENAME_COLUMN: _alter(_two_names),
+    Verb.RENAME_INDEX: _alter(_two_names),
+    Verb.MODIFY_COLUMN: _alter(_modify),
+    Verb.ADD_COLUMN: _alter(_new_column),
+    Verb.DROP_COLUMN: _alter(_one_name),
+    Verb.START_ADD_COLUMN: _start_column(_alter(_new_column)),
+    Verb.START_DROP_COLUMN: _start_column(_alter(_one_name)),
+    Verb.CHANGE_PRIMARY: _alter(_primary),
+    Verb.START_PRIMARY: _alter(_primary),
+    Verb.ALTER_TABLE: _alter(_clauses),
+    Verb.START_ALTER: _alter(_clauses),
+    Verb.START_INDEX: _alter(_new_indexes),
     Verb.STEP_INDEX: _step_index,
     Verb.FINISH_INDEX: _table,
     Verb.ABORT_INDEX: _table,

@@ -68,6 +68,8 @@ class Verb(StrEnum):
     START_DROP_COLUMN = "start drop"
     CHANGE_PRIMARY = "change primary"
     START_PRIMARY = "start primary"
+    ALTER_TABLE = "alter table"
+    START_ALTER = "start alter"
     START_INDEX = "start index"
     STEP_INDEX = "step index"
     FINISH_INDEX = "finish index"
@@ -158,7 +160,8 @@ class Statement:
     checkpoint, at and set, of restart a clean one; options: of restart; bounds: of insert_seq; name, to: of
     a rename; name: of a backup, of at what is done there; columns: of modify, the one that changes, of add
     column the new one; to: where it comes to stand, `first` or `after=COL`, values: what it is in each row;
-    algorithm, lock: of statements that ALTER; lock: of start backup.
+    clauses: of alter table, each as the statement that it would be alone, without table and options, a
+    rebuild for `force`; algorithm, lock: of statements that ALTER; lock: of start backup.
     """
 
     line: int
@@ -178,6 +181,7 @@ class Statement:
     rows: int = 0
     full: bool = False
     options: Mapping[str, str] | None = None
+    clauses: tuple[Statement, ...] = ()
     algorithm: Algorithm = Algorithm.DEFAULT
     lock: Lock = Lock.DEFAULT
 
@@ -286,6 +290,16 @@ def _modify_text(statement: Statement) -> str:
     return f"modify column {statement.table} {column.name} {_type_text(column)}"
 
 
+def _clause_text(clause: Statement) -> str:
+    if clause.verb is Verb.REBUILD_TABLE:
+        return "force"
+    return _FORMAT[clause.verb](clause).replace("  ", " ", 1)  # where the table would be
+
+
+def _clauses_text(s: Statement) -> str:
+    return f"{s.verb} {s.table} {' and '.join(map(_clause_text, s.clauses))}"
+
+
 def _switch_text(statement: Statement) -> str:
     return f"{statement.verb} {'on' if statement.full else 'off'}"
 
@@ -313,6 +327,8 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.START_DROP_COLUMN: lambda s: f"start drop column {s.table} {s.name}",
     Verb.CHANGE_PRIMARY: lambda s: f"change primary {s.table} {','.join(s.primary)}",
     Verb.START_PRIMARY: lambda s: f"start primary {s.table} {','.join(s.primary)}",
+    Verb.ALTER_TABLE: _clauses_text,
+    Verb.START_ALTER: _clauses_text,
     Verb.START_INDEX: lambda s: _indexes_text("start", s),
     Verb.STEP_INDEX: lambda s: f"step index {s.table} {s.number} {s.rows}",
     Verb.FINISH_INDEX: lambda s: f"finish index {s.table}",

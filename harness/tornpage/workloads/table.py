@@ -36,6 +36,8 @@ class Table:
     build: tuple[IndexDef, ...] | None = None
     new_shape: Shape | None = None
     """What the build makes of it, if it is finished."""
+    kept: list[str] | None = None
+    """The names that its indexes have then, without those that go; None: as now."""
     changes: Changes | None = None
     packing: bool = False
     exported: bool = False
@@ -75,6 +77,12 @@ class Table:
             len({value[: length or None] for value in self.serials.values()}) < len(self.serials)
             for length in self.unique_lengths([index.name for index in indexes])
         )
+
+    def become(self, built: Sequence[IndexDef]) -> None:
+        """What the build has made of it, with these indexes."""
+        kept = self.indexes if self.kept is None else self.kept
+        self.indexes = [*kept, *(index.name for index in built)]
+        self.shape = self.new_shape or self.shape
 
     def keep_serial(self, key: int, serial: bytes | None) -> None:
         """The row has this value now, or there is no row."""

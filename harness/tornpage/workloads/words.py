@@ -10,6 +10,7 @@ from dataclasses import replace
 from tornpage.workloads.script import AUTOCOMMIT, Column, IndexDef, Value
 
 __all__ = [
+    "AND",
     "COLUMNS_MAX",
     "INT64_MAX",
     "INT64_MIN",
@@ -24,6 +25,8 @@ __all__ = [
 
 ALTER_OPTIONS = ("algorithm=", "lock=")
 """How the options of an ALTER statement begin."""
+AND = "and"
+"""Between two of its clauses."""
 WORDS_MAX = 128
 COLUMNS_MAX = 32
 CHAR_MAX = 255
@@ -96,6 +99,10 @@ class Words:
     def at_option(self) -> bool:
         """Is the next word an option of an ALTER statement?"""
         return bool(self._left) and self._left[-1].startswith(ALTER_OPTIONS)
+
+    def at_and(self) -> bool:
+        """Does another clause of an ALTER statement follow?"""
+        return self._left[-1:] == [AND]
 
     def end(self) -> None:
         if self._left:

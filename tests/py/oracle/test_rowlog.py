@@ -31,7 +31,7 @@ def entry(values: Row) -> bytes:
 
 def logs(*entries: Callable[[Row], bytes]) -> RowLogs:
     """Of a build that adds these indexes; without any, of a rebuild."""
-    return RowLogs(OPTIONS, entries, ROW, KEY)
+    return RowLogs(OPTIONS, entries or None, ROW, KEY)
 
 
 def test_an_index_logs_entries_that_change() -> None:
