@@ -337,6 +337,13 @@ CLEAN = facts("finished", "clean", 24)
             night(CLEAN, bugs=[NightBug(make_bug(3), Standing.NOT_PLAYED, 0, "", "")]),
             "NOTHING EXERCISED (exit 3): bug 3 could not be played again",
         ),
+        (
+            night(
+                facts("finished", "claims missed", 8),
+                bugs=[NightBug(make_bug(3), Standing.NOT_REPRODUCED, 0, "", "")],
+            ),
+            "CLAIMS MISSED (exit 3): not all that churn claims happened",
+        ),
     ],
 )
 def test_a_night_has_its_line(summary: NightSummary, line: str) -> None:
