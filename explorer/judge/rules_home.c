@@ -79,28 +79,32 @@ static const char *skip_is_wrong(const rules_t *rules, const rules_page_t *page,
     return NULL;
 }
 
-static void check_copy(rules_t *rules, const rules_page_t *page, lsn_t lsn,
+/** What recovery builds from the log, or a new database begins with, may equal a copy that was found,
+and does not need it. @return whether the write relies on a copy */
+static bool check_copy(rules_t *rules, const rules_page_t *page, lsn_t lsn,
                        const copy_match_t *copy)
 {
     space_id_t space = key_space(page->key);
     page_no_t page_no = key_page(page->key);
-    const char *wrong = copy->exists ? NULL : skip_is_wrong(rules, page, lsn);
-    if (wrong == NULL && !copy->exists) {
+    const char *wrong = copy->exists && !copy->found ? NULL : skip_is_wrong(rules, page, lsn);
+    bool needed = copy->exists && !(copy->found && wrong == NULL);
+    if (wrong == NULL && !needed && !copy->durable) {
         const redo_entry_t *init = defined_at(rules, page, lsn);
         *REDO_PUSH(&rules->skips) = (rules_skip_t){page->key, init->start_lsn, init->end_lsn};
     }
-    if (wrong != NULL) {
+    if (wrong != NULL && !copy->exists) {
         rules_report(rules, page->key, 13, "dblwr_skip",
                      "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
                      " goes home without a copy in the area: %s (C is %" PRIu64 ")",
                      space, page_no, lsn, wrong, rules_c(rules));
     }
-    if (copy->exists && !copy->durable) {
+    if (needed && !copy->durable) {
         rules_report(rules, page->key, 22, "area_sync",
                      "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
                      " goes home before its copy in the area is fsynced",
                      space, page_no, lsn);
     }
+    return needed;
 }
 
 /** The index that a page belongs to. */
@@ -275,13 +279,12 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
     lsn_t lsn = fil_page_get_lsn(bytes);
     rules_log_ahead(rules, id, lsn, "home");
     copy_match_t copy = {.exists = false};
+    bool needed = false;
     if (rules->config.doublewrite && rules->config.atomic_unit < rules->page_size) {
         copy = rules_copy_match(rules, page, stored);
-        check_copy(rules, page, lsn, &copy);
+        needed = check_copy(rules, page, lsn, &copy);
     }
     bool restored = copy.found;
-    /* What recovery builds from the log may equal a copy that it found, and does not need it. */
-    bool needed = copy.exists && !(copy.found && skip_is_wrong(rules, page, lsn) == NULL);
     check_freed(rules, page->key, restored);
     if (rules->log.found && !page->touched) {
         rules_recv_write(rules, page, restored);

@@ -132,6 +132,18 @@ static void skip_with_index_load(world_t *w)
     (void)skip_once(w);
 }
 
+/** A page that equals a copy which was found, and may not outlive a crash, is one that skips. */
+static void skip_like_a_found_copy_and_load(world_t *w)
+{
+    lsn_t lsn = world_init(w, 4);
+    world_log(w);
+    world_copy(w, 3, 4, lsn);
+    world_restart(w, true);
+    world_sync(w, LOG_FILE);
+    world_home(w, 4, lsn);
+    world_load_durable(w, 41);
+}
+
 static void skip_with_an_old_index_load(world_t *w)
 {
     world_load_durable(w, 41);
@@ -178,6 +190,7 @@ static void test_skips(void **state)
         BREAKS(13, skip_twice),
         BREAKS(13, skip_behind_the_checkpoint),
         BREAKS(13, skip_with_index_load),
+        BREAKS_BOTH(13, 21, skip_like_a_found_copy_and_load),
         BREAKS(13, skip_without_a_record),
         BREAKS(13, skip_and_no_drain),
         BREAKS(13, copy_of_another_version),
