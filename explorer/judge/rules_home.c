@@ -79,8 +79,8 @@ static const char *skip_is_wrong(const rules_t *rules, const rules_page_t *page,
     return NULL;
 }
 
-/** What recovery builds from the log, or a new database begins with, may equal a copy that was found,
-and does not need it. @return whether the write relies on a copy */
+/** What recovery builds from the log, or a new database begins with, may equal a copy that was
+found, and does not need it. @return whether the write relies on a copy */
 static bool check_copy(rules_t *rules, const rules_page_t *page, lsn_t lsn,
                        const copy_match_t *copy)
 {
