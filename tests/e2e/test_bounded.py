@@ -40,10 +40,10 @@ def test_a_run_says_what_it_is_complete_for(tmp_path: Path) -> None:
     """Of a few sequences: of none, on the last line, in --json and in the report."""
     words = ["run", "bounded", "--scripts", "3", "--states", "60", "--fault-free", "1"]
     ran = call(tmp_path, *words, "--option", "params.length=1", "--out", "o")
-    assert "3 of 231 sequences, complete to no length" in ran.stdout
+    assert "3 of 243 sequences, complete to no length" in ran.stdout
     shown = call(tmp_path, "report", "--out", "o", "--json")
     assert json.loads(shown.stdout)["looked_at"]["bound"]["sequences"] == 3
-    assert "3 of 231 sequences" in (tmp_path / "o" / "report-1.html").read_text("utf-8")
+    assert "3 of 243 sequences" in (tmp_path / "o" / "report-1.html").read_text("utf-8")
 
 
 def spec_of(place: int) -> TrialSpec:
