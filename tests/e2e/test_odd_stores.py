@@ -125,7 +125,9 @@ def check_both(way: str, recorder: str, folder: Path, tornpage: Tornpage) -> Non
     assert broken.code == 1, broken.text
 
 
-@pytest.mark.parametrize("way", TRIED)
+@pytest.mark.parametrize(
+    "way", [*TRIED[:2], *(pytest.param(way, marks=pytest.mark.extended) for way in TRIED[2:])]
+)
 def test_it_is_tried(way: str, tmp_path: Path, tornpage: Tornpage) -> None:
     """A write of no bytes, a change of a size, a file that goes before the next one comes."""
     check_both(way, "preload", tmp_path, tornpage)
