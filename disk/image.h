@@ -127,6 +127,8 @@ os_t *image_os_create(void);
 /** The same with what is in another one now, its lock left out: what a crash leaves that loses
 nothing. */
 os_t *image_os_clone(os_t *os);
+/** image_hash() of what a clone was at first. */
+uint64_t image_os_taken(const os_t *os);
 /** A file of such a one, see image_bytes(). NULL: there is none. */
 byte *image_os_bytes(os_t *os, const char *path, uint64_t *size_bytes);
 

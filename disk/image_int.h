@@ -75,6 +75,7 @@ typedef struct image_os {
     size_t view_bytes;
     uint32_t *names; /**< inode -> the name that it was opened by, or has been given since */
     uint32_t n_names;
+    uint64_t taken; /**< see image_os_taken() */
 } image_os_t;
 
 struct image {

@@ -446,8 +446,18 @@ os_t *image_os_clone(os_t *os)
 {
     CHECK(os->vt == &IMAGE_VTABLE);
     os_t *copy = image_os_create();
-    image_copy(os_of(copy)->image, os_of(os)->image);
+    image_t *image = os_of(copy)->image;
+    image_set_hashing(image, true);
+    image_copy(image, os_of(os)->image);
+    os_of(copy)->taken = image_hash(image);
+    image_set_hashing(image, false);
     return copy;
+}
+
+uint64_t image_os_taken(const os_t *os)
+{
+    CHECK(os->vt == &IMAGE_VTABLE);
+    return ((const image_os_t *)os)->taken;
 }
 
 byte *image_os_bytes(os_t *os, const char *path, uint64_t *size_bytes)

@@ -461,7 +461,13 @@ static void test_clone(void **state)
     image_set_dir(image, name_of(image, "d"), DIR_THERE);
     os_t *copy_os = image_os_clone(os);
     image_t *copy = ((image_os_t *)copy_os)->image;
+    os_t *same = image_os_clone(copy_os);
     assert_true(image_write(image, 0, 0, "later", 5));
+    os_t *other = image_os_clone(os);
+    assert_true(image_os_taken(same) == image_os_taken(copy_os));
+    assert_true(image_os_taken(other) != image_os_taken(copy_os));
+    os_destroy(same);
+    os_destroy(other);
     assert_int_equal(image_inode_count(copy), 4);
     assert_int_equal(image_name_find(copy, "d"), image_name_find(image, "d"));
     assert_int_equal(image_dir_state(copy, name_of(copy, "d")), DIR_THERE);

@@ -237,7 +237,7 @@ class Program(unittest.TestCase):
             ".": {"1", "30"},
         }.items():
             with self.subTest(pattern=pattern):
-                *violations, summary = self.explore("--ignore-fsync", pattern, code=1)
+                *violations, summary = self.explore("--ignore-fsync", pattern, "--states", "3000", code=1)
                 self.assertTrue(violations)
                 self.assertLessEqual(wanted, set(summary["by_invariant"]))
 

@@ -31,7 +31,7 @@ static void check_stepped_crashes(fixture_t *f, bool optimize, bool nested)
     const ddl_index_def_t defs[] = {index_def("ib", "b", 0), index_def("ic", "c", 0)};
     const shape_t bare = {.exists = true, .rows = 400};
     const shape_t full = {.exists = true, .rows = 400, .n_indexes = 2};
-    crash_t crash = {.f = f, .table = "t", .every = nested ? 7 : 2, .nested = nested};
+    crash_t crash = {.f = f, .table = "t", .every = nested ? 23 : 2, .nested = nested};
     OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
     create_table(f, "t");
     create_table(f, "o");

@@ -243,7 +243,7 @@ static void test_steps_by_itself(void **state)
 static void check_crashes(fixture_t *f, bool nested)
 {
     const shape_t full = {.exists = true, .rows = ROWS / 5 * 2, .n_indexes = 2};
-    crash_t crash = {.f = f, .table = "t", .every = nested ? 3 : 1, .nested = nested};
+    crash_t crash = {.f = f, .table = "t", .every = nested ? 13 : 1, .nested = nested};
     f->options.log_write_through = true;
     reopen(f, 7, 90);
     make_holes(f, ROWS, 2);

@@ -56,7 +56,7 @@ static void check_crashes(fixture_t *f, bool nested)
     const shape_t none = {.exists = false};
     const shape_t bare = {.exists = true, .rows = 300};
     const shape_t full = {.exists = true, .rows = 300, .n_indexes = 2};
-    crash_t crash = {.f = f, .table = "t", .every = nested ? 5 : 2, .nested = nested};
+    crash_t crash = {.f = f, .table = "t", .every = nested ? 17 : 2, .nested = nested};
     fixture_close(f, true);
     f->options.log_write_through = true;
     fixture_open(f);
