@@ -25,7 +25,14 @@ from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import Finding, Judged, Setting, ask_rules
 from tornpage.oracle.state import State
 from tornpage.store.rows import GoldenRunRow
-from tornpage.targets.target import Capability, Recorded, RecoveryAnswer, RunAnswer, Target
+from tornpage.targets.target import (
+    Capability,
+    Command,
+    Recorded,
+    RecoveryAnswer,
+    RunAnswer,
+    Target,
+)
 from tornpage.vocabulary.errors import (
     FailedRunError,
     GoldenRunError,
@@ -116,22 +123,10 @@ def _run_once(
     what was there before the run. contents: leave the contents of its writes in the trace; audit: account for
     every system call that changes a file. Raises FailedRunError when the target failed, GoldenRunError when
     the run cannot be made or did what its stream does not show."""
-    remove_image(work)
-    data = work / "data"
-    found = work / "found"
-    found.mkdir(parents=True)
-    target.lay_out(found, spec.options)
-    _check_kinds(found, target, "before the run")
-    keep_files(found)
-    copy_image(found, data)
+    data, found = _lay_out(spec, target, work)
     script = script_of(spec)
     (work / "script").write_text(script.text, "ascii")
-    command = target.run_command(data, work / "script", spec.options)
-    # With contents, for the stream to be compared with the files.
-    if audit:
-        command = under_audit(command, work)
-    how = Recorded(data, work / "trace", spec.options, stacks=spec.stacks)
-    command = target.recorded(command, how)
+    command = _recorded_command(spec, target, work, audit=audit)
     child = command.run({**WHOLE, LEFT: str(work / "left")})
     answer = target.parse_run(child)
     observed = Capability.OBSERVED in target.capabilities
@@ -160,15 +155,12 @@ def _run_once(
     at_end = _judge_end(oracle, _recovered(target, data, spec))
     if copied is not None and not at_end:
         _check_copy(data, _judge_end(oracle, copied), what)
+    of_run = (*_judge_errors(oracle, answer.failed), *at_end)
     violations = (
         *(finding.violation for finding in findings),
-        *(
-            replace(violation, source=Source.RUN)
-            for violation in (*_judge_errors(oracle, answer.failed), *at_end)
-        ),
+        *(replace(violation, source=Source.RUN) for violation in of_run),
     )
     remove_image(data)
-    output = child.stdout if observed else b""
     return FaultFreeRun(
         script,
         answer,
@@ -179,8 +171,31 @@ def _run_once(
         findings,
         violations,
         not_audited,
-        output,
+        child.stdout if observed else b"",
         left_of(work / "left"),
+    )
+
+
+def _lay_out(spec: TrialSpec, target: Target, work: Path) -> tuple[Path, Path]:
+    """Folder `data` of the new folder `work`, as the run finds it, and `found`, which keeps that."""
+    remove_image(work)
+    data, found = work / "data", work / "found"
+    found.mkdir(parents=True)
+    target.lay_out(found, spec.options)
+    _check_kinds(found, target, "before the run")
+    keep_files(found)
+    copy_image(found, data)
+    return data, found
+
+
+def _recorded_command(spec: TrialSpec, target: Target, work: Path, *, audit: bool) -> Command:
+    """Runs the script in `work`, recorded with contents: the stream is held against the files."""
+    data = work / "data"
+    command = target.run_command(data, work / "script", spec.options)
+    if audit:
+        command = under_audit(command, work)
+    return target.recorded(
+        command, Recorded(data, work / "trace", spec.options, stacks=spec.stacks)
     )
 
 

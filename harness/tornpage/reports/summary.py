@@ -329,20 +329,47 @@ def summarise(
     script; bugs: those that it saw, by id; command: turns a line that replays into one for anywhere;
     complete: adds to a finding what these rows do not have; line_of: of a bug, the line that plays its
     reproducer, "" where that is gone and only this run has the bug."""
-    summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
-    digest = xxhash.xxh3_64()
-    findings: dict[tuple[Fingerprint, str, int], Finding] = {}
-    known: dict[str, GoldenRunRow] = {}
-    together = _SeenTogether()
-    run_cells: dict[str, CellCount] = {}
+    fold = _Fold(Summary(run, explored=explored, torn_pages=torn_matrix(explored)))
     for number, golden_run in golden_runs.items():
-        known[golden_run.config] = golden_run
-        together.meet(golden_run.bugs)
+        fold.add_golden_run(number, golden_run)
+    for config, part in sorted(explored.items()):
+        fold.add_exploration(config, part)
+    for row in trials:
+        if row.result is not None:
+            fold.add_trial(row, row.result)
+    summary = fold.folded()
+    summary.findings = [
+        complete(replace(finding, replay=command(finding.replay)))
+        for finding in sorted(fold.findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
+    ]
+    summary.bugs = _bugs_seen(bugs, summary.findings, fold.together, line_of)
+    summary.claims_missed = [name for name in claims.paths if not summary.counters[name]]
+    summary.run_claims_missed = [n for n in claims.run_paths if not summary.run_counters[n]]
+    summary.uncovered_sites = [s for s in dict.fromkeys(claims.sites) if not summary.by_site[s]]
+    return summary
+
+
+class _Fold:
+    """Rows of a run, added one by one to its summary."""
+
+    def __init__(self, summary: Summary) -> None:
+        self.findings: dict[tuple[Fingerprint, str, int], Finding] = {}
+        self.together = _SeenTogether()
+        self._summary = summary
+        self._digest = xxhash.xxh3_64()
+        self._golden_runs: dict[str, GoldenRunRow] = {}
+        self._run_cells: dict[str, CellCount] = {}
+        self._cells: dict[tuple[str, str, str], CellCount] = {}
+
+    def add_golden_run(self, number: int, golden_run: GoldenRunRow) -> None:
+        summary = self._summary
+        self._golden_runs[golden_run.config] = golden_run
+        self.together.meet(golden_run.bugs)
         config = config_of(golden_run.config)
-        script = f"{run.id}.s{number}"
-        cell = run_cells.setdefault(config, CellCount(config, RUN_SITE, ""))
+        script = f"{summary.run.id}.s{number}"
+        cell = self._run_cells.setdefault(config, CellCount(config, RUN_SITE, ""))
         cell.add_run(golden_run, script)
-        digest.update(f"{golden_run.config} {golden_run.hash}\n".encode())
+        self._digest.update(f"{golden_run.config} {golden_run.hash}\n".encode())
         summary.scripts += golden_run.crashed
         summary.fault_free += not golden_run.crashed
         summary.writes += golden_run.writes
@@ -350,40 +377,33 @@ def summarise(
         summary.golden_run_violations += bool(golden_run.violations)
         for violation, bug in zip(golden_run.violations, golden_run.bugs, strict=True):
             summary.by_invariant[violation.invariant] += 1
-            _add_finding(findings, script, RUN_SITE, golden_run.config, violation, bug, None)
-    for config, part in sorted(explored.items()):
-        digest.update(f"{config} {part['states']} {part['distinct']}\n".encode())
-        summary.counters.update(part.get("paths", {}))
-    summary.run_cells = [run_cells[config] for config in sorted(run_cells)]
-    cells: dict[tuple[str, str, str], CellCount] = {}
-    for row in trials:
-        if row.result is None:
-            continue
-        digest.update(_verdict_line(row.result).encode())
-        _add_trial(summary, row, row.result)
-        trial = f"{run.id}.{row.number}"
+            _add_finding(self.findings, script, RUN_SITE, golden_run.config, violation, bug, None)
+
+    def add_exploration(self, config: str, part: dict[str, Any]) -> None:
+        self._digest.update(f"{config} {part['states']} {part['distinct']}\n".encode())
+        self._summary.counters.update(part.get("paths", {}))
+
+    def add_trial(self, row: TrialRow, result: TrialResult) -> None:
+        self._digest.update(_verdict_line(result).encode())
+        _add_trial(self._summary, row, result)
+        trial = f"{self._summary.run.id}.{row.number}"
         key = (config_of(row.spec.config), row.site, row.mask)
-        cell = cells.setdefault(key, CellCount(*key))
-        cell.add(row, row.result)
-        shown = known.get(row.spec.config)
-        together.meet(row.bugs, shown.bugs if shown else ())
-        for violation, its_bug in zip(row.result.violations, row.bugs, strict=True):
+        self._cells.setdefault(key, CellCount(*key)).add(row, result)
+        shown = self._golden_runs.get(row.spec.config)
+        self.together.meet(row.bugs, shown.bugs if shown else ())
+        for violation, its_bug in zip(result.violations, row.bugs, strict=True):
             if its_bug is None:  # the trial is unstable
                 continue
             of_run = shown is not None and violation in shown.violations
             site = RUN_SITE if of_run else row.site
-            _add_finding(findings, trial, site, row.spec.config, violation, its_bug, row.result)
-    summary.cells = [cells[key] for key in sorted(cells)]
-    summary.findings = [
-        complete(replace(finding, replay=command(finding.replay)))
-        for finding in sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
-    ]
-    summary.bugs = _bugs_seen(bugs, summary.findings, together, line_of)
-    summary.trace_hash = digest.hexdigest()
-    summary.claims_missed = [name for name in claims.paths if not summary.counters[name]]
-    summary.run_claims_missed = [n for n in claims.run_paths if not summary.run_counters[n]]
-    summary.uncovered_sites = [s for s in dict.fromkeys(claims.sites) if not summary.by_site[s]]
-    return summary
+            _add_finding(self.findings, trial, site, row.spec.config, violation, its_bug, result)
+
+    def folded(self) -> Summary:
+        """The summary, with what needs all rows: cells in order, and the digest of all verdicts."""
+        self._summary.run_cells = [self._run_cells[config] for config in sorted(self._run_cells)]
+        self._summary.cells = [self._cells[key] for key in sorted(self._cells)]
+        self._summary.trace_hash = self._digest.hexdigest()
+        return self._summary
 
 
 class _SeenTogether:
