@@ -94,6 +94,10 @@ static dberr_t engine_begin_build(engine_t *engine, const ddl_alter_t *alter)
 dberr_t engine_start_alter(engine_t *engine, const ddl_alter_t *alter)
 {
     ddl_alter_t chosen;
+    TRY(engine_enter(engine));
+    if (alter->kind != ALTER_CLAUSES && !ddl_alter_is_build(alter)) {
+        return err_set(&engine->env.err, DB_UNSUPPORTED, "an instant change has no steps");
+    }
     TRY(engine_enter_alter(engine, alter, &chosen));
     return engine_begin_build(engine, &chosen);
 }

@@ -103,6 +103,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(tables_imported),
     STAT(optimize_ddl_sets),
     STAT(alters_instant),
+    STAT(columns_added_instant),
     STAT(varchars_extended),
     STAT(alters_combined),
     STAT(rebuilds_combined),

@@ -102,6 +102,7 @@ typedef struct stats {
     uint64_t optimize_ddl_sets; /**< SET log_optimize_ddl, done */
     /** ALTER statements that changed nothing but a row of the catalogue */
     uint64_t alters_instant;
+    uint64_t columns_added_instant; /**< of these, ADD COLUMN */
     uint64_t varchars_extended; /**< of these, MODIFY COLUMN */
     uint64_t alters_combined;   /**< ALTER statements of several clauses, committed */
     uint64_t rebuilds_combined; /**< of these, those that made a new table */

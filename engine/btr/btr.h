@@ -8,7 +8,8 @@ and calls buf_log_free_check() first, so callers must have no page pinned.
 
 Invariants: keys strictly ascend in a page and across siblings (I7); links are reciprocal and
 FIL_NULL at the ends (I8); all keys below a node pointer are >= its key and < the next one's (I9),
-the leftmost node pointer of a level being MIN_REC; a page other than the root is never empty. */
+the leftmost node pointer of a level being MIN_REC; a page other than the root is never empty. A metadata record is smaller than any key: no
+search meets it, no scan gives it, and it stays in the leftmost leaf. */
 #ifndef BTR_BTR_H
 #define BTR_BTR_H
 
@@ -25,7 +26,11 @@ typedef struct btr {
     uint32_t key_len;       /**< bytes compared */
     uint32_t leaf_rec_size; /**< info byte included; of the longest one */
     bool leaf_varies;       /**< leaf records have sizes of their own */
+    /** the instant mark: 0: no metadata record; BTR_INSTANT_ANY: only the pages tell */
+    uint32_t instant;
 } btr_t;
+
+#define BTR_INSTANT_ANY UINT32_MAX
 
 static inline uint32_t btr_node_rec_size(const btr_t *btr)
 {
@@ -54,9 +59,20 @@ WARN_UNUSED dberr_t btr_key_position(buf_pool_t *pool, const btr_t *btr, const b
 /** rec: len bytes. DB_DUPLICATE_KEY if the key is there (delete-marked or not). */
 WARN_UNUSED dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t len);
 
-/** Puts a record of any size in place of the one with its key, whose info byte stays.
+/** Puts a record of any size in place of the one with its key, whose delete mark stays.
 DB_NOT_FOUND. */
 WARN_UNUSED dberr_t btr_replace(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t len);
+
+/** Has the tree no record at all? */
+WARN_UNUSED dberr_t btr_is_empty(buf_pool_t *pool, const btr_t *btr, bool *empty);
+/** Copies the metadata record as btr_get(). DB_NOT_FOUND. */
+WARN_UNUSED dberr_t btr_meta_get(buf_pool_t *pool, const btr_t *btr, byte *rec, uint32_t *len);
+/** One mini-transaction: the tree has this metadata record, in place of an older one, and this
+instant mark. */
+WARN_UNUSED dberr_t btr_meta_put(buf_pool_t *pool, const btr_t *btr, uint32_t mark, const byte *rec,
+                                 uint32_t len);
+/** The same: it has neither. */
+WARN_UNUSED dberr_t btr_meta_remove(buf_pool_t *pool, const btr_t *btr);
 
 /** Removes the record for good. DB_NOT_FOUND. Merges or drops pages that become too empty. */
 WARN_UNUSED dberr_t btr_delete(buf_pool_t *pool, const btr_t *btr, const byte *key);

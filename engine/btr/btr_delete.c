@@ -295,13 +295,17 @@ dberr_t btr_root_lift(buf_pool_t *pool, const btr_t *btr)
     return mtr_end(op.mtr, err);
 }
 
-dberr_t btr_delete(buf_pool_t *pool, const btr_t *btr, const byte *key)
+/** key NULL: the metadata record, with the instant mark of the root. */
+static dberr_t btr_delete_low(buf_pool_t *pool, const btr_t *btr, const byte *key)
 {
     btr_op_t op;
     TRY(btr_op_start(&op, pool, btr, MTR_LOG_ALL));
     dberr_t err = btr_descend(&op, key, btr->key_len);
     if (err == DB_SUCCESS && !op.exact) {
         err = DB_NOT_FOUND;
+    }
+    if (key == NULL) {
+        op.path[0].slot = 0;
     }
     btr_del_plan_t plan;
     AND_THEN(err, btr_delete_plan(&op, &plan));
@@ -310,8 +314,21 @@ dberr_t btr_delete(buf_pool_t *pool, const btr_t *btr, const byte *key)
         mtr_abort(op.mtr);
         return err;
     }
+    if (key == NULL) {
+        mtr_write_1(op.mtr, op.path[op.root_level].block, PAGE_INSTANT, 0);
+    }
     bool lift = page_level(op.path[op.root_level].block->frame) > 0
                 && page_n_recs(op.path[op.root_level].block->frame) == 1;
     mtr_commit(op.mtr);
     return lift ? btr_root_lift(pool, btr) : DB_SUCCESS;
+}
+
+dberr_t btr_delete(buf_pool_t *pool, const btr_t *btr, const byte *key)
+{
+    return btr_delete_low(pool, btr, key);
+}
+
+dberr_t btr_meta_remove(buf_pool_t *pool, const btr_t *btr)
+{
+    return btr_delete_low(pool, btr, NULL);
 }

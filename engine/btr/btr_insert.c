@@ -205,7 +205,15 @@ dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t
     return mtr_end(op.mtr, err);
 }
 
-/** The record at the end of the path gets the contents of rec, the same key and another size. */
+/** The info byte of rec in place of the record at the end of the path, whose delete mark stays. */
+static byte btr_info_replaced(const btr_op_t *op, const byte *rec)
+{
+    const byte *old = page_rec(op->path[0].block->frame, op->page_size, op->path[0].slot);
+    return (byte)((rec[0] & ~REC_INFO_DELETE_MARK) | (old[0] & REC_INFO_DELETE_MARK));
+}
+
+/** The record at the end of the path gets the contents of rec, the same key, and another size or
+info byte. */
 static dberr_t btr_replace_resized(btr_op_t *op, const byte *rec, uint32_t len)
 {
     const byte *page = op->path[0].block->frame;
@@ -213,7 +221,7 @@ static dberr_t btr_replace_resized(btr_op_t *op, const byte *rec, uint32_t len)
     uint32_t freed = page_rec_cost(page_rec_size(page), page_rec_len(page, op->page_size, slot));
     byte resized[PAGE_SIZE_MAX / 2];
     memcpy(resized, rec, len);
-    resized[0] = (byte)rec_info(page_rec(page, op->page_size, slot));
+    resized[0] = btr_info_replaced(op, rec);
     btr_split_plan_t plan;
     TRY(btr_split_plan(op, len, freed, &plan));
     TRY(mtr_rec_delete(op->mtr, op->path[0].block, slot));
@@ -233,7 +241,29 @@ dberr_t btr_replace(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_
     }
     AND_THEN(err,
              page_rec_len(leaf->block->frame, op.page_size, leaf->slot) == len
+                     && btr_info_replaced(&op, rec)
+                            == *page_rec(leaf->block->frame, op.page_size, leaf->slot)
                  ? mtr_rec_update(op.mtr, leaf->block, leaf->slot, from, rec + from, len - from)
                  : btr_replace_resized(&op, rec, len));
+    return mtr_end(op.mtr, err);
+}
+
+dberr_t btr_meta_put(buf_pool_t *pool, const btr_t *btr, uint32_t mark, const byte *rec,
+                     uint32_t len)
+{
+    btr_op_t op;
+    TRY(btr_op_start(&op, pool, btr, MTR_LOG_ALL));
+    dberr_t err = btr_descend(&op, NULL, 0);
+    op.path[0].slot = 0;
+    if (err == DB_SUCCESS && op.exact) {
+        err = btr_replace_resized(&op, rec, len);
+    } else {
+        btr_split_plan_t plan;
+        AND_THEN(err, btr_split_plan(&op, len, 0, &plan));
+        AND_THEN(err, btr_insert_apply(&op, &plan, rec));
+    }
+    if (err == DB_SUCCESS) {
+        mtr_write_1(op.mtr, op.path[op.root_level].block, PAGE_INSTANT, mark);
+    }
     return mtr_end(op.mtr, err);
 }

@@ -75,7 +75,8 @@ static const char *btr_header_fault(const btr_t *btr, const byte *page, page_no_
         return "wrong level";
     }
     if (page_rec_size(page) != btr_rec_size(btr, page_level(page))
-        || page_key_len(page) != btr->key_len) {
+        || page_key_len(page) != btr->key_len
+        || (btr->instant != BTR_INSTANT_ANY && page_instant(page) != (root ? btr->instant : 0))) {
         return "record shape differs from the catalogue's";
     }
     if (page_n_recs(page) == 0 && (!root || page_level(page) > 0)) {
@@ -108,13 +109,24 @@ static const char *btr_page_fault(const btr_t *btr, const byte *page, uint32_t p
     for (uint32_t slot = 0; slot < page_n_recs(page); slot++) {
         const byte *rec = page_rec(page, page_size, slot);
 
-        if (prev != NULL && (rec_info(prev) & REC_INFO_MIN_REC) == 0
+        if (prev != NULL && !rec_is_min(prev)
             && memcmp(rec_payload(prev), rec_payload(rec), btr->key_len) >= 0) {
             return "keys do not ascend";
         }
         prev = rec;
     }
     return NULL;
+}
+
+/** Has the page a minimum record where there is none, or the other way round? */
+static bool btr_min_is_wrong(const btr_t *btr, const byte *page, uint32_t page_size)
+{
+    bool leaf = page_level(page) == 0;
+    bool due = fil_page_get_prev(page) == FIL_NULL && (!leaf || btr->instant != 0);
+    if (leaf && btr->instant == BTR_INSTANT_ANY) {
+        return false;
+    }
+    return due != (page_n_recs(page) > 0 && rec_is_min(page_rec(page, page_size, 0)));
 }
 
 dberr_t btr_page_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr, page_no_t page_no,
@@ -130,12 +142,8 @@ dberr_t btr_page_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr, page_no_t p
             block->validated = btr->id;
         }
     }
-    if (fault == NULL && page_level(block->frame) > 0) {
-        bool min_rec = (rec_info(page_rec(block->frame, page_size, 0)) & REC_INFO_MIN_REC) != 0;
-
-        if (min_rec != (fil_page_get_prev(block->frame) == FIL_NULL)) {
-            fault = "minimum record flag";
-        }
+    if (fault == NULL && btr_min_is_wrong(btr, block->frame, page_size)) {
+        fault = "minimum record flag";
     }
     if (fault != NULL) {
         return btr_corrupt(pool, btr, page_no, fault);

@@ -51,9 +51,14 @@ dberr_t btr_descend(btr_op_t *op, const byte *key, uint32_t key_len)
         step->block = block;
         if (level == 0) {
             step->low = false;
-            step->slot = key == NULL
-                             ? 0
-                             : page_search(block->frame, op->page_size, key, key_len, &op->exact);
+            if (key != NULL) {
+                step->slot =
+                    page_search(block->frame, op->page_size, key, key_len, &op->exact);
+                return DB_SUCCESS;
+            }
+            op->exact = page_n_recs(block->frame) > 0
+                        && rec_is_min(page_rec(block->frame, op->page_size, 0));
+            step->slot = op->exact ? 1 : 0;
             return DB_SUCCESS;
         }
         btr_choose_child(op, key, key_len, step);
@@ -78,20 +83,42 @@ static dberr_t btr_find(btr_op_t *op, buf_pool_t *pool, const btr_t *btr, const 
     return err;
 }
 
+/** Copies the record in a slot of the leaf that was found, and ends the operation. */
+static dberr_t btr_copy_rec(const btr_op_t *op, uint32_t slot, byte *rec, uint32_t *len)
+{
+    const buf_block_t *leaf = op->path[0].block;
+    dberr_t err = DB_SUCCESS;
+    *len = page_rec_len(leaf->frame, op->page_size, slot);
+    if (*len > op->btr->leaf_rec_size) {
+        err = btr_corrupt(op->pool, op->btr, leaf->id.page_no, "a record is longer than any row");
+    } else {
+        memcpy(rec, page_rec(leaf->frame, op->page_size, slot), *len);
+    }
+    mtr_commit(op->mtr);
+    return err;
+}
+
 dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec, uint32_t *len)
 {
     btr_op_t op;
     TRY(btr_find(&op, pool, btr, key, MTR_READ_ONLY));
-    dberr_t err = DB_SUCCESS;
-    const btr_step_t *leaf = &op.path[0];
-    *len = page_rec_len(leaf->block->frame, op.page_size, leaf->slot);
-    if (*len > btr->leaf_rec_size) {
-        err = btr_corrupt(pool, btr, leaf->block->id.page_no, "a record is longer than any row");
-    } else {
-        memcpy(rec, page_rec(leaf->block->frame, op.page_size, leaf->slot), *len);
-    }
-    mtr_commit(op.mtr);
-    return err;
+    return btr_copy_rec(&op, op.path[0].slot, rec, len);
+}
+
+dberr_t btr_meta_get(buf_pool_t *pool, const btr_t *btr, byte *rec, uint32_t *len)
+{
+    btr_op_t op;
+    TRY(btr_find(&op, pool, btr, NULL, MTR_READ_ONLY));
+    return btr_copy_rec(&op, 0, rec, len);
+}
+
+dberr_t btr_is_empty(buf_pool_t *pool, const btr_t *btr, bool *empty)
+{
+    btr_op_t op;
+    TRY(btr_op_start(&op, pool, btr, MTR_READ_ONLY));
+    dberr_t err = btr_descend(&op, NULL, 0);
+    *empty = err == DB_SUCCESS && op.root_level == 0 && page_n_recs(op.path[0].block->frame) == 0;
+    return mtr_end(op.mtr, err);
 }
 
 dberr_t btr_key_position(buf_pool_t *pool, const btr_t *btr, const byte *key, uint32_t *out)

@@ -150,7 +150,7 @@ static dberr_t chk_sys_columns_rec(chk_dict_scan_t *scan, const byte *rec)
     uint64_t id = chk_sys_number(scan->sys, rec, 0);
     uint64_t pos = chk_sys_number(scan->sys, rec, 1);
     uint64_t flags = chk_sys_number(scan->sys, rec, 3);
-    uint64_t type = flags & ~(uint64_t)CHK_TYPE_NULLABLE;
+    uint64_t type = flags & ~(uint64_t)(CHK_TYPE_NULLABLE | CHK_TYPE_INSTANT);
     uint64_t len = chk_sys_number(scan->sys, rec, 4);
     chk_table_t *table = chk_table_by_id(scan->chk, id);
     if (table == NULL || pos >= table->n_cols) {
@@ -165,7 +165,8 @@ static dberr_t chk_sys_columns_rec(chk_dict_scan_t *scan, const byte *rec)
         return DB_SUCCESS;
     }
     col->type = (uint32_t)type;
-    col->nullable = flags != type;
+    col->nullable = (flags & CHK_TYPE_NULLABLE) != 0;
+    col->instant = (flags & CHK_TYPE_INSTANT) != 0;
     col->len = (uint32_t)len;
     return DB_SUCCESS;
 }

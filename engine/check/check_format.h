@@ -114,7 +114,7 @@ scans says so. */
 #define CHK_UNDO_REC_PK 26
 #define CHK_UNDO_REC_TYPE 2
 #define CHK_UNDO_REC_MIN 29U
-#define CHK_UNDO_TYPE_MAX 3U
+#define CHK_UNDO_TYPE_MAX 4U
 #define CHK_UNDO_TYPE_UPDATE 2U
 #define CHK_UNDO_REC_TABLE_ID 3
 #define CHK_UNDO_COLS 3 /**< behind the primary key */
@@ -127,6 +127,8 @@ scans says so. */
 #define CHK_TYPE_CHAR 2U
 #define CHK_TYPE_VARCHAR 3U
 #define CHK_TYPE_NULLABLE 256U /**< beside the type */
+#define CHK_TYPE_INSTANT 512U
+#define CHK_COUNT_SIZE 1U /**< of a record that says how many columns it has */
 #define CHK_LEN_SIZE 2U        /**< in front of a VARCHAR */
 #define CHK_KEY_LEN_MAX 3072U
 #define CHK_LOCAL_MAX 40U /**< texts up to this length stay in their record */

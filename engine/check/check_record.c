@@ -51,8 +51,18 @@ static bool chk_layout_columns(chk_table_t *table)
         col->primary = false;
         col->rec_offset = 0;
     }
-    table->null_len = (n_nullable + 7) / 8;
-    return table->n_cols > 0 && table->n_indexes > 0 && row_size + table->null_len <= ROW_SIZE_MAX;
+    return table->n_cols > 0 && table->n_indexes > 0
+           && row_size + (n_nullable + 7) / 8 <= ROW_SIZE_MAX;
+}
+
+/** Of the first n columns. */
+static uint32_t chk_n_nullable(const chk_table_t *table, uint32_t n)
+{
+    uint32_t n_nullable = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        n_nullable += table->cols[i].nullable ? 1 : 0;
+    }
+    return n_nullable;
 }
 
 /** Offsets in the clustered record, and its size if that is always the same. */
@@ -69,7 +79,16 @@ static bool chk_layout_record(chk_table_t *table, uint32_t page_size)
         col->rec_offset = size;
         size += col->len;
     }
-    size += CHK_TRX_ID_LEN + CHK_ROLL_PTR_LEN + table->null_len;
+    table->n_core = table->n_cols;
+    for (uint32_t i = table->n_cols; i-- > 0;) {
+        table->n_core = table->cols[i].instant ? i : table->n_core;
+    }
+    size += CHK_TRX_ID_LEN + CHK_ROLL_PTR_LEN + (chk_n_nullable(table, table->n_cols) + 7) / 8;
+    size += table->n_core < table->n_cols ? CHK_COUNT_SIZE : 0;
+    bool core = table->n_core > 0;
+    for (uint32_t i = table->n_core; i < table->n_cols; i++) {
+        core = core && table->cols[i].instant && !table->cols[i].primary;
+    }
     bool varies = false;
     for (uint32_t i = 0; i < table->n_cols; i++) {
         chk_col_t *col = &table->cols[i];
@@ -84,6 +103,9 @@ static bool chk_layout_record(chk_table_t *table, uint32_t page_size)
         }
     }
     primary->rec_size = varies ? PAGE_REC_VARIES : size;
+    if (!core || (!varies && table->n_core < table->n_cols)) {
+        return false; /* instant columns that are not the last ones of records of any size */
+    }
     return varies ? size <= page_rec_max(page_size) : page_capacity(page_size, size) >= 2;
 }
 
@@ -111,14 +133,10 @@ static bool chk_null_bit(const byte *nulls, uint32_t bit)
     return (nulls[bit / 8] >> (bit % 8) & 1U) != 0;
 }
 
-/** Are the NULL bits that belong to no column zero? */
-static bool chk_nulls_are_valid(const chk_table_t *table, const byte *nulls)
+/** Are the NULL bits that belong to no column zero? n: those that do. */
+static bool chk_nulls_are_valid(const byte *nulls, uint32_t n)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        n += table->cols[i].nullable ? 1 : 0;
-    }
-    for (uint32_t bit = n; bit < 8 * table->null_len; bit++) {
+    for (uint32_t bit = n; bit % 8 != 0; bit++) {
         if (chk_null_bit(nulls, bit)) {
             return false;
         }
@@ -126,16 +144,30 @@ static bool chk_nulls_are_valid(const chk_table_t *table, const byte *nulls)
     return true;
 }
 
-bool chk_row_read(const chk_table_t *table, const byte *rec, uint32_t len, chk_value_t *values)
+bool chk_row_read(const chk_table_t *table, const byte *rec, uint32_t len, const chk_value_t *meta,
+                  chk_value_t *values)
 {
     uint32_t at = 1 + table->pk_len + CHK_TRX_ID_LEN + CHK_ROLL_PTR_LEN;
+    uint32_t n = table->n_core;
+    if ((rec[0] & REC_INFO_INSTANT) != 0) {
+        n = len > at ? rec[at] : 0;
+        at += CHK_COUNT_SIZE;
+        if (n <= table->n_core || n > table->n_cols) {
+            return false;
+        }
+    }
     const byte *nulls = rec + at;
-    at += table->null_len;
-    if (len < at || !chk_nulls_are_valid(table, nulls)) {
+    uint32_t n_nullable = chk_n_nullable(table, n);
+    at += (n_nullable + 7) / 8;
+    if (len < at || !chk_nulls_are_valid(nulls, n_nullable) || (n < table->n_cols && meta == NULL)) {
         return false;
     }
     for (uint32_t i = 0; i < table->n_cols; i++) {
         const chk_col_t *col = &table->cols[i];
+        if (i >= n) {
+            values[i] = meta[i];
+            continue;
+        }
         values[i] = (chk_value_t){.at = rec + col->rec_offset, .len = col->len};
         if (col->primary) {
             continue;

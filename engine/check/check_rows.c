@@ -2,7 +2,8 @@
 
 Place: check/, on the tree walk.
 
-Checked: I6 each record is a row of its table; I7 no two entries of a unique index that carry no
+Checked: I6 each record is a row of its table, and the metadata record, the first one, has a value
+for each column; I7 no two entries of a unique index that carry no
 delete mark have the same key columns; I10 each secondary index has exactly the entries that the
 live rows call for (count and a hash sum that does not depend on order); I25 no row carries a
 transaction id at or above the limit, and once the history is empty none carries any, nor a delete
@@ -53,6 +54,9 @@ typedef struct chk_row_scan {
     chk_index_t *index;
     chk_marks_t marks;
     byte *row;         /**< what the digest of a row is over */
+    byte *meta;        /**< the metadata record */
+    chk_value_t metas[COLUMNS_MAX]; /**< its values */
+    uint64_t meta_hash;             /**< 0: there is none */
     byte *long_values; /**< of a row */
     byte *entry;       /**< a secondary entry, at most page_size bytes */
     byte *before;      /**< key of the last live entry, the same */
@@ -87,6 +91,7 @@ static uint64_t chk_table_definition(const chk_table_t *table)
     for (uint32_t i = 0; i < table->n_cols; i++) {
         const chk_col_t *col = &table->cols[i];
         hash = chk_mix(hash, col->type, col->len);
+        hash = chk_mix(hash, col->instant, col->nullable);
         hash = chk_mix(hash, col->nullable ? 1 + col->null_bit : 0,
                        col->primary ? col->rec_offset : 0);
     }
@@ -104,7 +109,9 @@ static uint64_t chk_table_definition(const chk_table_t *table)
 static uint64_t chk_sums_context(void *ctx)
 {
     const chk_row_scan_t *scan = ctx;
-    return scan->index->unique && scan->has_before ? scan->before_hash : 0;
+    return scan->index->clustered                     ? scan->meta_hash
+           : scan->index->unique && scan->has_before ? scan->before_hash
+                                                     : 0;
 }
 
 static void chk_sums_begin(void *ctx)
@@ -232,12 +239,37 @@ static void chk_leaf_marks(chk_row_scan_t *scan, const byte *rec)
     scan->n_beyond += scan->chk->trx_id_limit != 0 && row.trx_id >= scan->chk->trx_id_limit;
 }
 
+/** The values that records have for columns that they are without. */
+static void chk_meta_rec(chk_row_scan_t *scan, page_no_t page_no, const byte *rec, uint32_t len)
+{
+    const chk_table_t *table = scan->table;
+    scan->odd = true; /* it is needed each time */
+    memcpy(scan->meta, rec, len);
+    bool valid = !rec_is_deleted(rec) && chk_is_zero(rec + 1, table->pk_len)
+                 && chk_row_read(table, scan->meta, len, NULL, scan->metas);
+    for (uint32_t i = 0; valid && i < table->n_cols; i++) {
+        valid = !scan->metas[i].external;
+    }
+    scan->meta_hash = valid ? XXH3_64bits(rec, len) | 1U : 0;
+    if (!valid) {
+        scan->torn = true;
+        chk_find(scan->chk, 6, scan->file, page_no,
+                 "table %s: its metadata record does not have the values of all columns",
+                 table->name);
+    }
+}
+
 static dberr_t chk_clustered_rec(void *ctx, page_no_t page_no, const byte *rec, uint32_t len)
 {
     chk_row_scan_t *scan = ctx;
     chk_leaf_marks(scan, rec);
+    if (rec_is_min(rec)) {
+        chk_meta_rec(scan, page_no, rec, len);
+        return DB_SUCCESS;
+    }
     chk_value_t values[COLUMNS_MAX];
-    bool valid = chk_row_read(scan->table, rec, len, values);
+    const chk_value_t *meta = scan->meta_hash != 0 ? scan->metas : NULL;
+    bool valid = chk_row_read(scan->table, rec, len, meta, values);
     TRY(valid ? chk_long_values(scan, values, &valid) : DB_SUCCESS);
     if (!valid) {
         scan->bad_page = scan->n_bad++ == 0 ? page_no : scan->bad_page;
@@ -307,6 +339,9 @@ static dberr_t chk_index_walk(chk_row_scan_t *scan, chk_file_t *file, chk_index_
                        .root = index->root,
                        .key_len = index->key_len,
                        .rec_size = index->rec_size,
+                       .instant = index->clustered && scan->table->n_core < scan->table->n_cols
+                                      ? scan->table->n_core
+                                      : 0,
                        .leaves = index->clustered ? &scan->table->leaves : NULL,
                        .definition = chk_mix(scan->definition, index->id, index->root),
                        .ops = &CHK_LEAF_OPS};
@@ -318,6 +353,7 @@ static dberr_t chk_index_walk(chk_row_scan_t *scan, chk_file_t *file, chk_index_
     scan->n_same = 0;
     scan->n_bad = 0;
     scan->torn = false;
+    scan->meta_hash = 0;
     dberr_t err = chk_tree_walk(
         scan->chk, &tree, index->clustered ? chk_clustered_rec : chk_secondary_rec, scan, whole);
     if (err == DB_SUCCESS) {
@@ -378,15 +414,17 @@ dberr_t chk_table_rows(chk_t *chk, chk_table_t *table)
                            .definition = chk_table_definition(table),
                            .leaf = {.expected = malloc(INDEXES_MAX * sizeof(uint64_t))},
                            .row = malloc(CHK_ROW_BYTES_MAX),
+                           .meta = malloc(chk->page_size),
                            .long_values = malloc(ROW_SIZE_MAX),
                            .entry = malloc(chk->page_size),
                            .before = malloc(chk->page_size)};
-    dberr_t err = scan.row != NULL && scan.long_values != NULL && scan.entry != NULL
+    dberr_t err = scan.row != NULL && scan.meta != NULL && scan.long_values != NULL && scan.entry != NULL
                           && scan.before != NULL && scan.leaf.expected != NULL
                       ? chk_indexes_walk(&scan, file)
                       : err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a row");
     free(scan.leaf.expected);
     free(scan.row);
+    free(scan.meta);
     free(scan.long_values);
     free(scan.entry);
     free(scan.before);

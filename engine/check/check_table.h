@@ -10,6 +10,7 @@ typedef struct chk_col {
     uint32_t len; /**< VARCHAR: at most */
     bool nullable;
     bool primary;
+    bool instant; /**< a record may be without it, and then has what the metadata record says */
     uint32_t null_bit;   /**< nullable: its bit in the record */
     uint32_t rec_offset; /**< where no record differs */
 } chk_col_t;
@@ -61,7 +62,7 @@ struct chk_table {
     chk_col_t cols[COLUMNS_MAX];
     uint32_t n_indexes; /**< the clustered one first */
     chk_index_t indexes[INDEXES_MAX];
-    uint32_t null_len; /**< bytes of the NULL bits in a record */
+    uint32_t n_core; /**< columns of all records: those before the first instant one */
     uint32_t pk_len;
     /** owner number of its rows' segment; CHK_OWNER_UNKNOWN: not all of it was walked */
     uint32_t leaves;
@@ -78,8 +79,10 @@ chk_table_t *chk_table_by_id(const chk_t *chk, table_id_t id); /**< NULL: there 
 
 /** Computes offsets and sizes of a table whose cols and fields are set. False: they cannot be. */
 bool chk_table_layout(chk_table_t *table, uint32_t page_size);
-/** The values of a clustered record, by column. False: it is none of the table. */
-bool chk_row_read(const chk_table_t *table, const byte *rec, uint32_t len, chk_value_t *values);
+/** The values of a clustered record, by column; meta: of those that it is without, NULL: it must
+have all. False: it is none of the table. */
+bool chk_row_read(const chk_table_t *table, const byte *rec, uint32_t len, const chk_value_t *meta,
+                  chk_value_t *values);
 /** What the digest is over: @return its length. */
 uint32_t chk_row_bytes(const chk_table_t *table, const chk_value_t *values, byte *to);
 /** The entry of a row in a secondary index: key_len bytes. */

@@ -77,7 +77,11 @@ static bool chk_page_shape(chk_walk_t *walk, const byte *page, page_no_t page_no
     } else if (page_index_id(page) != tree->id || page_rec_size(page) != rec_size
                || page_key_len(page) != tree->key_len) {
         chk_walk_find(walk, 6, page_no, "index id, record size or key length is not this index's");
-    } else if (page_n_recs(page) == 0 && (page_no != tree->root || level != 0)) {
+    } else if (page_instant(page) != (page_no == tree->root ? tree->instant : 0)) {
+        chk_walk_find(walk, 6, page_no, "instant mark %" PRIu32 " is not the catalogue's",
+                      page_instant(page));
+    } else if (page_n_recs(page) == 0
+               && (page_no != tree->root || level != 0 || tree->instant != 0)) {
         chk_walk_find(walk, 6, page_no, "an empty page that is not an empty tree");
     } else if (page_no != tree->root
                && !chk_is_zero(page + CHK_PAGE_SEG_LEAF, 2 * CHK_SEG_HEADER_SIZE)) {
@@ -118,8 +122,10 @@ static bool chk_page_keys(chk_walk_t *walk, const byte *page, page_no_t page_no,
         const byte *rec = page_rec(page, page_size, slot);
         const byte *key = rec_payload(rec);
         bool min = chk_rec_is_min(rec);
-        if (min != (leftmost && slot == 0 && page_level(page) > 0)) {
-            chk_walk_find(walk, 9, page_no, "record %" PRIu32 ": wrong minimum record mark", slot);
+        bool leaf = page_level(page) == 0;
+        if (min != (leftmost && slot == 0 && (!leaf || walk->tree->instant != 0))) {
+            chk_walk_find(walk, leaf ? 6 : 9, page_no, "record %" PRIu32 ": wrong minimum record mark",
+                          slot);
         } else if (min) {
             continue;
         } else if (before != NULL && memcmp(before, key, key_len) >= 0) {

@@ -31,6 +31,7 @@ typedef struct chk_tree {
     page_no_t root;
     uint32_t key_len;
     uint32_t rec_size; /**< of leaf records, or PAGE_REC_VARIES */
+    uint32_t instant;  /**< the instant mark: there is a metadata record; 0: there is none */
     uint32_t *leaves;  /**< gets the owner number of the leaves' segment, before the first record */
     uint64_t definition;       /**< hash of all that says what its records must be */
     const chk_leaf_ops_t *ops; /**< NULL: leaves are always read */

@@ -4,6 +4,8 @@ Place: top of ddl/: it names all statements. How those go that are carried out i
 their tables.
 
     RENAME COLUMN, RENAME INDEX   INSTANT   one row of the catalogue, one durable commit
+    ADD COLUMN, as the last one   INSTANT   on demand: the catalogue and a metadata record
+                                            (ddl_instant.c)
     MODIFY COLUMN                 INSTANT   the same, for a longer VARCHAR that no index has as a
                                             whole
                                   COPY      another length otherwise
@@ -64,9 +66,20 @@ static const alter_class_t CLASSES[] = {
                            &DDL_REBUILD},
 };
 
+/** ADD COLUMN that promises not to copy the table. */
+static const alter_class_t INSTANT_COLUMN = {"ADD COLUMN", ALGORITHM_INSTANT, "", NULL};
+
+static bool ddl_is_instant_column(const ddl_alter_t *alter)
+{
+    return alter->kind == ALTER_ADD_COLUMN && alter->algorithm >= ALGORITHM_NOCOPY;
+}
+
 /** Its class; of several clauses that of the one that can promise least. */
 static const alter_class_t *ddl_alter_class(const ddl_alter_t *alter)
 {
+    if (ddl_is_instant_column(alter)) {
+        return &INSTANT_COLUMN;
+    }
     uint32_t n = 0;
     const ddl_alter_t *clauses = ddl_alter_clauses(alter, &n);
     const alter_class_t *class = &CLASSES[clauses[0].kind];
@@ -147,11 +160,16 @@ static const char *ddl_modify_why(const ddl_alter_t *alter, const dict_table_t *
 dberr_t ddl_alter_choose(trx_sys_t *sys, ddl_alter_t *alter)
 {
     err_sink_t *sink = &ddl_env(sys)->err;
-    if (alter->kind != ALTER_MODIFY_COLUMN) {
+    if (alter->kind != ALTER_MODIFY_COLUMN && !ddl_is_instant_column(alter)) {
         return DB_SUCCESS;
     }
     dict_table_t *table = NULL;
     dberr_t err = ddl_table_lock(sys, alter->table, &table);
+    if (alter->kind == ALTER_ADD_COLUMN) {
+        TRY(err);
+        const char *reason = ddl_instant_why(alter, table);
+        return reason != NULL ? ddl_alter_refuse(alter, reason, ALGORITHM_INPLACE, sink) : err;
+    }
     uint32_t col = 0;
     AND_THEN(err, ddl_modify_find(alter, table, sink, &col));
     const char *why = err == DB_SUCCESS ? ddl_modify_why(alter, table, col) : NULL;
@@ -204,6 +222,7 @@ static dberr_t ddl_change_part(trx_sys_t *sys, const ddl_alter_t *alter)
 dberr_t ddl_alter_at_once(trx_sys_t *sys, const ddl_alter_t *alter)
 {
     CHECK(!ddl_alter_is_build(alter));
-    return alter->kind == ALTER_DROP_INDEX ? ddl_drop_index(sys, alter->table, alter->name)
-                                           : ddl_change_part(sys, alter);
+    return alter->kind == ALTER_DROP_INDEX   ? ddl_drop_index(sys, alter->table, alter->name)
+           : alter->kind == ALTER_ADD_COLUMN ? ddl_add_column_instant(sys, alter)
+                                             : ddl_change_part(sys, alter);
 }

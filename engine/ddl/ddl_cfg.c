@@ -5,7 +5,8 @@ Place: ddl/, below ddl_export.c and ddl_import.c.
     0   4  CRC-32C of all that follows        20  4  size in pages
     4   4  magic                              24  2  columns
     8   4  bytes of the file                  26  2  indexes
-    12  4  page size                          column: name 64, type 1, may be NULL 1, length 4
+    12  4  page size                          column: name 64, type 1, flags 1, length 4; flags:
+                                                      1 may be NULL, 2 instant
     16  4  space id                           index:  id 8, root 4, name 64, unique 1, fields 1,
                                                       per field: column 1, prefix 4
 
@@ -25,6 +26,8 @@ Rules
 #define CFG_HEAD 28U
 #define CFG_NAME (NAME_LEN_MAX + 1U)
 #define CFG_COL (CFG_NAME + 6U)
+#define CFG_NULLABLE 1U
+#define CFG_INSTANT 2U
 #define CFG_INDEX (CFG_NAME + 14U)
 #define CFG_FIELD 5U
 #define CFG_MAX                                                                                    \
@@ -61,7 +64,8 @@ static uint32_t cfg_encode(const ddl_cfg_t *cfg, byte *to)
         const dict_col_t *col = &table->cols[i];
         memcpy(to + at, col->name, CFG_NAME);
         to[at + CFG_NAME] = (byte)col->type;
-        to[at + CFG_NAME + 1] = col->nullable ? 1 : 0;
+        to[at + CFG_NAME + 1] =
+            (byte)((col->nullable ? CFG_NULLABLE : 0) | (col->instant ? CFG_INSTANT : 0));
         mach_write_4(to + at + CFG_NAME + 2, col->len);
     }
     for (uint32_t i = 0; i < table->n_indexes; i++) {
@@ -126,7 +130,8 @@ static bool cfg_get_name(const byte *from, char *name)
 static bool cfg_get_col(const byte *from, dict_col_t *col)
 {
     col->type = (dict_type_t)from[CFG_NAME];
-    col->nullable = from[CFG_NAME + 1] != 0;
+    col->nullable = (from[CFG_NAME + 1] & CFG_NULLABLE) != 0;
+    col->instant = (from[CFG_NAME + 1] & CFG_INSTANT) != 0;
     col->len = mach_read_4(from + CFG_NAME + 2);
     return cfg_get_name(from, col->name);
 }

@@ -76,6 +76,14 @@ static bool import_fits(const dict_table_t *ours, const dict_table_t *theirs)
     return fits;
 }
 
+/** The pages are taken as they are: records are without the columns that theirs are without. */
+static void import_take_instant(dict_table_t *table, const dict_table_t *theirs)
+{
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        table->cols[i].instant = theirs->cols[i].instant;
+    }
+}
+
 /** Reads the .cfg, compares it, and notes what the pages have. */
 static dberr_t import_prepare(ddl_build_t *build, const char *from)
 {
@@ -99,6 +107,8 @@ static dberr_t import_prepare(ddl_build_t *build, const char *from)
         return err_set(sink, DB_OUT_OF_MEMORY, "no memory for the import of a table");
     }
     import->old->space = theirs->space;
+    import_take_instant(import->old, theirs);
+    TRY(dict_table_layout(import->old, import->cfg.page_size, sink));
     for (uint32_t i = 0; i < import->old->n_indexes; i++) {
         dict_index_t *index = &import->old->indexes[i];
         const dict_index_t *is = import_find_index(theirs, index->name);
@@ -155,12 +165,20 @@ static dberr_t import_adjust_index_page(const ddl_build_t *build, uint32_t i)
 {
     const ddl_import_t *import = build->own;
     byte *page = import->page;
+    uint32_t page_size = import->cfg.page_size;
     const char *why = NULL;
-    if (page_index_validate(page, import->cfg.page_size, &why) != DB_SUCCESS) {
+    if (page_index_validate(page, page_size, &why) != DB_SUCCESS) {
         return import_damaged(build, why);
     }
+    const btr_t *tree = &import->old->indexes[i].tree;
+    bool leftmost = page_level(page) == 0 && fil_page_get_prev(page) == FIL_NULL;
+    bool meta = leftmost && page_n_recs(page) > 0 && rec_is_min(page_rec(page, page_size, 0));
+    if (page_instant(page) != (import->next == tree->root ? tree->instant : 0)
+        || (leftmost && meta != (tree->instant != 0))) {
+        return import_damaged(build, "instant columns are not those of the .cfg");
+    }
     mach_write_8(page + PAGE_INDEX_ID, build->table->indexes[i].id);
-    if (import->next == import->old->indexes[i].tree.root) {
+    if (import->next == tree->root) {
         mach_write_4(page + PAGE_SEG_LEAF + FSEG_HEADER_SPACE, build->table->space);
         mach_write_4(page + PAGE_SEG_TOP + FSEG_HEADER_SPACE, build->table->space);
     }
@@ -280,6 +298,8 @@ static dberr_t ddl_import_begin(ddl_build_t *build, const ddl_alter_t *alter)
     build->own = import;
     TRY(import_prepare(build, alter->name));
     TRY(ddl_rebuild_define(build, alter, REBUILD_PREFIX));
+    import_take_instant(build->table, import->old);
+    TRY(dict_table_layout(build->table, import->cfg.page_size, &build_env(build)->err));
     build->clustered = &build->table->indexes[0];
     for (uint32_t i = 0; i < build->table->n_indexes; i++) {
         build->table->indexes[i].tree.root = import->old->indexes[i].tree.root;

@@ -64,6 +64,10 @@ WARN_UNUSED dberr_t ddl_find_secondary(dict_table_t *table, const char *name, er
 WARN_UNUSED dberr_t ddl_index_name_free(const dict_table_t *table, const char *name,
                                         err_sink_t *err);
 
+/** Why a column cannot come by ALGORITHM=INSTANT; NULL: it can. */
+const char *ddl_instant_why(const ddl_alter_t *alter, const dict_table_t *table);
+WARN_UNUSED dberr_t ddl_add_column_instant(trx_sys_t *sys, const ddl_alter_t *alter);
+
 /** DB_UNSUPPORTED: the statement is about a file that this table does not have. */
 WARN_UNUSED dberr_t ddl_refuse_in_system(trx_sys_t *sys, const dict_table_t *table);
 
@@ -78,6 +82,7 @@ struct ddl_change {
     const dict_index_t *indexes;
     uint32_t n;   /**< of indexes */
     uint32_t col; /**< its position in table */
+    const byte *row; /**< of the metadata record */
 };
 
 /** Makes n changes in a transaction of its own: durable when it returns DB_SUCCESS, rolled back
@@ -102,6 +107,8 @@ ddl_rows_fn ddl_rows_insert_indexes;
 ddl_rows_fn ddl_rows_delete_indexes;
 /** Names and status as they are in indexes. */
 ddl_rows_fn ddl_rows_update_indexes;
+/** The last column of table, and the metadata record if it is an instant one. */
+ddl_rows_fn ddl_rows_add_column;
 /** Name and length of one column as they are in table. */
 ddl_rows_fn ddl_rows_update_column;
 /** Names of columns, names and status of indexes, where they are not as in the cached object. */

@@ -63,6 +63,9 @@ dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter, const c
     err_sink_t *sink = &build_env(build)->err;
     TRY(dict_table_copy(trx_sys_dict(build->sys), build->source, &build->table));
     TRY(ddl_alter_define(alter, build->table, sink));
+    for (uint32_t i = 0; i < build->table->n_cols; i++) {
+        build->table->cols[i].instant = false; /* its records have all of them */
+    }
     TRY(dict_table_layout(build->table, buf_page_size(build_pool(build)), sink));
     TRY(ddl_table_identify(build->sys, build->table));
     ddl_intermediate_name(build->table, prefix);

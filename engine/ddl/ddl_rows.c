@@ -135,6 +135,20 @@ dberr_t ddl_rows_update_indexes(trx_t *trx, dict_t *dict, const ddl_change_t *ch
     return DB_SUCCESS;
 }
 
+dberr_t ddl_rows_add_column(trx_t *trx, dict_t *dict, const ddl_change_t *change)
+{
+    static const uint32_t COLS[] = {SYS_TABLES_COL_N_COLS};
+    const dict_table_t *table = change->table;
+    byte row[SYS_ROW_MAX];
+    if (table->cols[table->n_cols - 1].instant) {
+        TRY(row_set_metadata(trx, table, change->row));
+    }
+    dict_sys_columns_row(table, table->n_cols - 1, row);
+    TRY(row_insert(trx, dict_sys_table(dict, SYS_COLUMNS), row));
+    dict_sys_tables_row(table, row);
+    return ddl_row_update(trx, dict, SYS_TABLES, row, COLS, 1);
+}
+
 dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const ddl_change_t *change)
 {
     static const uint32_t COLS[] = {SYS_COLUMNS_COL_NAME, SYS_COLUMNS_COL_LEN};

@@ -15,7 +15,10 @@ length and room for n, what is not used of it zero. A column that is NULL is zer
 
 Records have the size that their values take (dict_rec.c). A clustered record is: info byte, primary
 key columns in key order, DB_TRX_ID (6), DB_ROLL_PTR (7), the NULL bits, the other columns in order
-of definition, of VARCHAR the length and so many bytes, of NULL nothing. If that would be more than
+of definition, of VARCHAR the length and so many bytes, of NULL nothing. With REC_INFO_INSTANT the
+number of the columns that it has is in front of the NULL bits; without it has n_core columns. The
+metadata record is such a record of all columns, with the values that those have which records are
+without; its primary key is zero. If that would be more than
 half a page, the longest texts have pages of their own, and the record has references to them
 (page/page_blob.h). A secondary record has one size: info byte, the key columns, then the primary
 key columns. A key column is cut to its prefix length, padded with spaces if it is shorter, and has
@@ -33,6 +36,7 @@ a byte in front if it may be NULL: 1, or 0 and zeros for NULL, which so comes fi
 
 #define DICT_BIGINT_LEN 8U
 #define DICT_LEN_SIZE 2U /**< length of a VARCHAR, in front of its bytes */
+#define DICT_COUNT_SIZE 1U /**< of a record with REC_INFO_INSTANT, in front of the NULL bits */
 #define DICT_LEN_EXTERNAL                                                                          \
     (0x8000U | BLOB_REF_SIZE)              /**< in place of the length: a reference follows */
 #define DICT_LOCAL_MAX (2 * BLOB_REF_SIZE) /**< texts up to this length stay in their record */
@@ -62,6 +66,7 @@ typedef struct dict_col {
     uint32_t row_offset; /**< in row bytes */
     uint32_t null_bit;   /**< nullable: which bit at the start of the row */
     bool primary;        /**< of the primary key */
+    bool instant;        /**< records may be without it, and then have what metadata says */
     /** in the clustered record, info byte included; 0: it depends on the record */
     uint32_t rec_offset;
 } dict_col_t;
@@ -104,6 +109,7 @@ struct dict_table {
     dict_col_t cols[COLUMNS_MAX];
     uint32_t n_indexes; /**< indexes[0] is the clustered one; secondary ones in order of id */
     dict_index_t indexes[INDEXES_MAX];
+    uint32_t n_core;   /**< columns of all records: those before the first instant one */
     uint32_t row_size; /**< bytes of a row */
     uint32_t null_len; /**< bytes of the NULL bits, in rows and in records */
     uint32_t pk_len;   /**< bytes of the primary key */
@@ -173,7 +179,8 @@ WARN_UNUSED dberr_t dict_index_tree_free(dict_t *dict, dict_index_t *index);
 /** Computes offsets, row_size, pk_len, key_len and record sizes of a table object whose cols and
 indexes' fields are set. DB_ERROR with the reason: too many columns, name, row or key too long, a
 record of which fewer than 2 fit a page, prefix longer than its column, duplicate column names, a
-primary key that is VARCHAR or may be NULL. */
+primary key that is VARCHAR or may be NULL, instant columns that are not the last ones of records of
+any size. */
 WARN_UNUSED dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *err);
 
 /* ---- values of a row ---- */
@@ -232,13 +239,20 @@ uint32_t dict_col_prefix(const dict_table_t *table, uint32_t col);
 leaf_rec_size of its tree if dict_ext_plan() has made ext */
 uint32_t dict_row_to_rec(const dict_table_t *table, const byte *row, const dict_ext_t *ext,
                          trx_id_t trx_id, roll_ptr_t roll_ptr, byte *rec);
+/** Makes the metadata record of a table whose instant columns have the values of this row. @return
+its length */
+uint32_t dict_row_to_meta(const dict_table_t *table, const byte *row, trx_id_t trx_id,
+                          roll_ptr_t roll_ptr, byte *rec);
 /** Is this a clustered record of the table? Everything below needs one that is. DB_CORRUPTION. */
 WARN_UNUSED dberr_t dict_rec_check(const dict_table_t *table, const byte *rec, uint32_t len,
                                    err_sink_t *err);
 /** The row of a record of len bytes, which may be none of the table. Reads the pages of its long
-values. */
+values, and the metadata record for the columns that it is without. */
 WARN_UNUSED dberr_t dict_rec_read(buf_pool_t *pool, const dict_table_t *table, const byte *rec,
                                   uint32_t len, byte *row);
+/** The instant columns of a row as the metadata record has them, the others outside the primary key
+without a value. */
+WARN_UNUSED dberr_t dict_meta_read(buf_pool_t *pool, const dict_table_t *table, byte *row);
 void dict_row_to_pk(const dict_table_t *table, const byte *row, byte *pk);
 /** Builds the secondary record (info byte 0) of a row. */
 void dict_row_to_sec(const dict_index_t *index, const byte *row, byte *rec);

@@ -1,7 +1,9 @@
 /* Where the bytes of a row lie: layout of table objects. dict_rec.c converts with it.
 
 1. Whatever table object comes in, from a user or from catalogue pages, comes out with offsets that
-   stay inside of a record that fits a page at least twice, or is refused with the reason. */
+   stay inside of a record that fits a page at least twice, or is refused with the reason.
+2. Instant columns are the last ones, outside the primary key, of records that have their own size:
+   a record without them is shorter. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -79,6 +81,10 @@ static void dict_layout_columns(dict_table_t *table)
         }
     }
     table->null_len = (n_nullable + 7) / 8;
+    table->n_core = 0;
+    while (table->n_core < table->n_cols && !table->cols[table->n_core].instant) {
+        table->n_core++;
+    }
     table->row_size = table->null_len;
     for (uint32_t i = 0; i < table->n_cols; i++) {
         table->cols[i].row_offset = table->row_size;
@@ -210,6 +216,7 @@ static void dict_layout_record(dict_table_t *table, uint32_t page_size, uint32_t
         offset += col->len;
     }
     offset += DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN + table->null_len;
+    offset += table->n_core < table->n_cols ? DICT_COUNT_SIZE : 0;
     primary->tree.leaf_varies = false;
     *least = offset;
     for (uint32_t i = 0; i < table->n_cols; i++) {
@@ -228,6 +235,19 @@ static void dict_layout_record(dict_table_t *table, uint32_t page_size, uint32_t
         offset = page_rec_max(page_size);
     }
     primary->tree.leaf_rec_size = offset;
+    primary->tree.instant = table->n_core < table->n_cols ? table->n_core : 0;
+}
+
+/** Rule 2. */
+static dberr_t dict_check_instant(const dict_table_t *table, err_sink_t *err)
+{
+    bool valid = table->n_core == table->n_cols
+                 || (table->n_core > 0 && table->indexes[0].tree.leaf_varies);
+    for (uint32_t i = table->n_core; i < table->n_cols; i++) {
+        valid = valid && table->cols[i].instant && !table->cols[i].primary;
+    }
+    return valid ? DB_SUCCESS
+                 : err_set(err, DB_ERROR, "table %s: its instant columns cannot be", table->name);
 }
 
 uint32_t dict_col_prefix(const dict_table_t *table, uint32_t col)
@@ -286,6 +306,7 @@ dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *e
             table->pk_len = len;
             index->tree.key_len = len;
             dict_layout_record(table, page_size, &least);
+            TRY(dict_check_instant(table, err));
         } else {
             index->tree.key_len = len + table->pk_len;
             index->tree.leaf_rec_size = 1 + index->tree.key_len;

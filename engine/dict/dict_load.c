@@ -140,15 +140,16 @@ static dberr_t dict_load_column(dict_loader_t *loader, const byte *row)
     if (r.pos != loader->n_cols || r.pos >= loader->table->n_cols) {
         return dict_bad(loader, "table %" PRIu64 ": column position %" PRIu64, r.table_id, r.pos);
     }
-    uint64_t type = r.type & ~(uint64_t)SYS_COL_NULLABLE;
+    uint64_t type = r.type & ~(uint64_t)(SYS_COL_NULLABLE | SYS_COL_INSTANT);
     if (r.name[0] == 0 || type < DICT_BIGINT || type > DICT_VARCHAR || r.len > VARCHAR_LEN_MAX) {
         return dict_bad(loader, "table %" PRIu64 ": name, type or length of column %" PRIu64,
                         r.table_id, r.pos);
     }
     dict_col_t *col = &loader->table->cols[loader->n_cols++];
     memcpy(col->name, r.name, sizeof(col->name));
+    col->instant = (r.type & SYS_COL_INSTANT) != 0;
     col->type = (dict_type_t)type;
-    col->nullable = type != r.type;
+    col->nullable = (r.type & SYS_COL_NULLABLE) != 0;
     col->len = (uint32_t)r.len;
     return DB_SUCCESS;
 }

@@ -1,8 +1,8 @@
 /* Values, rows and records: conversions by the layout of a table object (dict_layout.c).
 
     row       NULL bits | each column at its width
-    record    info | primary key | DB_TRX_ID | DB_ROLL_PTR | NULL bits | values, as long as they
-              are, or references to them
+    record    info | primary key | DB_TRX_ID | DB_ROLL_PTR | (columns) | NULL bits | values, as long
+              as they are, or references to them
     entry     info | key columns, each at its prefix length | primary key
 
 1. A record that has passed dict_rec_check() is read to its end and not beyond; conversions of rows
@@ -133,9 +133,35 @@ uint32_t dict_rec_trx_id_offset(const dict_table_t *table)
     return 1 + table->pk_len;
 }
 
-static uint32_t rec_nulls_offset(const dict_table_t *table)
+/** Where the primary key and the ids end. */
+static uint32_t rec_head_size(const dict_table_t *table)
 {
     return dict_rec_trx_id_offset(table) + DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN;
+}
+
+static bool is_instant(const dict_table_t *table)
+{
+    return table->n_core < table->n_cols;
+}
+
+/** What a record has of the columns. */
+typedef struct rec_shape {
+    uint32_t n_cols;
+    uint32_t nulls; /**< offset of the NULL bits */
+    uint32_t n_nullable;
+    uint32_t values; /**< offset of what follows them */
+} rec_shape_t;
+
+static rec_shape_t rec_shape(const dict_table_t *table, const byte *rec)
+{
+    bool counts = (rec[0] & REC_INFO_INSTANT) != 0;
+    rec_shape_t shape = {.n_cols = counts ? rec[rec_head_size(table)] : table->n_core,
+                         .nulls = rec_head_size(table) + (counts ? DICT_COUNT_SIZE : 0)};
+    for (uint32_t i = 0; i < shape.n_cols && i < table->n_cols; i++) {
+        shape.n_nullable += table->cols[i].nullable ? 1 : 0;
+    }
+    shape.values = shape.nulls + (shape.n_nullable + 7) / 8;
+    return shape;
 }
 
 /** Bytes of a column in the record, if it is not in pages of its own. */
@@ -170,7 +196,8 @@ void dict_ext_plan(const dict_table_t *table, const byte *row, const dict_ext_t 
                    dict_ext_t *out)
 {
     uint32_t max = table->indexes[0].tree.leaf_rec_size;
-    uint32_t size = rec_nulls_offset(table) + table->null_len;
+    uint32_t size =
+        rec_head_size(table) + (is_instant(table) ? DICT_COUNT_SIZE : 0) + table->null_len;
 
     memset(out->is, 0, sizeof(out->is));
     for (uint32_t i = 0; i < table->n_cols; i++) {
@@ -222,9 +249,13 @@ uint32_t dict_row_to_rec(const dict_table_t *table, const byte *row, const dict_
                          trx_id_t trx_id, roll_ptr_t roll_ptr, byte *rec)
 {
     byte *sys_cols = rec + dict_rec_trx_id_offset(table);
-    byte *to = rec + rec_nulls_offset(table);
+    byte *to = rec + rec_head_size(table);
 
     rec[0] = 0;
+    if (is_instant(table)) {
+        rec[0] = REC_INFO_INSTANT;
+        *to++ = (byte)table->n_cols;
+    }
     dict_row_to_pk(table, row, rec + 1);
     mach_write_6(sys_cols, trx_id);
     mach_write_7(sys_cols + DATA_TRX_ID_LEN, roll_ptr);
@@ -236,6 +267,17 @@ uint32_t dict_row_to_rec(const dict_table_t *table, const byte *row, const dict_
         }
     }
     return (uint32_t)(to - rec);
+}
+
+uint32_t dict_row_to_meta(const dict_table_t *table, const byte *row, trx_id_t trx_id,
+                          roll_ptr_t roll_ptr, byte *rec)
+{
+    uint32_t len = dict_row_to_rec(table, row, NULL, trx_id, roll_ptr, rec);
+
+    CHECK(is_instant(table) && len <= table->indexes[0].tree.leaf_rec_size);
+    rec[0] |= REC_INFO_MIN_REC;
+    memset(rec + 1, 0, table->pk_len);
+    return len;
 }
 
 /** A value as it stands in a record. */
@@ -274,27 +316,37 @@ static bool rec_ref_is_valid(const dict_table_t *table, const dict_col_t *col, c
            && ref.len <= col->len;
 }
 
-/** Are the NULL bits that belong to no column zero? */
-static bool null_bits_are_valid(const dict_table_t *table, const byte *bits)
+/** Are the NULL bits that belong to no column zero? n: those that do. */
+static bool null_bits_are_valid(const byte *bits, uint32_t n)
 {
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        n += table->cols[i].nullable ? 1 : 0;
-    }
     return n % 8 == 0 || bits[n / 8] >> (n % 8) == 0;
+}
+
+/** Can records of the table have such a number of columns, in this way? */
+static bool rec_count_is_valid(const dict_table_t *table, const byte *rec, uint32_t len)
+{
+    if ((rec[0] & REC_INFO_INSTANT) == 0) {
+        return true;
+    }
+    return is_instant(table) && len > rec_head_size(table)
+           && rec[rec_head_size(table)] > table->n_core
+           && rec[rec_head_size(table)] <= table->n_cols;
 }
 
 /** Are the values behind the NULL bits those of the table, and nothing else? */
 static bool rec_values_are_valid(const dict_table_t *table, const byte *rec, uint32_t len)
 {
-    uint32_t at = rec_nulls_offset(table) + table->null_len;
-    const byte *nulls = rec + rec_nulls_offset(table);
-
-    if (len < at || !null_bits_are_valid(table, nulls)) {
+    if (!rec_count_is_valid(table, rec, len)) {
         return false;
     }
-    for (uint32_t i = 0; i < table->n_cols; i++) {
+    rec_shape_t shape = rec_shape(table, rec);
+    uint32_t at = shape.values;
+    const byte *nulls = rec + shape.nulls;
+
+    if (len < at || !null_bits_are_valid(nulls, shape.n_nullable)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < shape.n_cols; i++) {
         const dict_col_t *col = &table->cols[i];
         if (col->primary || null_bit(nulls, col)) {
             continue;
@@ -322,11 +374,12 @@ typedef dberr_t (*rec_value_fn)(void *ctx, uint32_t col, const rec_value_t *valu
 
 static dberr_t rec_each(const dict_table_t *table, const byte *rec, rec_value_fn fn, void *ctx)
 {
-    const byte *nulls = rec + rec_nulls_offset(table);
-    const byte *at = nulls + table->null_len;
+    rec_shape_t shape = rec_shape(table, rec);
+    const byte *nulls = rec + shape.nulls;
+    const byte *at = rec + shape.values;
     dberr_t err = DB_SUCCESS;
 
-    for (uint32_t i = 0; i < table->n_cols; i++) {
+    for (uint32_t i = 0; i < shape.n_cols; i++) {
         const dict_col_t *col = &table->cols[i];
         rec_value_t value;
 
@@ -369,6 +422,7 @@ typedef struct row_reading {
     buf_pool_t *pool;
     const dict_table_t *table;
     byte *row;
+    uint32_t from; /**< columns before this one are not wanted */
 } row_reading_t;
 
 /** The text of a chain becomes that of the row's column. */
@@ -389,6 +443,9 @@ static dberr_t row_read(void *ctx, uint32_t i, const rec_value_t *value)
     const row_reading_t *reading = ctx;
     const dict_col_t *col = &reading->table->cols[i];
 
+    if (i < reading->from) {
+        return DB_SUCCESS;
+    }
     if (value->external) {
         return row_read_chain(reading, col, value->bytes);
     }
@@ -396,23 +453,60 @@ static dberr_t row_read(void *ctx, uint32_t i, const rec_value_t *value)
     return DB_SUCCESS;
 }
 
+/** The NULL bits of the columns from `from` on that the record has, and their values. */
+static dberr_t rec_read_from(row_reading_t *reading, const byte *rec)
+{
+    rec_shape_t shape = rec_shape(reading->table, rec);
+
+    for (uint32_t i = reading->from; i < shape.n_cols; i++) {
+        const dict_col_t *col = &reading->table->cols[i];
+
+        null_bit_set(reading->row, col, null_bit(rec + shape.nulls, col));
+    }
+    return rec_each(reading->table, rec, row_read, reading);
+}
+
+/** Columns that the record is without are as the metadata record has them. */
+static dberr_t row_read_meta(row_reading_t *reading)
+{
+    const dict_table_t *table = reading->table;
+    err_sink_t *err = &buf_env(reading->pool)->err;
+    byte meta[PAGE_SIZE_MAX / 2];
+    uint32_t len = 0;
+
+    TRY(btr_meta_get(reading->pool, &table->indexes[0].tree, meta, &len));
+    if (!rec_values_are_valid(table, meta, len)
+        || rec_shape(table, meta).n_cols != table->n_cols) {
+        return err_set(err, DB_CORRUPTION, "table %s: its metadata record is damaged", table->name);
+    }
+    return rec_read_from(reading, meta);
+}
+
+dberr_t dict_meta_read(buf_pool_t *pool, const dict_table_t *table, byte *row)
+{
+    row_reading_t reading = {pool, table, row, table->n_core};
+
+    return row_read_meta(&reading);
+}
+
 dberr_t dict_rec_read(buf_pool_t *pool, const dict_table_t *table, const byte *rec, uint32_t len,
                       byte *row)
 {
     const dict_index_t *primary = &table->indexes[0];
-    row_reading_t reading = {pool, table, row};
+    row_reading_t reading = {pool, table, row, 0};
 
     if (!rec_values_are_valid(table, rec, len)) {
         return dict_rec_check(table, rec, len, &buf_env(pool)->err);
     }
     memset(row, 0, table->row_size);
-    memcpy(row, rec + rec_nulls_offset(table), table->null_len);
     for (uint32_t i = 0; i < primary->n_fields; i++) {
         const dict_col_t *col = &table->cols[primary->fields[i].col];
 
         memcpy(row + col->row_offset, rec + col->rec_offset, col->len);
     }
-    return rec_each(table, rec, row_read, &reading);
+    TRY(rec_read_from(&reading, rec));
+    reading.from = rec_shape(table, rec).n_cols;
+    return reading.from < table->n_cols ? row_read_meta(&reading) : DB_SUCCESS;
 }
 
 trx_id_t dict_rec_trx_id(const dict_table_t *table, const byte *rec)

@@ -136,7 +136,8 @@ void dict_sys_columns_row(const dict_table_t *table, uint32_t pos, byte *row)
     row = sys_put_number(row, table->id);
     row = sys_put_number(row, pos);
     row = sys_put_name(row, col->name);
-    row = sys_put_number(row, (uint64_t)col->type | (col->nullable ? SYS_COL_NULLABLE : 0));
+    row = sys_put_number(row, (uint64_t)col->type | (col->nullable ? SYS_COL_NULLABLE : 0)
+                                  | (col->instant ? SYS_COL_INSTANT : 0));
     (void)sys_put_number(row, col->len);
 }
 

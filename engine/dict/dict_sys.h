@@ -33,7 +33,9 @@
 #define SYS_INDEX_CLUSTERED 1U
 #define SYS_INDEX_UNIQUE 2U
 
-#define SYS_COL_NULLABLE 256U /**< in SYS_COLUMNS.TYPE, beside the type */
+/** In SYS_COLUMNS.TYPE, beside the type. */
+#define SYS_COL_NULLABLE 256U
+#define SYS_COL_INSTANT 512U
 
 #define SYS_ROW_MAX 256U /**< bytes of the longest system row */
 
@@ -45,6 +47,7 @@ void dict_sys_fields_row(const dict_index_t *index, uint32_t pos, byte *row);
 
 /** Columns that DDL updates; ROOT together with the tree, the others in transactions. */
 #define SYS_TABLES_COL_NAME 1U
+#define SYS_TABLES_COL_N_COLS 3U
 #define SYS_TABLES_COL_STATUS 4U
 #define SYS_COLUMNS_COL_NAME 2U
 #define SYS_COLUMNS_COL_LEN 4U

@@ -23,7 +23,12 @@ uint32_t page_n_recs(const byte *page)
 
 uint32_t page_level(const byte *page)
 {
-    return mach_read_2(page + PAGE_LEVEL);
+    return mach_read_1(page + PAGE_LEVEL);
+}
+
+uint32_t page_instant(const byte *page)
+{
+    return mach_read_1(page + PAGE_INSTANT);
 }
 
 index_id_t page_index_id(const byte *page)
@@ -91,11 +96,12 @@ dberr_t page_index_create(byte *page, uint32_t page_size, const page_shape_t *sh
     if (!shape_is_valid(page_size, shape->level, shape->rec_size, shape->key_len)) {
         return DB_CORRUPTION;
     }
-    memset(page + FIL_PAGE_DATA, 0, PAGE_SEG_LEAF - FIL_PAGE_DATA);
+    memset(page + FIL_PAGE_DATA, 0, PAGE_INSTANT - FIL_PAGE_DATA);
+    memset(page + PAGE_LEVEL, 0, PAGE_SEG_LEAF - PAGE_LEVEL);
     memset(page + PAGE_DATA, 0, page_size - FIL_PAGE_TRAILER - PAGE_DATA);
     mach_write_2(page + FIL_PAGE_TYPE, FIL_PAGE_INDEX);
     mach_write_2(page + PAGE_HEAP_TOP, PAGE_DATA);
-    mach_write_2(page + PAGE_LEVEL, shape->level);
+    mach_write_1(page + PAGE_LEVEL, shape->level);
     mach_write_8(page + PAGE_INDEX_ID, shape->index_id);
     mach_write_2(page + PAGE_REC_SIZE, shape->rec_size);
     mach_write_2(page + PAGE_KEY_LEN, shape->key_len);

@@ -1,7 +1,7 @@
 /** B+-tree pages: slotted records with a directory (FORMAT.md, "Index page"). The records of a page
 have one size, or, on leaves of clustered indexes whose rows vary, each its own.
 
-    38  2  number of records           48  2  level, 0 = leaf
+    38  2  number of records           48  1  instant mark; 49  1  level, 0 = leaf
     40  2  heap top (first unused)     50  8  index id
     42  2  heap records, with freed    58  2  record size with its info byte; 0: each has its own
     44  2  first freed record, or 0    60  2  key length in bytes
@@ -20,6 +20,11 @@ is smaller than any key.
 Where each record has its own size, that stands in the 2 bytes in front of the info byte. There is
 no free list: what a deleted record leaves is zero, and garbage until the page is reorganized.
 
+A clustered index whose table has got a column by ALGORITHM=INSTANT has a metadata record: the first
+one of the leftmost leaf, with REC_INFO_MIN_REC. The instant mark of its root is the number of
+columns that records had before the first such change. Records with REC_INFO_INSTANT say how many
+they have.
+
 Changes are deterministic: the same call on the same bytes gives the same bytes. Redo apply relies
 on that, and so each of these functions checks what it reads and returns DB_CORRUPTION, leaving the
 page unchanged, when the page cannot take the change. */
@@ -33,7 +38,8 @@ page unchanged, when the page cannot take the change. */
 #define PAGE_N_HEAP 42
 #define PAGE_FREE 44
 #define PAGE_N_FREE 46
-#define PAGE_LEVEL 48
+#define PAGE_INSTANT 48
+#define PAGE_LEVEL 49
 #define PAGE_INDEX_ID 50
 #define PAGE_REC_SIZE 58
 #define PAGE_KEY_LEN 60
@@ -44,6 +50,7 @@ page unchanged, when the page cannot take the change. */
 
 #define REC_INFO_DELETE_MARK 0x20U
 #define REC_INFO_MIN_REC 0x10U
+#define REC_INFO_INSTANT 0x40U /**< says how many columns it has (dict/) */
 #define REC_INFO_FREED 0x80U
 
 #define BTR_LEVEL_MAX 15U
@@ -57,13 +64,14 @@ typedef struct page_shape {
     uint32_t key_len;
 } page_shape_t;
 
-/** Turns an initialised page into an empty index page (type FIL_PAGE_INDEX; PREV, NEXT, LSN and the
-segment headers stay).
+/** Turns an initialised page into an empty index page (type FIL_PAGE_INDEX; PREV, NEXT, LSN, the
+instant mark and the segment headers stay).
 DB_CORRUPTION when the shape is impossible for the page size (fewer than 2 records would fit). */
 WARN_UNUSED dberr_t page_index_create(byte *page, uint32_t page_size, const page_shape_t *shape);
 
 uint32_t page_n_recs(const byte *page);
 uint32_t page_level(const byte *page);
+uint32_t page_instant(const byte *page); /**< the instant mark; 0: none */
 index_id_t page_index_id(const byte *page);
 uint32_t page_rec_size(const byte *page); /**< of every record, or PAGE_REC_VARIES */
 uint32_t page_key_len(const byte *page);
@@ -98,6 +106,11 @@ static inline uint32_t rec_info(const byte *rec)
 static inline bool rec_is_deleted(const byte *rec)
 {
     return (rec[0] & REC_INFO_DELETE_MARK) != 0;
+}
+
+static inline bool rec_is_min(const byte *rec)
+{
+    return (rec[0] & REC_INFO_MIN_REC) != 0;
 }
 
 static inline const byte *rec_payload(const byte *rec)

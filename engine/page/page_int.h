@@ -9,7 +9,7 @@
 #define LINK_SIZE 2U /**< of a freed record, behind its info byte */
 #define REC_SIZE_MIN (1U + LINK_SIZE)
 #define CHILD_SIZE 4U /**< of a node pointer */
-#define REC_INFO_VALID (REC_INFO_DELETE_MARK | REC_INFO_MIN_REC)
+#define REC_INFO_VALID (REC_INFO_DELETE_MARK | REC_INFO_MIN_REC | REC_INFO_INSTANT)
 
 /** The header of an index page, decoded and found consistent in itself. */
 typedef struct page_head {

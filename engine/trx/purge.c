@@ -119,6 +119,9 @@ static dberr_t purge_rec(trx_sys_t *sys, trx_id_t id, const undo_rec_t *rec, rol
     if (!purge_table_is_there(table)) {
         return DB_SUCCESS;
     }
+    if (rec->type == UNDO_METADATA) {
+        return row_meta_purge(sys, table, id, roll_ptr);
+    }
     if (undo_rec_check(rec, table) != DB_SUCCESS) {
         return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION,
                        "undo record of transaction %" PRIu64 " does not fit table %" PRIu64, id,

@@ -70,8 +70,8 @@ static dberr_t row_undo_update(trx_sys_t *sys, const dict_table_t *table, const 
     }
     TRY(row_free_chains(sys->pool, table, rec->pk, &bufs->ext, &bufs->ext2,
                         &trx_sys_env(sys)->stats.blobs_rolled_back));
-    if (rec_info(bufs->rec) != rec->old_info) {
-        TRY(row_clust_set_info(sys->pool, table, rec->pk, rec->old_info));
+    if ((rec_info(bufs->rec) & REC_INFO_DELETE_MARK) != rec->old_info) {
+        TRY(row_clust_set_mark(sys->pool, table, bufs->rec, rec->old_info));
     }
     bufs->rec_len = dict_row_to_rec(table, bufs->row2, &bufs->ext2, rec->old_trx_id,
                                     rec->old_roll_ptr, bufs->rec);
@@ -89,7 +89,7 @@ static dberr_t row_undo_delete(trx_sys_t *sys, const dict_table_t *table, const 
             TRY(row_sec_put(sys->pool, index, bufs->sec));
         }
     }
-    TRY(row_clust_set_info(sys->pool, table, rec->pk, 0));
+    TRY(row_clust_set_mark(sys->pool, table, bufs->rec, 0));
     return row_clust_set_ids(sys->pool, table, rec->pk, rec->old_trx_id, rec->old_roll_ptr);
 }
 
@@ -127,6 +127,9 @@ dberr_t row_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr)
 {
     trx_sys_t *sys = trx->sys;
     row_bufs_t *bufs = &sys->bufs;
+    if (rec->type == UNDO_METADATA) {
+        return row_meta_undo(trx, rec, roll_ptr);
+    }
     const dict_table_t *table = dict_table_by_id(sys->dict, rec->table_id);
     if (table == NULL || undo_rec_check(rec, table) != DB_SUCCESS) {
         return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION,

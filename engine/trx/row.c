@@ -71,11 +71,11 @@ dberr_t row_clust_get(buf_pool_t *pool, const dict_table_t *table, const byte *p
     return dict_rec_check(table, rec, *len, &buf_env(pool)->err);
 }
 
-dberr_t row_clust_set_info(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
-                           uint32_t info)
+dberr_t row_clust_set_mark(buf_pool_t *pool, const dict_table_t *table, const byte *rec,
+                           uint32_t mark)
 {
-    byte b = (byte)info;
-    return btr_update(pool, &table->indexes[0].tree, pk, 0, &b, 1);
+    byte info = (byte)((rec_info(rec) & ~REC_INFO_DELETE_MARK) | mark);
+    return btr_update(pool, &table->indexes[0].tree, rec_payload(rec), 0, &info, 1);
 }
 
 dberr_t row_clust_set_data(buf_pool_t *pool, const dict_table_t *table, const byte *rec,
@@ -295,7 +295,7 @@ static dberr_t row_revive(trx_t *trx, dict_table_t *table, const byte *pk, const
     bufs->rec_len = dict_row_to_rec(table, row, &bufs->ext2, trx->id, roll_ptr, bufs->rec);
     TRY(row_clust_set_data(pool, table, bufs->rec, bufs->rec_len));
     TRY(row_store_chains(pool, table, bufs->rec, row));
-    TRY(row_clust_set_info(pool, table, pk, 0));
+    TRY(row_clust_set_mark(pool, table, bufs->rec, 0));
     row_tell(table, NULL, row);
     return row_put_entries(trx, table, row);
 }
@@ -435,7 +435,7 @@ static dberr_t row_delete_low(trx_t *trx, dict_table_t *table, const byte *pk)
     uint32_t len = row_start_undo(trx, table, UNDO_DELETE_MARK, pk, 0);
     TRY(row_write_undo(trx, table, len, &roll_ptr));
     TRY(row_clust_set_ids(pool, table, pk, trx->id, roll_ptr));
-    TRY(row_clust_set_info(pool, table, pk, REC_INFO_DELETE_MARK));
+    TRY(row_clust_set_mark(pool, table, bufs->rec, REC_INFO_DELETE_MARK));
     row_tell(table, bufs->row, NULL);
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         const dict_index_t *index = &table->indexes[i];

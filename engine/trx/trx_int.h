@@ -118,7 +118,7 @@ typedef struct undo_rec {
     uint32_t pk_len;
     uint32_t old_info; /**< UPDATE only */
     uint32_t n_cols;   /**< UPDATE only */
-    const byte *cols;
+    const byte *cols;  /**< METADATA: the record before */
     uint32_t cols_len;
 } undo_rec_t;
 
@@ -256,14 +256,24 @@ WARN_UNUSED dberr_t row_sec_remove(buf_pool_t *pool, const dict_index_t *index, 
 /** A record of the table that is one of its rows; len bytes. */
 WARN_UNUSED dberr_t row_clust_get(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
                                   byte *rec, uint32_t *len);
-WARN_UNUSED dberr_t row_clust_set_info(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
-                                       uint32_t info);
+/** rec: the record that is there; its info byte gets this delete mark, or 0. */
+WARN_UNUSED dberr_t row_clust_set_mark(buf_pool_t *pool, const dict_table_t *table, const byte *rec,
+                                       uint32_t mark);
 /** Replaces what follows the primary key: DB_TRX_ID, DB_ROLL_PTR and the other columns. */
 WARN_UNUSED dberr_t row_clust_set_data(buf_pool_t *pool, const dict_table_t *table, const byte *rec,
                                        uint32_t len);
 /** Overwrites DB_TRX_ID and DB_ROLL_PTR only. */
 WARN_UNUSED dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
                                       trx_id_t id, roll_ptr_t roll_ptr);
+
+/* ---- row_meta.c ---- */
+
+/** The metadata record becomes what it was, if it has what this undo record is about. Needs no
+catalogue. Repeating it is harmless. */
+WARN_UNUSED dberr_t row_meta_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr);
+/** No rollback needs it any more: its ids become 0. */
+WARN_UNUSED dberr_t row_meta_purge(trx_sys_t *sys, const dict_table_t *table, trx_id_t id,
+                                   roll_ptr_t roll_ptr);
 
 /* ---- row_unique.c ---- */
 

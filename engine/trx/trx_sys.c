@@ -328,6 +328,7 @@ static dberr_t trx_is_catalogue(trx_t *trx, bool *catalogue)
     undo_rec_t rec;
     roll_ptr_t roll_ptr = 0;
     TRY(undo_read_last(trx, sys->bufs.undo, &rec, &roll_ptr));
+    *catalogue = rec.type == UNDO_METADATA;
     for (int i = 0; i < SYS_N; i++) {
         *catalogue = *catalogue || dict_sys_table(sys->dict, (sys_table_t)i)->id == rec.table_id;
     }

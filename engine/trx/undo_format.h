@@ -42,7 +42,7 @@ Undo page: in the space of its RSEG page, type FIL_PAGE_UNDO_LOG
 Undo record: what rollback needs to bring back the version before the change, and purge to remove it
 
     0       2  length of the whole record, L
-    2       1  type: 1 INSERT, 2 UPDATE, 3 DELETE_MARK
+    2       1  type: 1 INSERT, 2 UPDATE, 3 DELETE_MARK, 4 METADATA
     3       8  table id
     11      6  DB_TRX_ID of the clustered record before the change   (zero for INSERT)
     17      7  DB_ROLL_PTR before the change                         (zero for INSERT)
@@ -59,6 +59,10 @@ Undo record: what rollback needs to bring back the version before the change, an
                owns these pages if the change has left them
                All columns outside the primary key when a secondary key changed or a row was
                revived
+            -- METADATA: in place of the primary key of a row stands the tree (19), because recovery
+            needs it before the catalogue can be read: 4 space, 4 root, 8 index id, 2 key length, 1
+            instant mark before the change --
+    26+P    .. the metadata record before the change; nothing: there was none
             -- all types --
     L-2     2  L again, so that a page can be walked backwards
 
@@ -118,6 +122,8 @@ names one undo record; the roll pointer alone may be used again by a later one. 
 #define UNDO_INSERT 1U
 #define UNDO_UPDATE 2U
 #define UNDO_DELETE_MARK 3U
+#define UNDO_METADATA 4U
+#define UNDO_TREE_SIZE 19U
 
 #define ROLL_PTR_INSERT (1ULL << 55)
 

@@ -82,7 +82,7 @@ dberr_t undo_rec_decode(const byte *buf, uint32_t len, undo_rec_t *rec)
                     .pk = buf + UNDO_REC_PK,
                     .pk_len = mach_read_2(buf + UNDO_REC_PK_LEN)};
     uint32_t room = len - UNDO_REC_PK - UNDO_REC_TRAILER;
-    if (r.type < UNDO_INSERT || r.type > UNDO_DELETE_MARK || r.pk_len == 0 || r.pk_len > room) {
+    if (r.type < UNDO_INSERT || r.type > UNDO_METADATA || r.pk_len == 0 || r.pk_len > room) {
         return DB_CORRUPTION;
     }
     room -= r.pk_len;
@@ -96,6 +96,12 @@ dberr_t undo_rec_decode(const byte *buf, uint32_t len, undo_rec_t *rec)
         r.cols = p + UNDO_REC_UPDATE_FIXED;
         r.cols_len = room - UNDO_REC_UPDATE_FIXED;
         if ((r.old_info & ~REC_INFO_DELETE_MARK) != 0) {
+            return DB_CORRUPTION;
+        }
+    } else if (r.type == UNDO_METADATA) {
+        r.cols = r.pk + r.pk_len;
+        r.cols_len = room;
+        if (r.pk_len != UNDO_TREE_SIZE) {
             return DB_CORRUPTION;
         }
     } else if (room != 0) {
@@ -159,7 +165,7 @@ static bool undo_col_fits(const dict_table_t *table, const undo_col_t *c)
 
 dberr_t undo_rec_check(const undo_rec_t *rec, const dict_table_t *table)
 {
-    if (rec->pk_len != table->pk_len) {
+    if (rec->pk_len != table->pk_len || rec->type == UNDO_METADATA) {
         return DB_CORRUPTION;
     }
     const byte *p = rec->cols;

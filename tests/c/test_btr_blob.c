@@ -20,7 +20,7 @@ typedef struct world {
 static world_t world_create(void)
 {
     world_t w = {.fx = bfx_create(4096, 64, BFX_SPACE),
-                 .btr = {INDEX_ID, BFX_SPACE, FIL_NULL, KEY_LEN, 200, true},
+                 .btr = {INDEX_ID, BFX_SPACE, FIL_NULL, KEY_LEN, 200, true, 0},
                  .rec = {0, 'k', 'e', 'y'}};
     blob_ref_t none = {.space = BFX_SPACE, .page_no = FIL_NULL, .owner = true};
     tree_create(&w.fx->env, w.fx->pool, &w.btr);

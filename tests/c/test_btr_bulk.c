@@ -23,7 +23,7 @@ static void rec_set(const btr_t *btr, uint32_t k, byte *rec)
 
 static btr_t load(btr_fixture_t *fx, const load_t *l)
 {
-    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, l->key_len, l->rec_size, false};
+    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, l->key_len, l->rec_size, false, 0};
     tree_create(&fx->env, fx->pool, &btr);
     btr_bulk_t *bulk = NULL;
     ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, l->redo ? 0 : btr.id, l->fill, &bulk));
@@ -109,7 +109,7 @@ static void test_loads(void **state)
 static void test_order(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 32, BFX_SPACE);
-    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800, false};
+    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800, false, 0};
     (void)state;
     tree_create(&fx->env, fx->pool, &btr);
     btr_bulk_t *bulk = NULL;
@@ -142,7 +142,7 @@ the segments. */
 static void test_interrupted(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
-    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800, false};
+    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800, false, 0};
     (void)state;
     tree_create(&fx->env, fx->pool, &btr);
     btr_bulk_t *bulk = NULL;

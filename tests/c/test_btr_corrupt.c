@@ -24,7 +24,7 @@ static void key_set(uint32_t k, byte *key)
 static tree_t tree_create_full(void)
 {
     tree_t t = {bfx_create(4096, 400, BFX_SPACE),
-                {INDEX_ID, BFX_SPACE, FIL_NULL, KEY_LEN, REC_SIZE, false}};
+                {INDEX_ID, BFX_SPACE, FIL_NULL, KEY_LEN, REC_SIZE, false, 0}};
     tree_create(&t.fx->env, t.fx->pool, &t.btr);
     byte rec[REC_SIZE] = {0};
     for (uint32_t k = 0; k < N_KEYS; k++) {
@@ -92,9 +92,9 @@ static void test_named_damage(void **state)
     } CASES[] = {
         {0, FIL_PAGE_TYPE, {0, 2}, 2, "not an index page"},
         {1, PAGE_INDEX_ID, {0, 0, 0, 0, 0, 0, 0, 9}, 8, "another index"},
-        {1, PAGE_LEVEL, {0, 0}, 2, "wrong level"},
-        {1, PAGE_LEVEL, {0, 2}, 2, "wrong level"},
-        {2, PAGE_LEVEL, {0, 200}, 2, "wrong level"},
+        {1, PAGE_LEVEL, {0}, 1, "wrong level"},
+        {1, PAGE_LEVEL, {2}, 1, "wrong level"},
+        {2, PAGE_LEVEL, {200}, 1, "wrong level"},
         {0, PAGE_REC_SIZE, {0, 20}, 2, "record shape"},
         {1, PAGE_KEY_LEN, {0, 20}, 2, "record shape"},
         {0, PAGE_N_RECS, {0, 0}, 2, "no records"},

@@ -268,7 +268,7 @@ static void test_validate_names_the_item(void **state)
     damage_and_restore(page, PAGE_FREE, 0, "free list head");
     damage_and_restore(page, PAGE_FREE, PAGE_DATA, "free list");
     damage_and_restore(page, PAGE_FREE, freed + 1, "free list");
-    damage_and_restore(page, PAGE_LEVEL, 16, "level, record size or key length");
+    damage_and_restore(page, PAGE_LEVEL - 1, 16, "level, record size or key length");
     damage_and_restore(page, PAGE_REC_SIZE, 2, "level, record size or key length");
     damage_and_restore(page, PAGE_REC_SIZE, PAGE_REC_VARIES, "free list head");
     damage_and_restore(page, PAGE_KEY_LEN, REC_SIZE, "level, record size or key length");
@@ -277,7 +277,7 @@ static void test_validate_names_the_item(void **state)
     damage_and_restore(page, slot_0, freed, "directory slot");
     damage_and_restore(page, slot_0, 65535, "directory slot");
     damage_and_restore(page, slot_0, mach_read_2(page + slot_0 - 2), "two slots of one record");
-    damage_and_restore(page, mach_read_2(page + slot_0), REC_INFO_MIN_REC << 8,
+    damage_and_restore(page, mach_read_2(page + slot_0 - 2), REC_INFO_MIN_REC << 8,
                        "minimum record flag");
     damage_and_restore(page, freed + 1, 0, "free list");
     damage_and_restore(page, freed + 4, 1, "bytes of a freed record");

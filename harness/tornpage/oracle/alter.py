@@ -23,6 +23,7 @@ __all__ = [
     "PRIMARY",
     "altered",
     "check_clauses",
+    "check_instant",
     "check_new_indexes",
     "drop_index",
     "new_indexes",
@@ -35,6 +36,8 @@ COLUMNS_MAX = 32
 """Columns of a table."""
 INDEXES_MAX = 64
 """Secondary indexes of a table."""
+META_VALUE_MAX = 40
+"""Bytes of a VARCHAR that records may be without."""
 PRIMARY = "PRIMARY"
 """Name of the primary key, which no other index can have."""
 
@@ -91,6 +94,17 @@ def recast_by(table: Table, statement: Statement) -> Recast:
     """What rows become by one column more or less."""
     adds = statement.verb in (Verb.ADD_COLUMN, Verb.START_ADD_COLUMN)
     return (_one_more if adds else _one_less)(table, statement)
+
+
+def check_instant(table: Table, statement: Statement) -> None:
+    """May rows be without the column? Only the last one of records that have sizes of their own, with a value
+    that is short."""
+    (column,) = statement.columns
+    sizes = any(c.nullable or c.varying for c in table.columns if c.name not in table.primary)
+    value = (statement.values or {}).get(column.name)
+    long = column.varying and isinstance(value, bytes) and len(value) > META_VALUE_MAX
+    if not sizes or statement.to or long:
+        raise Failure("DB_UNSUPPORTED")
 
 
 def _one_more(table: Table, statement: Statement) -> Recast:

@@ -11,6 +11,7 @@ from tornpage.oracle.alter import (
     PRIMARY,
     altered,
     check_clauses,
+    check_instant,
     check_new_indexes,
     drop_index,
     new_indexes,
@@ -41,7 +42,7 @@ _BEST = {
     Verb.CHANGE_PRIMARY: Algorithm.INPLACE,
     Verb.START_PRIMARY: Algorithm.INPLACE,
 }
-"""The most that ALGORITHM may promise of a statement."""
+"""The most that ALGORITHM may promise of a statement, whatever the table: but for one column more."""
 _RANK = tuple(Algorithm)
 """What promises less comes first."""
 
@@ -260,6 +261,14 @@ class Catalogue:
         self._start_recast(statement)
         self._finish_index(statement)
 
+    def _add_column(self, statement: Statement) -> None:
+        if statement.algorithm not in (Algorithm.NOCOPY, Algorithm.INSTANT):
+            self._recast(statement)
+            return
+        table = self.unlocked(statement.table)
+        check_instant(table, statement)
+        table.recast(recast_by(table, statement))
+
     def _start_primary(self, statement: Statement) -> None:
         table = self.unlocked(statement.table)
         if set(statement.primary) - set(table.positions):
@@ -300,7 +309,7 @@ def _check_options(statement: Statement) -> None:
     algorithm, verb = statement.algorithm, statement.verb
     check_clauses(statement.clauses)
     best = min(_RANK.index(_BEST[clause.verb]) for clause in statement.clauses or (statement,))
-    if _RANK.index(algorithm) > best:
+    if _RANK.index(algorithm) > best and verb is not Verb.ADD_COLUMN:
         raise Failure("DB_UNSUPPORTED")
     changes_key = verb in (Verb.CHANGE_PRIMARY, Verb.START_PRIMARY)
     if statement.lock is Lock.NONE and (changes_key or algorithm is Algorithm.COPY):
@@ -316,7 +325,7 @@ DDL = {
     Verb.RENAME_INDEX: Catalogue._rename_index,
     Verb.RENAME_COLUMN: Catalogue._rename_column,
     Verb.MODIFY_COLUMN: Catalogue._modify_column,
-    Verb.ADD_COLUMN: Catalogue._recast,
+    Verb.ADD_COLUMN: Catalogue._add_column,
     Verb.DROP_COLUMN: Catalogue._recast,
     Verb.CHANGE_PRIMARY: Catalogue._change_primary,
     Verb.ALTER_TABLE: Catalogue._alter_table,

@@ -246,9 +246,10 @@ class Book(Values):
 
     def alter(self, verb: Verb, table: Table, **fields: object) -> None:
         """A statement that alters a table, carried out in one of the ways that there are."""
-        algorithm = Algorithm.DEFAULT
+        algorithm = fields.pop("algorithm", Algorithm.DEFAULT)
         lock = fields.pop("lock", Lock.DEFAULT)
-        if self.copy_share and lock is not Lock.NONE and self.rng.random() < self.copy_share:
+        free = algorithm is Algorithm.DEFAULT
+        if free and self.copy_share and lock is not Lock.NONE and self.rng.random() < self.copy_share:
             algorithm = Algorithm.COPY
         if lock is Lock.DEFAULT and self.exclusive_share:
             lock = Lock.EXCLUSIVE if self.rng.random() < self.exclusive_share else lock

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from tornpage.workloads.book import Book
 from tornpage.workloads.combined import Plan, combine
+from tornpage.workloads.instant import add_instant
 from tornpage.workloads.script import Column, IndexDef, Lock, Verb
 from tornpage.workloads.shapes import Shape
 from tornpage.workloads.table import Table
@@ -217,6 +218,12 @@ def _add_column(
     book.reshape(verb, table, shape, lock, columns=(new,), values=values)
 
 
+def _add_instant(book: Book, table: Table) -> None:
+    """Then a row that has it."""
+    add_instant(book, table, _new_column(table), b"added")
+    book.insert(table)
+
+
 def _new_column(table: Table) -> Column:
     names = [column.name for column in table.shape.columns]
     return Column(next(name for name in ("y", "z1", "z2", "z3") if name not in names), 20)
@@ -351,6 +358,7 @@ KINDS = (
     Kind("another primary key", _of_table(_change_primary), loads=True),
     Kind("several clauses", _of_table(_clauses), indexes=1, named=1, loads=True),
     Kind("several clauses, rebuild", _of_table(_clauses_rebuilding), named=1, loads=True),
+    Kind("add column, algorithm=instant", _of_table(_add_instant)),
     *(Kind(f"add index, aborted after step {n}", _abort_index(n), loads=True) for n in (1, 2, 3)),
     *(Kind(f"rebuild, aborted after step {n}", _abort_rebuild(n), loads=True) for n in (1, 3, 5)),
     Kind("defragment", _of_table(_defragment)),

@@ -16,6 +16,7 @@ from tornpage.workloads.clauses import clauses
 from tornpage.workloads.collisions import collide
 from tornpage.workloads.columns import change_primary, columns
 from tornpage.workloads.defragment import defragment
+from tornpage.workloads.instant import instant
 from tornpage.workloads.online import online, refused, twins
 from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER
 from tornpage.workloads.script import Script, Verb
@@ -43,6 +44,8 @@ RESTART_SHARES = (0, 0.05, 0.1, 0.3)
 """Of the places between two pieces of a script, those with a restart."""
 CLAUSES = (0, 1, 2)
 """Pieces of statements of several clauses, which a script ends with."""
+INSTANTS = (0, 1, 2)
+"""Pieces of instant columns, which come behind those."""
 QUIET_SHARE = 0.6
 """Scripts that never ask for a checkpoint: all they do lies in one interval if the log is large enough."""
 
@@ -120,6 +123,8 @@ def _generate(
             phases.restart(book)
     for _ in range(rng.choice(CLAUSES)):
         clauses(book, _table(book))
+    for _ in range(rng.choice(INSTANTS)):
+        instant(book, _table(book))
     if rng.random() < SETTLED_SHARE:
         phases.settle(book)
     if rng.random() < 0.3:

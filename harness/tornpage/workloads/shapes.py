@@ -55,6 +55,11 @@ class Shape:
         return not (self.wide_key or self.serial or self.mirror)
 
     @property
+    def varies(self) -> bool:
+        """Have records sizes of their own?"""
+        return any(c.nullable or c.varying for c in self.columns if c.name != self.primary)
+
+    @property
     def row_size(self) -> int:
         """Bytes of a row."""
         return row_size(self.columns)
