@@ -103,10 +103,10 @@ typedef struct stats {
     /** ALTER statements that changed nothing but a row of the catalogue */
     uint64_t alters_instant;
     uint64_t columns_added_instant; /**< of these, ADD COLUMN */
-    uint64_t varchars_extended; /**< of these, MODIFY COLUMN */
-    uint64_t alters_combined;   /**< ALTER statements of several clauses, committed */
-    uint64_t rebuilds_combined; /**< of these, those that made a new table */
-    uint64_t backup_pages;      /**< pages copied by hot backups */
+    uint64_t varchars_extended;     /**< of these, MODIFY COLUMN */
+    uint64_t alters_combined;       /**< ALTER statements of several clauses, committed */
+    uint64_t rebuilds_combined;     /**< of these, those that made a new table */
+    uint64_t backup_pages;          /**< pages copied by hot backups */
     /** of them, those that were torn, because they were being written, and read again */
     uint64_t backup_rereads;
     /** files that were copied again: an index was loaded into them without redo */

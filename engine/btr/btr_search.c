@@ -52,8 +52,7 @@ dberr_t btr_descend(btr_op_t *op, const byte *key, uint32_t key_len)
         if (level == 0) {
             step->low = false;
             if (key != NULL) {
-                step->slot =
-                    page_search(block->frame, op->page_size, key, key_len, &op->exact);
+                step->slot = page_search(block->frame, op->page_size, key, key_len, &op->exact);
                 return DB_SUCCESS;
             }
             op->exact = page_n_recs(block->frame) > 0

@@ -129,7 +129,7 @@ scans says so. */
 #define CHK_TYPE_NULLABLE 256U /**< beside the type */
 #define CHK_TYPE_INSTANT 512U
 #define CHK_COUNT_SIZE 1U /**< of a record that says how many columns it has */
-#define CHK_LEN_SIZE 2U        /**< in front of a VARCHAR */
+#define CHK_LEN_SIZE 2U   /**< in front of a VARCHAR */
 #define CHK_KEY_LEN_MAX 3072U
 #define CHK_LOCAL_MAX 40U /**< texts up to this length stay in their record */
 

@@ -159,7 +159,8 @@ bool chk_row_read(const chk_table_t *table, const byte *rec, uint32_t len, const
     const byte *nulls = rec + at;
     uint32_t n_nullable = chk_n_nullable(table, n);
     at += (n_nullable + 7) / 8;
-    if (len < at || !chk_nulls_are_valid(nulls, n_nullable) || (n < table->n_cols && meta == NULL)) {
+    if (len < at || !chk_nulls_are_valid(nulls, n_nullable)
+        || (n < table->n_cols && meta == NULL)) {
         return false;
     }
     for (uint32_t i = 0; i < table->n_cols; i++) {

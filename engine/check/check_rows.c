@@ -53,13 +53,13 @@ typedef struct chk_row_scan {
     uint64_t definition; /**< hash of the table's */
     chk_index_t *index;
     chk_marks_t marks;
-    byte *row;         /**< what the digest of a row is over */
-    byte *meta;        /**< the metadata record */
+    byte *row;                      /**< what the digest of a row is over */
+    byte *meta;                     /**< the metadata record */
     chk_value_t metas[COLUMNS_MAX]; /**< its values */
     uint64_t meta_hash;             /**< 0: there is none */
-    byte *long_values; /**< of a row */
-    byte *entry;       /**< a secondary entry, at most page_size bytes */
-    byte *before;      /**< key of the last live entry, the same */
+    byte *long_values;              /**< of a row */
+    byte *entry;                    /**< a secondary entry, at most page_size bytes */
+    byte *before;                   /**< key of the last live entry, the same */
     bool has_before;
     bool before_is_away;   /**< it is still in its page ... */
     page_no_t before_page; /**< ... which is this one */
@@ -109,7 +109,7 @@ static uint64_t chk_table_definition(const chk_table_t *table)
 static uint64_t chk_sums_context(void *ctx)
 {
     const chk_row_scan_t *scan = ctx;
-    return scan->index->clustered                     ? scan->meta_hash
+    return scan->index->clustered                    ? scan->meta_hash
            : scan->index->unique && scan->has_before ? scan->before_hash
                                                      : 0;
 }
@@ -418,8 +418,8 @@ dberr_t chk_table_rows(chk_t *chk, chk_table_t *table)
                            .long_values = malloc(ROW_SIZE_MAX),
                            .entry = malloc(chk->page_size),
                            .before = malloc(chk->page_size)};
-    dberr_t err = scan.row != NULL && scan.meta != NULL && scan.long_values != NULL && scan.entry != NULL
-                          && scan.before != NULL && scan.leaf.expected != NULL
+    dberr_t err = scan.row != NULL && scan.meta != NULL && scan.long_values != NULL
+                          && scan.entry != NULL && scan.before != NULL && scan.leaf.expected != NULL
                       ? chk_indexes_walk(&scan, file)
                       : err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a row");
     free(scan.leaf.expected);

@@ -124,8 +124,8 @@ static bool chk_page_keys(chk_walk_t *walk, const byte *page, page_no_t page_no,
         bool min = chk_rec_is_min(rec);
         bool leaf = page_level(page) == 0;
         if (min != (leftmost && slot == 0 && (!leaf || walk->tree->instant != 0))) {
-            chk_walk_find(walk, leaf ? 6 : 9, page_no, "record %" PRIu32 ": wrong minimum record mark",
-                          slot);
+            chk_walk_find(walk, leaf ? 6 : 9, page_no,
+                          "record %" PRIu32 ": wrong minimum record mark", slot);
         } else if (min) {
             continue;
         } else if (before != NULL && memcmp(before, key, key_len) >= 0) {

@@ -80,8 +80,8 @@ struct ddl_change {
     ddl_rows_fn *rows; /**< a function of ddl_rows.c */
     const dict_table_t *table;
     const dict_index_t *indexes;
-    uint32_t n;   /**< of indexes */
-    uint32_t col; /**< its position in table */
+    uint32_t n;      /**< of indexes */
+    uint32_t col;    /**< its position in table */
     const byte *row; /**< of the metadata record */
 };
 

@@ -35,7 +35,7 @@ a byte in front if it may be NULL: 1, or 0 and zeros for NULL, which so comes fi
 #define RSEG_PAGE 3U
 
 #define DICT_BIGINT_LEN 8U
-#define DICT_LEN_SIZE 2U /**< length of a VARCHAR, in front of its bytes */
+#define DICT_LEN_SIZE 2U   /**< length of a VARCHAR, in front of its bytes */
 #define DICT_COUNT_SIZE 1U /**< of a record with REC_INFO_INSTANT, in front of the NULL bits */
 #define DICT_LEN_EXTERNAL                                                                          \
     (0x8000U | BLOB_REF_SIZE)              /**< in place of the length: a reference follows */

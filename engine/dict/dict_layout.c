@@ -241,8 +241,8 @@ static void dict_layout_record(dict_table_t *table, uint32_t page_size, uint32_t
 /** Rule 2. */
 static dberr_t dict_check_instant(const dict_table_t *table, err_sink_t *err)
 {
-    bool valid = table->n_core == table->n_cols
-                 || (table->n_core > 0 && table->indexes[0].tree.leaf_varies);
+    bool valid =
+        table->n_core == table->n_cols || (table->n_core > 0 && table->indexes[0].tree.leaf_varies);
     for (uint32_t i = table->n_core; i < table->n_cols; i++) {
         valid = valid && table->cols[i].instant && !table->cols[i].primary;
     }

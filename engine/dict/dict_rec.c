@@ -475,8 +475,12 @@ static dberr_t row_read_meta(row_reading_t *reading)
     uint32_t len = 0;
 
     TRY(btr_meta_get(reading->pool, &table->indexes[0].tree, meta, &len));
-    if (!rec_values_are_valid(table, meta, len)
-        || rec_shape(table, meta).n_cols != table->n_cols) {
+    bool valid = rec_values_are_valid(table, meta, len) && !rec_is_deleted(meta)
+                 && rec_shape(table, meta).n_cols == table->n_cols;
+    for (uint32_t i = 0; i < table->pk_len; i++) {
+        valid = valid && rec_payload(meta)[i] == 0;
+    }
+    if (!valid) {
         return err_set(err, DB_CORRUPTION, "table %s: its metadata record is damaged", table->name);
     }
     return rec_read_from(reading, meta);

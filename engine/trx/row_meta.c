@@ -74,10 +74,8 @@ dberr_t row_set_metadata(trx_t *trx, const dict_table_t *table, const byte *row)
     uint32_t old_len = 0;
     TRY(meta_get(sys, &tree, &old_len));
     meta_tree_write(&tree, old_len > 0 ? table->n_core : 0, bytes);
-    const undo_rec_t undo = {.type = UNDO_METADATA,
-                             .table_id = table->id,
-                             .pk = bytes,
-                             .pk_len = UNDO_TREE_SIZE};
+    const undo_rec_t undo = {
+        .type = UNDO_METADATA, .table_id = table->id, .pk = bytes, .pk_len = UNDO_TREE_SIZE};
     uint32_t len = undo_rec_start(bufs->undo, &undo);
     memcpy(bufs->undo + len, bufs->rec, old_len);
     TRY(trx_assign_id(trx));
@@ -103,9 +101,8 @@ dberr_t row_meta_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr)
     if (len == 0 || !meta_is_of(&tree, sys->bufs.rec, trx->id, roll_ptr)) {
         return DB_SUCCESS;
     }
-    return rec->cols_len > 0
-               ? btr_meta_put(sys->pool, &tree, rec->pk[18], rec->cols, rec->cols_len)
-               : btr_meta_remove(sys->pool, &tree);
+    return rec->cols_len > 0 ? btr_meta_put(sys->pool, &tree, rec->pk[18], rec->cols, rec->cols_len)
+                             : btr_meta_remove(sys->pool, &tree);
 }
 
 dberr_t row_meta_purge(trx_sys_t *sys, const dict_table_t *table, trx_id_t id, roll_ptr_t roll_ptr)

@@ -14,7 +14,7 @@ checksums, opens it, works a little, closes it and scans it. Everything follows 
 #include <unistd.h>
 
 #include "page/fil_page.h"
-#include "test_api_fixture.h"
+#include "test_api_columns.h"
 #include "test_api_mutation.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -68,6 +68,7 @@ typedef enum image_kind {
     IMAGE_DROP,       /**< crash between FILE_DELETE and unlink */
     IMAGE_RECOVERY,   /**< crash between two batches of a recovery */
     IMAGE_TRUNCATE,   /**< crash before an undo tablespace is cut */
+    IMAGE_INSTANT,    /**< crash behind the metadata of an instant column, before its commit */
     IMAGE_N
 } image_kind_t;
 
@@ -109,19 +110,38 @@ static void fill(fixture_t *f)
     update_rows(f, "t", 100, 160, 'q');
 }
 
+/** To `u`: the first one is true before the fault point of the second one. */
+static void add_two_columns(fixture_t *f)
+{
+    new_column_t *new = malloc(sizeof(*new));
+    assert_non_null(new);
+    insert_rows(f, "u", 21, 200);
+    ddl_alter_t alter = add_column(new, "d", DICT_VARCHAR, 20);
+    alter.table = "u";
+    OK(f, engine_alter(f->engine, &alter));
+    alter.algorithm = ALGORITHM_INSTANT;
+    alter.name = memcpy(new->col.name, "e", 2);
+    OK(f, engine_alter(f->engine, &alter));
+    OK(f, engine_checkpoint(f->engine, true));
+    atomic_store(&f->probe.armed, true);
+    alter.name = memcpy(new->col.name, "f", 2);
+    OK(f, engine_alter(f->engine, &alter));
+    free(new);
+}
+
 /** Lets go of the database at a fault point of what crash_at does. */
 static os_t *crash_at(fixture_t *f, image_kind_t kind)
 {
     static const char *const points[IMAGE_N] = {
         [IMAGE_ADD_INDEX] = "ddl.flushed",         [IMAGE_INDEX_LOAD] = "ddl.index_load_logged",
         [IMAGE_DROP] = "fil.delete.logged",        [IMAGE_RECOVERY] = "recv.batch_flushed",
-        [IMAGE_TRUNCATE] = "undo.truncate.logged",
+        [IMAGE_TRUNCATE] = "undo.truncate.logged", [IMAGE_INSTANT] = "trx.metadata_set",
     };
     snapshot_t snapshot = {.os = f->os, .point = points[kind]};
     const ddl_index_def_t def = index_def("id", "b", 10);
     f->probe.point = on_snapshot_point;
     f->probe.ctx = &snapshot;
-    atomic_store(&f->probe.armed, snapshot.point != NULL);
+    atomic_store(&f->probe.armed, snapshot.point != NULL && kind != IMAGE_INSTANT);
     if (kind == IMAGE_INSERT || kind == IMAGE_RECOVERY) {
         trx_t *trx = NULL;
         OK(f, engine_begin(f->engine, &trx));
@@ -137,6 +157,8 @@ static os_t *crash_at(fixture_t *f, image_kind_t kind)
     } else if (kind == IMAGE_TRUNCATE) {
         update_rows(f, "t", 100, 300, 'r');
         purge_all(f);
+    } else if (kind == IMAGE_INSTANT) {
+        add_two_columns(f);
     } else if (kind != IMAGE_CLEAN) {
         OK(f, add_indexes(f->engine, "t", &def, 1));
     }
@@ -253,6 +275,8 @@ static bool work(engine_t *engine, uint64_t *rnd)
     uint64_t n = 0;
     ok = engine_scan(engine, "t", NULL, count_row_fn, &n) == DB_SUCCESS && ok;
     ok = engine_scan(engine, "t", "ib", count_row_fn, &n) == DB_SUCCESS && ok;
+    dberr_t other = engine_scan(engine, "u", NULL, count_row_fn, &n);
+    ok = ok && (other == DB_SUCCESS || other == DB_NOT_FOUND);
     bool done = false;
     ok = engine_purge(engine, 200, &done) == DB_SUCCESS && ok;
     switch (below(rnd, 5)) {

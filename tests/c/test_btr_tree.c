@@ -71,7 +71,8 @@ static model_t model_create_in(const shape_t *shape, uint64_t seed, uint32_t log
     model_t m = {.shape = shape, .seed = seed};
 
     m.fx = bfx_create_in(shape->page_size, 64, BFX_SPACE, log_format);
-    m.btr = (btr_t){INDEX_ID, BFX_SPACE, FIL_NULL, shape->key_len, shape->rec_size, shape->varies, 0};
+    m.btr =
+        (btr_t){INDEX_ID, BFX_SPACE, FIL_NULL, shape->key_len, shape->rec_size, shape->varies, 0};
     m.version = calloc(shape->domain, sizeof(*m.version));
     assert_non_null(m.version);
     tree_create(&m.fx->env, m.fx->pool, &m.btr);

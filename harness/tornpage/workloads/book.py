@@ -249,7 +249,12 @@ class Book(Values):
         algorithm = fields.pop("algorithm", Algorithm.DEFAULT)
         lock = fields.pop("lock", Lock.DEFAULT)
         free = algorithm is Algorithm.DEFAULT
-        if free and self.copy_share and lock is not Lock.NONE and self.rng.random() < self.copy_share:
+        if (
+            free
+            and self.copy_share
+            and lock is not Lock.NONE
+            and self.rng.random() < self.copy_share
+        ):
             algorithm = Algorithm.COPY
         if lock is Lock.DEFAULT and self.exclusive_share:
             lock = Lock.EXCLUSIVE if self.rng.random() < self.exclusive_share else lock

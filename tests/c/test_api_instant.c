@@ -1,0 +1,415 @@
+/** ADD COLUMN with ALGORITHM=INSTANT: rows that are without the column and rows that have it,
+refusals, crashes, damage. */
+#include "dict/dict_int.h"
+#include "page/fil_page.h"
+#include "test_api_columns.h"
+#include "test_api_crash.h"
+
+/** `t` with rows of sizes of their own, the last column a VARCHAR. */
+static void create_varied(fixture_t *f, int64_t rows)
+{
+    new_column_t *new = malloc(sizeof(*new));
+    assert_non_null(new);
+    create_table(f, "t");
+    if (rows > 0) {
+        insert_rows(f, "t", 1, rows);
+    }
+    add_two_indexes(f, "t");
+    const ddl_alter_t alter = add_column(new, "v", DICT_VARCHAR, 50);
+    OK(f, engine_alter(f->engine, &alter));
+    free(new);
+}
+
+/** A BIGINT or a text; NULL: that. */
+static dberr_t try_instant(fixture_t *f, const char *name, const char *text)
+{
+    new_column_t *new = malloc(sizeof(*new));
+    assert_non_null(new);
+    ddl_alter_t alter = add_column(new, name, DICT_VARCHAR, 60);
+    alter.algorithm = ALGORITHM_INSTANT;
+    if (text != NULL) {
+        dict_col_put(&new->col, new->row, (const byte *)text, (uint32_t)strlen(text));
+    }
+    dberr_t err = engine_alter(f->engine, &alter);
+    free(new);
+    return err;
+}
+
+static void add_instant(fixture_t *f, const char *name, const char *text)
+{
+    OK(f, try_instant(f, name, text));
+}
+
+static void check_text(fixture_t *f, int64_t a, const char *name, const char *text)
+{
+    check_value(f, a, name, (const byte *)text, text != NULL ? (uint32_t)strlen(text) : 0);
+}
+
+/** A row of this key whose text is that of all its VARCHAR columns. */
+static void insert_whole(fixture_t *f, int64_t a, const char *text)
+{
+    const dict_table_t *t = engine_table(f->engine, "t");
+    byte *row = malloc(t->row_size);
+    trx_t *trx = NULL;
+    assert_non_null(row);
+    dict_row_init(t, row);
+    mach_write_8(row + t->cols[0].row_offset, dict_bigint_encode(a));
+    for (uint32_t i = 0; i < t->n_cols; i++) {
+        if (t->cols[i].type == DICT_VARCHAR) {
+            dict_col_put(&t->cols[i], row, (const byte *)text, (uint32_t)strlen(text));
+        }
+    }
+    OK(f, engine_begin(f->engine, &trx));
+    OK(f, engine_insert(f->engine, trx, "t", row));
+    OK(f, engine_commit(f->engine, trx));
+    free(row);
+}
+
+static stats_t stats_of(fixture_t *f)
+{
+    engine_status_t status;
+    engine_get_status(f->engine, &status);
+    return status.stats;
+}
+
+/** Clean by the scanner, and open again. */
+static void check_and_reopen(fixture_t *f, uint64_t rows)
+{
+    purge_all(f);
+    fixture_close(f, true);
+    check_report_t report;
+    scan_clean(f->os, &report);
+    assert_int_equal(report_table(&report, "t")->rows, rows);
+    check_report_free(&report);
+    fixture_open(f);
+}
+
+static void test_rows_of_both_kinds(void **state)
+{
+    fixture_t *f = *state;
+    const ddl_index_def_t on_n = index_def("in", "n", 10);
+    create_varied(f, 300);
+    uint64_t rebuilt = stats_of(f).tables_rebuilt;
+    add_instant(f, "n", "before");
+    check_text(f, 7, "n", "before");
+    insert_whole(f, 1000, "own");
+    update_rows(f, "t", 8, 9, 'x');
+    add_instant(f, "m", NULL);
+    add_instant(f, "o", "third");
+    insert_whole(f, 1001, "all");
+    check_text(f, 8, "n", "before");
+    check_text(f, 8, "m", NULL);
+    check_text(f, 300, "o", "third");
+    check_text(f, 1000, "n", "own");
+    check_text(f, 1000, "o", "third");
+    check_text(f, 1001, "m", "all");
+    assert_int_equal(engine_table(f->engine, "t")->n_core, 4);
+    assert_int_equal(stats_of(f).columns_added_instant, 3);
+    assert_int_equal(stats_of(f).tables_rebuilt, rebuilt);
+    OK(f, add_indexes(f->engine, "t", &on_n, 1));
+    check_and_reopen(f, 302);
+    check_text(f, 8, "n", "before");
+    check_text(f, 1000, "o", "third");
+    assert_int_equal(count_rows(f, "t", "in"), 302);
+    OK(f, rebuild_table(f->engine, "t"));
+    assert_int_equal(engine_table(f->engine, "t")->n_core, 7);
+    check_text(f, 300, "o", "third");
+    check_text(f, 1001, "m", "all");
+    check_and_reopen(f, 302);
+}
+
+/** Old rows stay what they are through rollback, splits, merges, defragmentation and deletion of
+all; the metadata record is the first one of every shape of the tree. */
+static void test_tree_changes_around_metadata(void **state)
+{
+    fixture_t *f = *state;
+    create_varied(f, 10);
+    add_instant(f, "n", "old");
+    trx_t *trx = NULL;
+    byte key[8];
+    mach_write_8(key, dict_bigint_encode(3));
+    OK(f, engine_begin(f->engine, &trx));
+    OK(f, engine_delete(f->engine, trx, "t", key));
+    OK(f, engine_rollback(f->engine, trx));
+    check_text(f, 3, "n", "old");
+    for (int64_t a = 1; a <= 390; a++) {
+        insert_whole(f, -a, "newer text, to split leaves");
+    }
+    for (int64_t a = 11; a <= 100; a++) {
+        insert_whole(f, a, "newer text, to split leaves");
+    }
+    assert_true(stats_of(f).btr_splits > 2);
+    check_text(f, 3, "n", "old");
+    check_and_reopen(f, 490);
+    delete_rows(f, "t", -390, -1);
+    delete_rows(f, "t", 1, 50);
+    purge_all(f);
+    const ddl_alter_t pack = {.kind = ALTER_DEFRAGMENT, .table = "t"};
+    OK(f, engine_alter(f->engine, &pack));
+    check_and_reopen(f, 50);
+    delete_rows(f, "t", 51, 100);
+    check_and_reopen(f, 0);
+    add_instant(f, "m", "of no row");
+    insert_whole(f, 1, "x");
+    check_text(f, 1, "m", "x");
+    check_and_reopen(f, 1);
+}
+
+/** Without rows there is nothing to be without. */
+static void test_empty_table_needs_none(void **state)
+{
+    fixture_t *f = *state;
+    create_varied(f, 0);
+    add_instant(f, "n", "nobody");
+    assert_int_equal(engine_table(f->engine, "t")->n_core, 5);
+    insert_whole(f, 1, "x");
+    add_instant(f, "m", "somebody");
+    assert_int_equal(engine_table(f->engine, "t")->n_core, 5);
+    check_text(f, 1, "m", "somebody");
+    OK(f, engine_alter(f->engine, &(ddl_alter_t){.kind = ALTER_TRUNCATE, .table = "t"}));
+    assert_int_equal(engine_table(f->engine, "t")->n_core, 6);
+    check_and_reopen(f, 0);
+}
+
+static void check_refused(fixture_t *f, const ddl_alter_t *alter, const char *why)
+{
+    assert_int_equal(engine_alter(f->engine, alter), DB_UNSUPPORTED);
+    assert_non_null(strstr(engine_error(f->engine), why));
+    assert_non_null(strstr(engine_error(f->engine), "Try ALGORITHM=INPLACE"));
+}
+
+static void test_refusals(void **state)
+{
+    fixture_t *f = *state;
+    new_column_t *new = malloc(sizeof(*new));
+    assert_non_null(new);
+    ddl_alter_t alter = add_column(new, "n", DICT_VARCHAR, 100);
+    alter.algorithm = ALGORITHM_NOCOPY;
+    assert_int_equal(engine_alter(f->engine, &alter), DB_NOT_FOUND);
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 5);
+    check_refused(f, &alter, "records of the table have one size");
+    const ddl_alter_t last = alter;
+    alter.algorithm = ALGORITHM_INPLACE;
+    OK(f, engine_alter(f->engine, &alter));
+    alter = last;
+    assert_int_equal(engine_alter(f->engine, &alter), DB_ALREADY_EXISTS);
+    alter.name = "m";
+    memcpy(new->col.name, "m", 2);
+    alter.after = "a";
+    check_refused(f, &alter, "the last one");
+    alter.after = NULL;
+    byte text[41];
+    memset(text, 'v', sizeof(text));
+    dict_col_put(&new->col, new->row, text, sizeof(text));
+    check_refused(f, &alter, "too long");
+    dict_col_put(&new->col, new->row, text, sizeof(text) - 1);
+    assert_int_equal(engine_start_alter(f->engine, &alter), DB_UNSUPPORTED);
+    const ddl_alter_t clauses[] = {alter, {.kind = ALTER_REBUILD}};
+    ddl_alter_t both = *CLAUSES("t", clauses);
+    both.algorithm = ALGORITHM_INSTANT;
+    both.col = alter.col;
+    both.value = alter.value;
+    assert_int_equal(engine_alter(f->engine, &both), DB_UNSUPPORTED);
+    OK(f, engine_alter(f->engine, &alter));
+    check_value(f, 5, "m", text, 40);
+    free(new);
+}
+
+/** A crash at any fault point, in recovery too: the column is there with its metadata, or neither
+is. */
+static void test_crashes(void **state)
+{
+    fixture_t *f = *state;
+    const shape_t full = {.exists = true, .rows = 200, .n_indexes = 2, .index = "ic"};
+    crash_t crash = {.f = f, .table = "t", .every = 1, .nested = true};
+    create_varied(f, 200);
+    OK(f, engine_checkpoint(f->engine, true));
+    crash_arm(&crash, full, full);
+    add_instant(f, "n", "first");
+    update_rows(f, "t", 20, 40, 'x');
+    add_instant(f, "m", "second");
+    crash_disarm(&crash);
+    assert_int_equal(point_count(&crash, "trx.metadata_set"), 2);
+    assert_true(crash.crashes > 10);
+    check_text(f, 20, "m", "second");
+}
+
+/** A statement that fails behind its metadata takes it back. */
+static void test_failure_takes_metadata_back(void **state)
+{
+    fixture_t *f = *state;
+    create_varied(f, 50);
+    for (uint32_t i = engine_table(f->engine, "t")->n_cols; i <= COLUMNS_MAX; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof(name), "n%u", i);
+        assert_int_equal(try_instant(f, name, name), i < COLUMNS_MAX ? DB_SUCCESS : DB_ERROR);
+    }
+    check_text(f, 50, "n31", "n31");
+    check_and_reopen(f, 50);
+}
+
+/** The file of a table goes with its metadata, and the .cfg says so. */
+static void test_export_and_import(void **state)
+{
+    fixture_t *f = *state;
+    create_varied(f, 120);
+    add_instant(f, "n", "exported");
+    insert_whole(f, 500, "own");
+    OK(f, engine_rename_table(f->engine, "t", "source"));
+    create_varied(f, 3);
+    add_instant(f, "n", "gone");
+    const ddl_alter_t out = {.kind = ALTER_EXPORT, .table = "source"};
+    const ddl_alter_t in = {.kind = ALTER_IMPORT, .table = "t", .name = "source"};
+    OK(f, engine_start_alter(f->engine, &out));
+    OK(f, engine_alter(f->engine, &in));
+    OK(f, engine_finish_alter(f->engine, "source"));
+    check_text(f, 120, "n", "exported");
+    check_text(f, 500, "n", "own");
+    add_instant(f, "m", "later");
+    check_text(f, 120, "m", "later");
+    check_and_reopen(f, 121);
+}
+
+/* ---- damage ---- */
+
+/** The page of the table's file that `is` says yes to. */
+static byte *find_page(fixture_t *f, bool (*is)(const byte *page))
+{
+    uint64_t size = 0;
+    byte *bytes = image_os_bytes(f->os, "t.ibd", &size);
+    uint32_t page_size = PAGE_SIZE_MIN;
+    for (uint64_t at = 0; at + page_size <= size; at += page_size) {
+        if (fil_page_get_type(bytes + at) == FIL_PAGE_INDEX && is(bytes + at)) {
+            return bytes + at;
+        }
+    }
+    fail_msg("no such page");
+    return NULL;
+}
+
+static bool is_marked_root(const byte *page)
+{
+    return page_instant(page) != 0;
+}
+
+/** The leftmost leaf of the only table that has metadata. */
+static bool is_first_leaf(const byte *page)
+{
+    return page_level(page) == 0 && page_rec_size(page) == PAGE_REC_VARIES && page_n_recs(page) > 0
+           && fil_page_get_prev(page) == FIL_NULL && fil_page_get_next(page) != FIL_NULL;
+}
+
+typedef void (*damage_fn)(byte *page, byte *meta);
+
+static void no_mark(byte *page, byte *meta)
+{
+    (void)meta;
+    page[PAGE_INSTANT] = 0;
+}
+
+static void other_mark(byte *page, byte *meta)
+{
+    (void)meta;
+    page[PAGE_INSTANT]++;
+}
+
+static void no_metadata(byte *page, byte *meta)
+{
+    (void)page;
+    meta[0] = REC_INFO_INSTANT;
+}
+
+static void deleted(byte *page, byte *meta)
+{
+    (void)page;
+    meta[0] |= REC_INFO_DELETE_MARK;
+}
+
+static void one_column_less(byte *page, byte *meta)
+{
+    (void)page;
+    meta[1 + 8 + DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN]--;
+}
+
+static void with_key(byte *page, byte *meta)
+{
+    (void)page;
+    meta[8] = 1;
+}
+
+static void row_of_more_columns(byte *page, byte *meta)
+{
+    (void)meta;
+    byte *rec = page + page_rec_offset(page, PAGE_SIZE_MIN, 1);
+    rec[0] |= REC_INFO_INSTANT;
+    rec[1 + 8 + DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN] = COLUMNS_MAX;
+}
+
+static void row_of_fewer_columns(byte *page, byte *meta)
+{
+    (void)meta;
+    byte *rec = page + page_rec_offset(page, PAGE_SIZE_MIN, 1);
+    rec[0] |= REC_INFO_INSTANT;
+    rec[1 + 8 + DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN] = 2;
+}
+
+/** The scanner says I6 and nothing else, and the engine does not read such rows. */
+static void check_damage(fixture_t *f, bool root, damage_fn damage)
+{
+    create_varied(f, 200);
+    add_instant(f, "n", "first");
+    add_instant(f, "m", "second");
+    purge_all(f);
+    fixture_close(f, true);
+    byte *page = find_page(f, root ? is_marked_root : is_first_leaf);
+    damage(page, page + page_rec_offset(page, PAGE_SIZE_MIN, 0));
+    fil_page_stamp(page, PAGE_SIZE_MIN);
+    check_report_t report;
+    err_sink_t err = {.msg = ""};
+    assert_int_equal(check_run(f->os, &report, &err), DB_SUCCESS);
+    assert_true(report.n_findings > 0);
+    for (uint64_t i = 0; i < report.n_findings && i < CHECK_FINDINGS_MAX; i++) {
+        bool mark = damage == deleted && report.findings[i].invariant == 25;
+        if (report.findings[i].invariant != 6 && !mark) {
+            fail_msg("I%u: %s", report.findings[i].invariant, report.findings[i].what);
+        }
+    }
+    check_report_free(&report);
+    fixture_open(f);
+    uint64_t n = 0;
+    assert_int_equal(engine_scan(f->engine, "t", NULL, count_row_fn, &n), DB_CORRUPTION);
+    fixture_empty(f);
+    fixture_open(f);
+}
+
+static void test_damage(void **state)
+{
+    fixture_t *f = *state;
+    check_damage(f, true, no_mark);
+    check_damage(f, true, other_mark);
+    check_damage(f, false, no_metadata);
+    check_damage(f, false, one_column_less);
+    check_damage(f, false, row_of_more_columns);
+    check_damage(f, false, row_of_fewer_columns);
+    check_damage(f, false, deleted);
+    check_damage(f, false, with_key);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_rows_of_both_kinds, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_tree_changes_around_metadata, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_empty_table_needs_none, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_refusals, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_crashes, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_failure_takes_metadata_back, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_export_and_import, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_damage, fixture_setup, fixture_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
