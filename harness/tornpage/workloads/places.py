@@ -77,6 +77,7 @@ YIELDS = {
     "rename index": 10,
     "rename column": 10,
     "modify column": 10,
+    "add column, algorithm=instant": 24,
     "rebuild": 108,
     "rebuild, algorithm=copy": 32,
     "defragment": 10,
