@@ -1,6 +1,6 @@
 /** ADD COLUMN with ALGORITHM=INSTANT: rows that are without the column and rows that have it,
 refusals, crashes, damage. */
-#include "dict/dict_int.h"
+#include "api/api_int.h"
 #include "page/fil_page.h"
 #include "test_api_columns.h"
 #include "test_api_crash.h"
@@ -235,8 +235,44 @@ static void test_crashes(void **state)
     check_text(f, 20, "m", "second");
 }
 
-/** A statement that fails behind its metadata takes it back. */
-static void test_failure_takes_metadata_back(void **state)
+/** A transaction that gives `t` one more column by metadata, and is rolled back. */
+static void roll_metadata_back(fixture_t *f)
+{
+    dict_t *dict = trx_sys_dict(f->engine->sys);
+    dict_table_t *changed = NULL;
+    trx_t *trx = NULL;
+    byte *row = malloc(ROW_SIZE_MAX);
+    assert_non_null(row);
+    OK(f, dict_table_copy(dict, engine_table(f->engine, "t"), &changed));
+    changed->cols[changed->n_cols] = (dict_col_t){
+        .name = "x", .type = DICT_BIGINT, .len = 8, .nullable = true, .instant = true};
+    changed->n_cols++;
+    OK(f, dict_table_layout(changed, PAGE_SIZE_MIN, &f->engine->env.err));
+    dict_row_init(changed, row);
+    OK(f, trx_begin(f->engine->sys, &trx));
+    OK(f, row_set_metadata(trx, changed, row));
+    OK(f, trx_rollback(trx));
+    free(changed);
+    free(row);
+}
+
+/** The tree is as it was, of several pages or of one. */
+static void test_rollback_takes_metadata_back(void **state)
+{
+    fixture_t *f = *state;
+    for (int64_t rows = 2; rows <= 302; rows += 300) {
+        create_varied(f, rows);
+        roll_metadata_back(f);
+        assert_int_equal(count_rows(f, "t", NULL), rows);
+        add_instant(f, "n", "stays");
+        roll_metadata_back(f);
+        check_text(f, rows, "n", "stays");
+        check_and_reopen(f, (uint64_t)rows);
+        OK(f, engine_drop_table(f->engine, "t"));
+    }
+}
+
+static void test_as_many_as_a_table_has(void **state)
 {
     fixture_t *f = *state;
     create_varied(f, 50);
@@ -406,7 +442,9 @@ int main(void)
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_refusals, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_failure_takes_metadata_back, fixture_setup,
+        cmocka_unit_test_setup_teardown(test_rollback_takes_metadata_back, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_as_many_as_a_table_has, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_export_and_import, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_damage, fixture_setup, fixture_teardown),
