@@ -8,8 +8,9 @@ and calls buf_log_free_check() first, so callers must have no page pinned.
 
 Invariants: keys strictly ascend in a page and across siblings (I7); links are reciprocal and
 FIL_NULL at the ends (I8); all keys below a node pointer are >= its key and < the next one's (I9),
-the leftmost node pointer of a level being MIN_REC; a page other than the root is never empty. A metadata record is smaller than any key: no
-search meets it, no scan gives it, and it stays in the leftmost leaf. */
+the leftmost node pointer of a level being MIN_REC; a page other than the root is never empty. A
+metadata record is smaller than any key: no search meets it, no scan gives it, and it stays in the
+leftmost leaf. */
 #ifndef BTR_BTR_H
 #define BTR_BTR_H
 

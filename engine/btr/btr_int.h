@@ -86,8 +86,8 @@ WARN_UNUSED dberr_t btr_root_lift(buf_pool_t *pool, const btr_t *btr);
 
 /* ---- btr_search.c ---- */
 
-/** Pins the path to the leaf for key: its first key_len bytes count. NULL = smaller than any key: the
-slot is that of the first record but for metadata; op->exact tells if there is that. */
+/** Pins the path to the leaf for key: its first key_len bytes count. NULL = smaller than any key:
+the slot is that of the first record but for metadata; op->exact tells if there is that. */
 WARN_UNUSED dberr_t btr_descend(btr_op_t *op, const byte *key, uint32_t key_len);
 
 #endif

@@ -20,8 +20,8 @@ refuses a table that an open transaction has changed or whose index is being bui
 Rebuild (FORCE): the same for a new table under an intermediate name, its clustered index loaded
 while the old one is scanned; one flush at the end; the commit swaps the two tables (ddl_rebuild.c).
 
-ADD COLUMN, DROP COLUMN: a rebuild whose rows are made of those of the old table (dict_row_map_t); ADD
-COLUMN with ALGORITHM=INSTANT: one commit, with a metadata record (ddl_instant.c).
+ADD COLUMN, DROP COLUMN: a rebuild whose rows are made of those of the old table (dict_row_map_t);
+ADD COLUMN with ALGORITHM=INSTANT: one commit, with a metadata record (ddl_instant.c).
 
 PRIMARY KEY: a rebuild with another primary key. Unless its order is that of the old one, the scan
 feeds a sort of keys, new and old, by which the clustered index is loaded (ddl_load.c).

@@ -93,9 +93,9 @@ WARN_UNUSED dberr_t row_delete(trx_t *trx, dict_table_t *table, const byte *pk);
 */
 WARN_UNUSED dberr_t row_get(dict_table_t *table, buf_pool_t *pool, const byte *pk, byte *row);
 
-/** Gives the table's tree the metadata record of this row, whose columns after n_core are the values
-of records that are without them, and the instant mark. table: as it is behind the change of the
-catalogue, which the same transaction makes. */
+/** Gives the table's tree the metadata record of this row, whose columns after n_core are the
+values of records that are without them, and the instant mark. table: as it is behind the change of
+the catalogue, which the same transaction makes. */
 WARN_UNUSED dberr_t row_set_metadata(trx_t *trx, const dict_table_t *table, const byte *row);
 
 /* ---- long values, also of rows that a build puts into its table ---- */

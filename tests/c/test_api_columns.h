@@ -10,7 +10,8 @@ typedef struct new_column {
     byte row[1 + DICT_LEN_SIZE + VARCHAR_LEN_MAX];
 } new_column_t;
 
-static inline ddl_alter_t add_column(new_column_t *new, const char *name, dict_type_t type, uint32_t len)
+static inline ddl_alter_t add_column(new_column_t *new, const char *name, dict_type_t type,
+                                     uint32_t len)
 {
     memset(new, 0, sizeof(*new));
     new->col = (dict_col_t){.type = type, .nullable = true, .len = len, .row_offset = 1};
@@ -40,7 +41,8 @@ static inline uint32_t find_col(fixture_t *f, const char *name)
 }
 
 /** The row of this key has this text in a column; NULL: it is NULL. */
-static inline void check_value(fixture_t *f, int64_t a, const char *name, const byte *text, uint32_t len)
+static inline void check_value(fixture_t *f, int64_t a, const char *name, const byte *text,
+                               uint32_t len)
 {
     const dict_table_t *t = engine_table(f->engine, "t");
     const dict_col_t *col = &t->cols[find_col(f, name)];

@@ -244,8 +244,8 @@ static void roll_metadata_back(fixture_t *f)
     byte *row = malloc(ROW_SIZE_MAX);
     assert_non_null(row);
     OK(f, dict_table_copy(dict, engine_table(f->engine, "t"), &changed));
-    changed->cols[changed->n_cols] = (dict_col_t){
-        .name = "x", .type = DICT_BIGINT, .len = 8, .nullable = true, .instant = true};
+    changed->cols[changed->n_cols] =
+        (dict_col_t){.name = "x", .type = DICT_BIGINT, .len = 8, .nullable = true, .instant = true};
     changed->n_cols++;
     OK(f, dict_table_layout(changed, PAGE_SIZE_MIN, &f->engine->env.err));
     dict_row_init(changed, row);

@@ -22,7 +22,9 @@ def _errors(text: str) -> list[str]:
     return [step.error for step in _oracle(text).steps[4:]]
 
 
-@pytest.mark.parametrize("column", ["c:bigint null", 'c:char(9) default="y"', 'c:varchar(90) default="z"*40'])
+@pytest.mark.parametrize(
+    "column", ["c:bigint null", 'c:char(9) default="y"', 'c:varchar(90) default="z"*40']
+)
 def test_rows_are_those_of_a_rebuild(column: str) -> None:
     """Old and new ones, by either of the promises that no table is copied."""
     later = "insert - t a=2\nupdate - t a=1 set b=null\ndelete - t a=2\n"
