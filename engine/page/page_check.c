@@ -57,7 +57,7 @@ static const char *validate_slots(const byte *page, uint32_t page_size, const pa
                                   heap_map_t *seen)
 {
     /* The first record of the leftmost page of a level above the leaves stands for minus infinity;
-       that of the leaves may be a metadata record. */
+       that of a leaf may be a metadata record: the tree tells. */
     bool leftmost = fil_page_get_prev(page) == FIL_NULL;
 
     for (uint32_t slot = 0; slot < h->n_recs; slot++) {
@@ -73,8 +73,8 @@ static const char *validate_slots(const byte *page, uint32_t page_size, const pa
         if (!heap_map_add(seen, page, h, offset)) {
             return "two slots of one record";
         }
-        bool may = leftmost && slot == 0;
-        if (rec_is_min(page + offset) ? !may : may && h->level > 0) {
+        bool due = h->level > 0 && leftmost && slot == 0;
+        if (rec_is_min(page + offset) != due && (h->level > 0 || slot > 0)) {
             return "minimum record flag";
         }
     }
@@ -118,10 +118,6 @@ dberr_t page_index_validate(const byte *page, uint32_t page_size, const char **w
     const char *broken = page_head_read(page, page_size, &h);
 
     heap_map_init(&seen, page_size);
-    if (broken == NULL && page_instant(page) != 0
-        && (fil_page_get_prev(page) != FIL_NULL || fil_page_get_next(page) != FIL_NULL)) {
-        broken = "instant mark";
-    }
     if (broken == NULL) {
         broken = validate_slots(page, page_size, &h, &seen);
     }
