@@ -169,6 +169,7 @@ def test_the_default_campaigns_are_those_of_the_engine() -> None:
         "backup_kill",
         "bounded",
         "churn",
+        "creation",
         "io_error",
         "large_pages",
         "mix",

@@ -97,5 +97,6 @@ def test_only_the_engine_is_wrong(mutant: Mutant) -> None:
     """The scanner and what it shares with the programs stay as they are, and no code tells of a mutant."""
     touched = FILE.findall(mutant.diff)
     assert touched and all(path.startswith("engine/") for path in touched)
-    assert not [path for path in touched if path.split("/")[1] in {"check", "page", "api", "cli"}]
+    shared = [path for path in touched if path.split("/")[1] in {"check", "page", "api", "cli"}]
+    assert set(shared) <= {"engine/api/bootstrap.c"}  # creates databases, which no judge does
     assert not [line for line in ADDED.findall(mutant.diff) if "mutant" in line.lower()]

@@ -14,10 +14,11 @@ from tornpage.plans.campaign import Campaign, fault_free_spec, hit_of_place, loa
 from tornpage.plans.changes import change
 from tornpage.plans.drawing import cells_of, draw_trial
 from tornpage.plans.limits import Limits
-from tornpage.powerloss.runner import canary_places, loss_parts
+from tornpage.powerloss.runner import canary_places, loss_limits, loss_parts
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Action, Site, config_of
 from tornpage.vocabulary.paths import data_folder
+from tornpage.workloads.workload import generate
 
 TEXT = """
 description = "test"
@@ -275,6 +276,19 @@ def test_depths_take_turns(name: str) -> None:
         own = parts[config::configs]
         assert len({tuple(script.options[key] for key in chosen.cross) for script, _ in own}) == 1
         assert sorted(depth for _, depth in own) == sorted(depths)
+
+
+def test_each_creation_is_explored_whole() -> None:
+    """No statement comes behind it, and each combination of what decides its files has an exploration with
+    all states."""
+    chosen = load_campaign("creation", data_folder("workloads"))
+    parts = loss_parts(chosen)
+    spec = fault_free_spec(chosen, "engine", parts[0][0])
+    assert generate(spec.workload, spec.params, spec.workload_seed).statements == ()
+    assert [loss_limits(chosen, depth).states for _, depth in parts] == [0] * len(parts)
+    decided = ("log_format", "page_size", "doublewrite", "undo_tablespaces", "atomic_write_unit")
+    made = {tuple(config.options[name] for name in decided) for config, _ in parts}
+    assert len(made) == len(parts) == 2 ** len(decided)
 
 
 DRAWN = ("mix", "large_pages", "mix_kill", "mix_error", "storm", "backup", "backup_kill", "million")
