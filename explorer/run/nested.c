@@ -3,7 +3,8 @@
 Place: beside state.c, above models.c.
 
     pick 0   the recovery's end, with all lost that waits
-    others   in turn anywhere, at a site, at what was torn before, at a change of names
+    others   in turn anywhere, at a site, at what was torn before, at a change of names, at an
+             fsync, with all lost that it does not cover
              of a recovery that broke rules on bytes: every second right after an operation of which
              one complained
 
@@ -26,6 +27,7 @@ typedef enum nested_aim {
     AIM_SITE,  /**< right after a write of a site; each that the recovery writes to is as likely */
     AIM_AGAIN, /**< right after a write of what the crash above has torn or lost */
     AIM_NAME,  /**< right after a name has changed */
+    AIM_SYNC,  /**< right after an fsync: what comes before others it may not be durable before */
     AIM_KINDS
 } nested_aim_t;
 
@@ -41,10 +43,14 @@ typedef struct nested_search {
 /** At any site. */
 static bool is_aimed_at(const nested_search_t *search, const fs_event_t *event)
 {
-    return search->aim == AIM_NAME
-               ? fs_changes_name(event)
-               : event->kind == FS_WRITE
-                     && (search->aim == AIM_SITE || torn_overlaps(search->torn, event));
+    if (search->aim == AIM_NAME) {
+        return fs_changes_name(event);
+    }
+    if (search->aim == AIM_SYNC) {
+        return event->kind == FS_SYNC;
+    }
+    return event->kind == FS_WRITE
+           && (search->aim == AIM_SITE || torn_overlaps(search->torn, event));
 }
 
 static bool is_wanted(const nested_search_t *search, const fs_event_t *event)
@@ -88,7 +94,12 @@ static nested_pick_t draw_point(nested_search_t *search, stream_t *stream, neste
     uint32_t n = search->list->n - search->first;
     nested_pick_t pick = {.point = search->first + (uint32_t)stream_below(stream, n + 1U)};
     pick.draw = stream_next(stream);
-    if (aim != AIM_ANYWHERE) {
+    if (aim == AIM_SYNC) {
+        /* The earlier the likelier: a recovery soon makes durable what it has found. */
+        pick.point =
+            search->first + (uint32_t)stream_below(stream, pick.point - search->first + 1U);
+        pick.last = aim_at(search, aim, stream, &pick);
+    } else if (aim != AIM_ANYWHERE) {
         pick.newest = aim != AIM_SITE && aim_at(search, aim, stream, &pick);
         if (!pick.newest && aim_at(search, AIM_SITE, stream, &pick)) {
             pick.newest = stream_below(stream, 2) == 0;

@@ -8,7 +8,7 @@
 typedef struct nested_pick {
     uint32_t point; /**< events of the recording before the crash */
     bool newest;    /**< what happened right before it is torn, or is there alone */
-    bool last;      /**< the recovery has ended: all that waits is lost */
+    bool last;      /**< the recovery has ended, or has just synced: all that waits is lost */
     uint64_t draw;
 } nested_pick_t;
 

@@ -8,7 +8,8 @@
 #define FIRST 10U
 #define PICKS 8U
 #define SEEDS 50U
-#define AIMS 4U   /**< anywhere, at a site, at what was torn before, at a change of names */
+/** Anywhere, at a site, at what was torn before, at a change of names, at an fsync. */
+#define AIMS 5U
 #define NAMED 63U /**< right after the only change of names */
 
 static void record(fs_list_t *list)
@@ -71,7 +72,8 @@ static void test_suspects(void **state)
 }
 
 /** Where no rule complained, picks depend on the seed alone, lie in the recovery, and look at each
-aim in turn: of as many as there are aims, one comes right after a change of names. */
+aim in turn: of as many as there are aims, one comes right after a change of names, and one after an
+fsync, and loses all that this does not cover. */
 static void test_no_suspects(void **state)
 {
     const torn_t torn = {.n = {{{0}}}};
@@ -80,21 +82,29 @@ static void test_no_suspects(void **state)
     fs_list_t list = {.n = 0};
     record(&list);
     const nested_suspects_t nothing = {.n = 0};
+    uint32_t n_early = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         nested_pick_t picks[PICKS];
         nested_draw(&list, FIRST, &torn, &none, seed, picks, PICKS);
         nested_pick_t again[PICKS];
         nested_draw(&list, FIRST, &torn, &nothing, seed, again, PICKS);
         uint32_t n_last = 0;
+        uint32_t n_end = 0;
         for (uint32_t i = 0; i < PICKS; i++) {
             assert_in_range(picks[i].point, FIRST, EVENTS);
             assert_true(is_same(&picks[i], &again[i]));
             n_last += picks[i].last;
+            n_end += picks[i].last && picks[i].point == EVENTS;
+            n_early += picks[i].last && picks[i].point < EVENTS / 2;
+            assert_true(!picks[i].last || picks[i].point == EVENTS
+                        || list.events[picks[i].point - 1].kind == FS_SYNC);
         }
-        assert_int_equal(n_last, 1);
+        assert_int_equal(n_last, 1 + PICKS / AIMS);
+        assert_true(n_end > 0);
         assert_true(picks[PICKS - 1].point == EVENTS);
         assert_true(count_at(picks, NAMED) >= PICKS / AIMS);
     }
+    assert_in_range(n_early, SEEDS * 2 / 3, SEEDS - 1);
     fs_list_free(&list);
 }
 

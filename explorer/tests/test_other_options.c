@@ -99,10 +99,25 @@ static void test_small(void **state)
         assert_true(small.recv_memory < options.recv_memory);
         assert_true(small.buffer_pool_pages < options.buffer_pool_pages);
     }
-    engine_options_t other = judged_under(&options, (judge_case_t){.small = false, .seed = 3}, 1);
+    engine_options_t other = judged_under(&options, (judge_case_t){.small = false, .seed = 7}, 1);
     assert_int_equal(other.dblwr_pages, options.dblwr_pages);
     assert_int_equal(other.log_optimize_ddl, options.log_optimize_ddl);
     assert_int_equal(other.recv_memory, options.recv_memory);
+}
+
+/** Half of the others have a mode of loads that is drawn, and as much memory as the run. */
+static void test_another_mode(void **state)
+{
+    (void)state;
+    engine_options_t options;
+    options_set_defaults(&options);
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        engine_options_t other = judged_under(&options, (judge_case_t){.seed = seed}, 1);
+        assert_int_equal(other.log_optimize_ddl, (seed & 1) != 0);
+        assert_int_equal(other.optimize_ddl_drain, (seed & 2) != 0);
+        assert_int_equal(other.dblwr_pages, options.dblwr_pages);
+        assert_int_equal(other.buffer_pool_pages, options.buffer_pool_pages);
+    }
 }
 
 int main(void)
@@ -111,6 +126,7 @@ int main(void)
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_no_copies),
         cmocka_unit_test(test_small),
+        cmocka_unit_test(test_another_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

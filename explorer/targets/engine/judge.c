@@ -184,15 +184,17 @@ static void judge_purged(judge_t *judge, outcome_t *outcome)
 }
 
 /** Those of the first recovery and of new work, which may be crashed again. A small one has the
-smallest doublewrite area, too, in a file whose copies lie further behind, and a mode of loads that
-is drawn: the log's mode counts until it is recovered. */
+smallest doublewrite area, too, in a file whose copies lie further behind. It, and every other one
+with as much memory as the run, has a mode of loads that is drawn: the log's mode counts until it is
+recovered, and with much memory what it left is still there when the new one begins. */
 static engine_options_t first_options(const judge_t *judge, const judge_case_t *c)
 {
-    if (!c->small) {
-        return judge->options;
+    engine_options_t options = c->small ? small_options(judge) : judge->options;
+    if (c->small) {
+        options.dblwr_pages = DBLWR_PAGES_SMALLEST;
+    } else if ((c->seed & 4) != 0) {
+        return options;
     }
-    engine_options_t options = small_options(judge);
-    options.dblwr_pages = DBLWR_PAGES_SMALLEST;
     options.log_optimize_ddl = (c->seed & 1) != 0;
     options.optimize_ddl_drain = (c->seed & 2) != 0;
     return options;
