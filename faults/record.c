@@ -250,6 +250,8 @@ uint8_t *record_reserve(record_log_t *log, const record_op_t *op, size_t payload
         record_set_flag(log, TP_TRACE_STARVED);
     }
     uint8_t *at = (uint8_t *)log->header + used;
+    /* A process that was killed here has left what it had begun; no byte of it is padding. */
+    memset(at + total - TP_TRACE_ALIGN, 0, TP_TRACE_ALIGN);
     *(tp_trace_record_t *)(void *)at = (tp_trace_record_t){
         .total = (uint32_t)total,
         .kind = op->kind,

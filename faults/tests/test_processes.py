@@ -92,6 +92,19 @@ class Children(PreloadCase):
             trace = read_trace(self.trace_path)
             self.assertEqual([r.kind for r in trace.records[-2:]], [OPEN, WRITE])
 
+    def test_what_a_killed_process_had_begun_is_in_no_record(self) -> None:
+        """It may have written any bytes where the next record goes, whose name is shorter."""
+        victim = self.run_ops("open 0 f wc", plan="fault kind=write file=f nth=1 action=kill")
+        with self.trace_path.open("r+b") as file:
+            file.seek(64 + len(victim.trace.body))
+            file.write(b"\xff" * 256)
+        env = {**self.environment(), "TORNPAGE_ATTACH": str(self.trace_path)}
+        for number in range(1, 10):
+            done = self.start([PROGRAM, f"open 0 {'n' * number} wc"], env)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        names = [record.text for record in read_trace(self.trace_path).of(OPEN)]
+        self.assertEqual(names, ["f", *("n" * number for number in range(1, 10))])
+
     def test_a_long_recording_is_whole(self) -> None:
         """Of several huge pages, or of as many small ones: one process is killed anywhere in it, two others
         go on side by side, and every write has its data."""

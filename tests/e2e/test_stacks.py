@@ -131,7 +131,7 @@ def test_a_recovery_inside_the_explorer_tells_its_calls(
     recv_run(), beyond the frames that are kept: one of those that were crashed must show it."""
     spec = replace(make_spec(doublewrite="off"), stacks=True)
     with recorded_run(spec, target, tmp_path) as recording:
-        found = explore(spec, target, recording, Limits(depth=2, states=1200)).broken
+        found = explore(spec, target, recording, Limits(depth=2, states=8000)).broken
         crashed = sorted(state for state in found if "/" in state)
         assert crashed
         for stacks in (True, False):
