@@ -27,7 +27,7 @@ typedef enum nested_aim {
     AIM_SITE,  /**< right after a write of a site; each that the recovery writes to is as likely */
     AIM_AGAIN, /**< right after a write of what the crash above has torn or lost */
     AIM_NAME,  /**< right after a name has changed */
-    AIM_SYNC,  /**< right after an fsync: what comes before others it may not be durable before */
+    AIM_SYNC,  /**< right after an fsync: does that file rely on what is not durable? */
     AIM_KINDS
 } nested_aim_t;
 

@@ -189,7 +189,7 @@ def _lay_out(spec: TrialSpec, target: Target, work: Path) -> tuple[Path, Path]:
 
 
 def _recorded_command(spec: TrialSpec, target: Target, work: Path, *, audit: bool) -> Command:
-    """Runs the script in `work`, recorded with contents: the stream is held against the files."""
+    """What runs the script in `work`, recorded with contents, to hold the stream against the files."""
     data = work / "data"
     command = target.run_command(data, work / "script", spec.options)
     if audit:

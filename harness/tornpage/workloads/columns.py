@@ -8,21 +8,13 @@ from dataclasses import replace
 
 from tornpage.workloads import builds, online, phases
 from tornpage.workloads.book import Book
-from tornpage.workloads.script import Column, Lock, Verb
-from tornpage.workloads.shapes import MIRRORED
+from tornpage.workloads.script import Lock, Verb
+from tornpage.workloads.shapes import MIRRORED, NEW_COLUMNS
 from tornpage.workloads.table import Table
 
 __all__ = ["change_primary", "columns"]
 
 TWO_KEYS = "two_keys"
-NEW = (
-    Column("", nullable=True),
-    Column(""),
-    Column("", 12),
-    Column("", 30, varying=True),
-    Column("", 600, varying=True, nullable=True),
-)
-"""Columns that a table gets, but for their names."""
 FREE_MAX = 3
 """Columns of a table that no key and no index is about: its records have room for no more."""
 
@@ -59,7 +51,7 @@ def _add_column(book: Book, table: Table, in_steps: bool, lock: Lock) -> None:
         return
     names = {column.name.rstrip("_") for column in shape.columns}
     name = next(name for name in (f"n{number}" for number in range(99)) if name not in names)
-    column = replace(book.rng.choice(NEW), name=name)
+    column = replace(book.rng.choice(NEW_COLUMNS), name=name)
     value = {name: book.value(column)} if book.rng.random() < 0.6 else None
     last = len(shape.columns)
     at = book.rng.choice((last, last, 0, book.rng.randint(1, last)))

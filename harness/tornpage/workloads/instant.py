@@ -1,5 +1,5 @@
 """Pieces of scripts that give a table columns by ALGORITHM=INSTANT: rows are not touched. Rows of before and
-rows that have the columns change, split pages and go; a rebuild ends that, as a rule not the last thing.
+rows that have the columns change, split pages and go. A rebuild may come between two such columns.
 """
 
 from __future__ import annotations
@@ -9,20 +9,12 @@ from dataclasses import replace
 from tornpage.workloads import phases
 from tornpage.workloads.book import Book
 from tornpage.workloads.script import Algorithm, Column, IndexDef, Value, Verb
-from tornpage.workloads.shapes import VARYING
+from tornpage.workloads.shapes import NEW_COLUMNS, VARYING
 from tornpage.workloads.table import Table
 
 __all__ = ["add_instant", "instant"]
 
 NAME = "varied"
-NEW = (
-    Column("", nullable=True),
-    Column(""),
-    Column("", 12),
-    Column("", 30, varying=True),
-    Column("", 600, varying=True, nullable=True),
-)
-"""Columns that a table gets, but for their names."""
 FREE_MAX = 4
 """Columns of a table that no key and no index is about: its records have room for no more."""
 VALUE_MAX = 40
@@ -86,7 +78,7 @@ def _with_sizes(book: Book, table: Table) -> Table:
 def _column(book: Book, table: Table) -> Column:
     names = {column.name.rstrip("_") for column in table.shape.columns}
     name = next(name for name in (f"i{number}" for number in range(99)) if name not in names)
-    return replace(book.rng.choice(NEW), name=name)
+    return replace(book.rng.choice(NEW_COLUMNS), name=name)
 
 
 def _change(book: Book, table: Table) -> None:
@@ -116,7 +108,7 @@ def _rebuilt(book: Book, table: Table) -> None:
 def _refused(book: Book, table: Table) -> None:
     """Not the last column, or a value that metadata has no room for."""
     book.release(table)
-    column = replace(NEW[-1], name="refused")
+    column = replace(NEW_COLUMNS[-1], name="refused")
     long = book.rng.random() < 0.5
     book.add(
         Verb.ADD_COLUMN,

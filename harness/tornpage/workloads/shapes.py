@@ -14,6 +14,7 @@ __all__ = [
     "LONG_PAGE_MAX",
     "MANY",
     "MIRRORED",
+    "NEW_COLUMNS",
     "SHAPES",
     "SMALL",
     "UNIQUE",
@@ -176,6 +177,14 @@ UNIQUE = Shape(
     serial="s",
 )
 """Rows that may be each other's duplicates, but for `uk`, which ends with the primary key."""
+NEW_COLUMNS = (
+    Column("", nullable=True),
+    Column(""),
+    Column("", 12),
+    Column("", 30, varying=True),
+    Column("", 600, varying=True, nullable=True),
+)
+"""Columns that a table gets, but for their names."""
 VARYING = Shape(
     (
         Column("k"),
