@@ -35,6 +35,8 @@ REPEATED = ("--option", "fsync=repeated")
 FOLDERS = ("--option", "fsync=folders")
 """Nor of names: which statement was the last one acknowledged is a matter of the states."""
 
+FIRST_PAGE = "# InnoDB: Corrupted page # of datafile # could not be found in the doublewrite buffer"
+
 
 @pytest.fixture
 def scratch() -> Iterator[Path]:
@@ -120,7 +122,8 @@ def test_a_rename_without_its_folder_is_found(scratch: Path, tornpage: Tornpage)
 
 
 def test_undo_tablespaces_are_truncated(scratch: Path, tornpage: Tornpage) -> None:
-    """`undo=truncated`: both are beyond the bound at first, and cut to it by the work; nothing is lost."""
+    """`undo=truncated`: both are beyond the bound at first, and cut to it by the work; nothing is lost but what
+    docs/FINDS.md tells of the first page."""
     data = scratch / "data"
     data.mkdir()
     lines = scratch / "lines"
@@ -135,7 +138,7 @@ def test_undo_tablespaces_are_truncated(scratch: Path, tornpage: Tornpage) -> No
         "run", "powerloss", "--target", "mariadb-10.11", "--states", "50", "--depth", "1", *JOBS,
         *FOLDERS, "--option", "undo=truncated", TORNPAGE_TMP=str(scratch),
     )  # fmt: skip
-    assert answer.code == 0, answer.text
+    assert {bug["title"] for bug in answer.data["bugs"]} <= {FIRST_PAGE}, answer.text
     assert answer.data["exercised"] == 50
 
 
