@@ -122,8 +122,8 @@ def test_a_rename_without_its_folder_is_found(scratch: Path, tornpage: Tornpage)
 
 
 def test_undo_tablespaces_are_truncated(scratch: Path, tornpage: Tornpage) -> None:
-    """`undo=truncated`: both are beyond the bound at first, and cut to it by the work; nothing is lost but what
-    docs/FINDS.md tells of the first page."""
+    """`undo=truncated`: both are beyond the bound at first, and cut to it by the work; nothing is lost
+    but what docs/FINDS.md tells of the first page."""
     data = scratch / "data"
     data.mkdir()
     lines = scratch / "lines"
