@@ -39,7 +39,7 @@ test-c: asan build
 	@ctest --preset $(PRESET) --parallel 2 --label-regex long
 
 # A file's tests stay in one process, which makes once what they share; the long ones come first, the small ones fill up.
-# Four processes on two cores: a test waits for disk and programs of its own.
+# Four processes on two cores: a test waits for programs of its own.
 test-py: setup-all build
 	@$(PY) -m pytest -n 4 --dist loadscope --no-loadscope-reorder -m "not extended" tests/e2e tests/py
 

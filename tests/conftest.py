@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
 from collections.abc import Iterator
 
 import pytest
 from forked import forked_workers
 
+from tornpage.vocabulary.paths import tmpfs_folder
+
 
 def pytest_configure() -> None:
-    """What a shell leaves in the background ignores SIGINT, and what nohup starts SIGHUP, and so would what
-    tests start from there: they send both."""
+    """Folders of tests are on tmpfs, if it may hold programs: on a disk, stores and result databases spend
+    most of their time in its fsyncs. What a shell leaves in the background ignores SIGINT, and what nohup
+    starts SIGHUP, and so would what tests start from there: they send both."""
+    folder = tmpfs_folder()
+    if not os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and items stay to the end: no garbage collection of a test need visit them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)
