@@ -67,7 +67,7 @@ def with_stacks(phase: Phase, trace: Path) -> Phase:
     log = StackLog.load(trace)
     if log is None:
         return phase
-    told = _with_frames(phase, frames_of(trace, (step.seq for step in phase.steps)))
+    told = _with_frames(phase, stack_frames({s.seq: log.of(s.seq) for s in phase.steps}, (), ()))
     early = _begun_early(phase, trace, log)
     steps = (replace(step, sync=early.get(step.seq, "")) for step in told.steps)
     how = f"{told.how}; {FULL}" if log.is_full else told.how

@@ -111,24 +111,25 @@ class StackLog:
 
     def _check(self) -> None:
         """What a record names is there, and is what it must be. TraceError."""
-        kinds = [0, *(RECORD.unpack_from(self.data, at)[1] for at in self._places[1:])]
+        records = [RECORD.unpack_from(self.data, at) for at in self._places[1:]]
+        kinds = [0, *(record[1] for record in records)]
 
         def is_a(number: int, kind: int) -> bool:
             return 0 < number < len(kinds) and kinds[number] == kind
 
         named = (*self._numbers.values(), *(note.stack for note in self.notes))
         right = all(is_a(number, FRAMES) for number in named)
-        for at, kind in zip(self._places[1:], kinds[1:], strict=True):
-            count, text = self._lengths(at)
-            room = RECORD.unpack_from(self.data, at)[0] - RECORD_SIZE
-            if kind == MODULE:
+        modules = {0}
+        for at, record in zip(self._places[1:], records, strict=True):
+            room, text, count = record[0] - RECORD_SIZE, record[6], record[7]
+            if record[1] == MODULE:
                 right = right and count <= room
-            elif kind == FRAMES:
+            elif record[1] == FRAMES:
                 right = right and count * FRAME.size + text <= room
-                frames = self.data[at + RECORD_SIZE :][: count * FRAME.size] if right else b""
-                modules = {module for module, _ in FRAME.iter_unpack(frames)} - {0}
-                right = right and all(is_a(module, MODULE) for module in modules)
-        if not right:
+                start = at + RECORD_SIZE
+                end = start + count * FRAME.size if right else start
+                modules.update(module for module, _ in FRAME.iter_unpack(self.data[start:end]))
+        if not (right and all(is_a(module, MODULE) for module in modules - {0})):
             raise TraceError("the log of call stacks is damaged")
 
     @classmethod
