@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ from tornpage.evidence.stacks import FULL, frames_of, named_anew, with_stacks
 from tornpage.evidence.symbols import TOOLS, require_symbolizer, symbols_of
 from tornpage.faults.stacks import Call
 from tornpage.faults.trace import FLAG_OVERFLOW
+from tornpage.powerloss.evidence import stacked_recovery
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.evidence import Evidence, Fate, Frame, Phase, Step
 
@@ -209,3 +211,14 @@ def test_a_full_log_is_told(flags: int, said: str, tmp_path: Path) -> None:
     FakeStacks(flags).stack(1, Call("", "", 0)).beside(trace)
     steps = (Step(2, "write", "f", Fate.LOST, length=512),)
     assert with_stacks(Phase("run", "killed", 512, steps), trace).how == said
+
+
+def test_a_recovery_inside_the_explorer_is_told_from_its_first_operation() -> None:
+    """However many there are: no trace of it has what its way leaves out."""
+    events = [
+        {"seq": seq, "op": "write", "path": "f", "fate": "durable", "issued": 0}
+        for seq in range(1, 201)
+    ]
+    way = {"level": 2, "model": "kill", "waiting": 0, "sector": 512, "events": events}
+    told = stacked_recovery(json.dumps(way), Path("/bin/true"))
+    assert (told.name, [step.seq for step in told.steps]) == ("recovery 1", [*range(1, 201)])
