@@ -170,7 +170,7 @@ def _fill_log(book: Book, table: Table, share: float) -> None:
         return
     wanted = table.changes.rows_for(share)
     rows = min(wanted, FLOOD_ROWS, FLOOD_BYTES // table.shape.row_size)
-    first = max(table.live, default=0) + 1
+    first = table.next_key
     trx = book.begin()
     if not table.shape.in_sequence:
         for key in range(first, first + rows + 1):

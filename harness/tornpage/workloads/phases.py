@@ -233,7 +233,7 @@ def fill(book: Book, table: Table, rows: int) -> None:
     missing = rows - len(table.live)
     if missing <= 0:
         return
-    first = max(table.live, default=0) + 1
+    first = table.next_key
     order = book.rng.randrange(4)
     if order == 0 and table.shape.in_sequence:
         cut = first + book.rng.randrange(missing)

@@ -53,7 +53,7 @@ def _go_over(ground: Ground, table: Table) -> None:
     changes = table.changes
     assert changes is not None, "a build with LOCK=NONE"
     block = SORT_BUFFER // len(changes.least)
-    first = last = max(table.live) + 1
+    first = last = table.next_key
     while min(changes.least) <= block:
         ground.book.insert(table, key=last)
         last += 1

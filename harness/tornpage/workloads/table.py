@@ -53,6 +53,11 @@ class Table:
         """Is a build under way, so that the table takes no changes?"""
         return self.build is not None and self.changes is None and not self.packing
 
+    @property
+    def next_key(self) -> int:
+        """The first one behind all rows, those that an open transaction has deleted included."""
+        return max((*self.live, *self.held), default=0) + 1
+
     def unique_lengths(self, indexes: Sequence[str]) -> list[int]:
         """How much of a serial value each of these unique indexes compares; 0 = all."""
         return [
