@@ -22,11 +22,6 @@ dberr_t trx_begin(trx_sys_t *sys, trx_t **out)
     return trx_sys_add(sys, out);
 }
 
-trx_id_t trx_id(const trx_t *trx)
-{
-    return trx->id;
-}
-
 const dict_index_t *trx_error_index(const trx_t *trx)
 {
     return trx->error_index;

@@ -91,7 +91,7 @@ static inline env_t *trx_sys_env(const trx_sys_t *sys)
     return buf_env(sys->pool);
 }
 
-/* ---- trx_sys.c ---- */
+/* ---- trx_list.c ---- */
 
 /** Gives trx its id, writing the limit ahead when it is reached. */
 WARN_UNUSED dberr_t trx_assign_id(trx_t *trx);

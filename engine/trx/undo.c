@@ -27,19 +27,6 @@ dberr_t undo_corrupt(const trx_rseg_t *rseg, page_no_t page_no, const char *what
                    what);
 }
 
-dberr_t trx_page_get(mtr_t *mtr, page_id_t id, page_type_t type, buf_block_t **out)
-{
-    buf_block_t *block = NULL;
-    TRY(mtr_page_get(mtr, id, &block));
-    if (fil_page_get_type(block->frame) != (uint32_t)type) {
-        return err_set(&buf_env(mtr->pool)->err, DB_CORRUPTION,
-                       "page %" PRIu32 " of space %" PRIu32 " is not of type %s", id.page_no,
-                       id.space, page_type_name((uint32_t)type));
-    }
-    *out = block;
-    return DB_SUCCESS;
-}
-
 /* ---- pages ---- */
 
 static uint32_t undo_page_end(const trx_sys_t *sys)
