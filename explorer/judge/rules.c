@@ -91,6 +91,8 @@ static void on_write(rules_t *rules, fs_event_t *event, const char *path)
         rules_area_write(rules, event);
     } else if (rules_is_data_file(path)) {
         rules_home_write(rules, event, path);
+    } else if (holds_pages(path)) {
+        rules_home_elsewhere(rules, event);
     }
 }
 
@@ -191,7 +193,6 @@ void rules_opened(rules_t *rules, const char *path)
         return;
     }
     rules->closed = rules->journal = false;
-    rules->indexes.n = 0;
     rules_pages_again(rules);
     rules_area_again(rules);
     rules_log_again(rules);

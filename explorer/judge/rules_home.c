@@ -135,6 +135,17 @@ static fs_site_t site_of(const byte *bytes, bool unlogged)
     return page_level(bytes) > 0 ? SITE_INTERNAL_PAGE : SITE_DATA_PAGE;
 }
 
+void rules_home_elsewhere(rules_t *rules, fs_event_t *event)
+{
+    uint32_t page_size = rules->page_size;
+    if (page_size == 0 || event->length != page_size || event->offset % page_size != 0) {
+        return;
+    }
+    uint64_t no = event->offset / page_size;
+    const byte *bytes = rules_stored(rules, event->inode, no, rules->home);
+    event->site = no == 0 ? SITE_PAGE0 : site_of(bytes, false);
+}
+
 /** The page was initialised or freed since its place was written last. */
 static bool is_first_flush(const rules_t *rules, const rules_page_t *page)
 {

@@ -180,6 +180,8 @@ void rules_slot_write(rules_t *rules, uint32_t slot, const byte *block);
 /** A page is about to be written: notes what its place holds. */
 void rules_home_before(rules_t *rules, uint32_t inode, const char *path, page_no_t page_no);
 void rules_home_write(rules_t *rules, fs_event_t *event, const char *path);
+/** To a copy of a database in a folder: the write of one page has the page's site. */
+void rules_home_elsewhere(rules_t *rules, fs_event_t *event);
 /** A hole. */
 void rules_home_punch(rules_t *rules, const fs_event_t *event, const char *path);
 void rules_home_sync(rules_t *rules, uint32_t inode);

@@ -24,8 +24,7 @@ void rules_pages_again(rules_t *rules)
 {
     for (uint32_t i = 0; i < rules->pages.n; i++) {
         rules_page_t *page = &rules->pages.items[i];
-        page->read = page->touched = page->late = false;
-        page->unlogged = 0;
+        page->read = page->touched = false;
     }
 }
 

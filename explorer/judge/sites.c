@@ -38,23 +38,23 @@ static bool site_named(const char *name, size_t length, fs_site_t *site)
     return false;
 }
 
-static bool is_metadata(const char *path)
+static bool is_metadata(const char *name)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
     size_t len = strlen(name);
     return strcmp(name, "backup_info") == 0 || (len > 4 && strcmp(name + len - 4, ".cfg") == 0);
 }
 
 fs_site_t site_of_path(const char *path, uint64_t offset)
 {
-    if (strncmp(path, "ib_logfile", 10) == 0) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    if (strncmp(name, "ib_logfile", 10) == 0) {
         return offset < LOG_FILE_HDR_SIZE ? SITE_CHECKPOINT_HEADER : SITE_REDO;
     }
-    if (strcmp(path, "ib_dblwr") == 0) {
+    if (strcmp(name, "ib_dblwr") == 0) {
         return SITE_DOUBLEWRITE;
     }
-    return is_metadata(path) ? SITE_METADATA : SITE_OTHER;
+    return is_metadata(name) ? SITE_METADATA : SITE_OTHER;
 }
 
 bool site_may_be_engines(fs_site_t site)

@@ -121,6 +121,34 @@ static void load_without_index_load(world_t *w)
     ack_and_change(w, 3);
 }
 
+/** The engine ends and starts: what it relies on then is what it wrote before. */
+static void start_and_change(world_t *w)
+{
+    world_start_again(w);
+    world_epoch(w);
+    issue(w, 4);
+    ack_and_change(w, 4);
+}
+
+static void load_without_index_load_and_a_start(world_t *w)
+{
+    load_write(w, load_begin(w), true);
+    start_and_change(w);
+}
+
+static void load_durable_before_the_fsync_and_a_start(world_t *w)
+{
+    load_write(w, load_begin(w), false);
+    load_logged(w);
+    start_and_change(w);
+}
+
+static void load_in_order_and_a_start(world_t *w)
+{
+    load_in_order(w);
+    start_and_change(w);
+}
+
 static void load_given_up(world_t *w)
 {
     load_by_two_statements(w, false);
@@ -197,6 +225,9 @@ static void test_index_loads(void **state)
         BREAKS(16, load_write_after_the_end),
         BREAKS(16, load_without_index_load),
         BREAKS(16, load_in_steps_durable_before_the_fsync),
+        BREAKS(16, load_without_index_load_and_a_start),
+        BREAKS(16, load_durable_before_the_fsync_and_a_start),
+        KEEPS(load_in_order_and_a_start),
         KEEPS(load_in_steps),
         KEEPS(load_given_up),
         KEEPS(load_given_up_in_steps),

@@ -60,7 +60,7 @@ def bound_of(summary: Summary) -> Bound | None:
     ends = lengths_of(workload, params)
     if not ends or not summary.explored:
         return None
-    things = "places" if workload == "places" else "sequences"
+    things = "sequences" if workload == "bounded" else "places"
     explored: dict[str, set[int]] = {}
     for label, part in summary.explored.items():
         found = _SEQUENCE.search(label)

@@ -162,11 +162,13 @@ class Book(Values):
         trx: str = AUTOCOMMIT,
         key: int | None = None,
         serial: bytes | None = None,
+        values: Mapping[str, Value] | None = None,
     ) -> None:
-        """A row of this key, or of one that is unused; serial: instead of a value that is drawn."""
+        """A row of this key, or of one that is unused; serial, values: instead of what is drawn."""
         key = self._key_for(table, key, live=False)
         if key is not None:
-            values = {**self.values(table, 0.7), **table.shape.mirrored(key)}
+            drawn = self.values(table, 0.7) if values is None else values
+            values = {**drawn, **table.shape.mirrored(key)}
             if table.shape.serial and serial is None and not self.is_null(table.shape):
                 serial = self.serial_value(table)
             self._change(table, trx, key, serial, Verb.INSERT, values)
@@ -177,11 +179,12 @@ class Book(Values):
         trx: str = AUTOCOMMIT,
         key: int | None = None,
         serial: bytes | None = None,
+        values: Mapping[str, Value] | None = None,
     ) -> None:
-        """New values for the row of this key, if it is there, or for one that is; serial: one of them."""
+        """New values for the row of this key, if it is there, or for one that is; serial: one of them;
+        values: instead of what is drawn."""
         key = self._key_for(table, key, live=True)
         if key is not None:
-            values = self.values(table, 0.4)
             while not values:
                 values = self.values(table, 0.4)
             if table.shape.serial and serial is None and self.rng.random() < 0.4:
@@ -209,7 +212,7 @@ class Book(Values):
         key: int,
         serial: bytes | None,
         verb: Verb,
-        values: dict[str, Value],
+        values: Mapping[str, Value],
     ) -> None:
         """An insert or update; serial: the new value of that column, which a unique index may refuse."""
         row = table.shape.key(key)

@@ -5,13 +5,14 @@ there are dirty pages, and log behind the last checkpoint. And large statements 
 statements while a backup stands in the middle of a file (mid_backup.py), and statements behind a preamble
 (preambles.py): also loads in two modes (two_modes.py), builds that are a block of their row log behind
 (row_log_blocks.py), pages and names that are taken again (again.py). And statements about a table of the
-system tablespace (in_system.py).
+system tablespace (in_system.py). Those whose harm shows when a recovery crashes are a workload of their own,
+"switches" (mode_switches.py).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -25,6 +26,7 @@ from tornpage.workloads.full_log import LARGE_KINDS, LargeKind, prepare_large
 from tornpage.workloads.in_system import SYSTEM_KINDS, SystemKind
 from tornpage.workloads.kinds import KINDS, LEVELS, Kind
 from tornpage.workloads.mid_backup import MID_BACKUP_KINDS, MidBackupKind, play_mid_backup
+from tornpage.workloads.mode_switches import MODE_SWITCH_KINDS
 from tornpage.workloads.preambles import PREAMBLE_KINDS, PreambleKind
 from tornpage.workloads.row_log_blocks import ROW_LOG_KINDS
 from tornpage.workloads.script import Script, Verb
@@ -37,6 +39,7 @@ __all__ = [
     "STRIDE",
     "Place",
     "PlacesParams",
+    "SwitchesParams",
     "generate_places",
     "places_of",
 ]
@@ -135,9 +138,18 @@ class PlacesParams(BaseModel):
     """The target's, in bytes."""
 
 
+class SwitchesParams(PlacesParams):
+    """The mode of index loads changes with nothing logged since a full checkpoint, amid a hot backup, or
+    while new pages wait for their first write. A load or a rebuild follows, and a transaction that stays
+    open, whose rollback splits pages; a checkpoint or the page cleaner comes at a yield point of it. Each
+    once, or one alone."""
+
+
 @cache
-def places_of() -> tuple[Place, ...]:
+def places_of(workload: str = "places") -> tuple[Place, ...]:
     """All of them."""
+    if workload == "switches":
+        return _behind(MODE_SWITCH_KINDS)
     small = tuple(
         Place(kind, logged, act, full, number)
         for kind in KINDS
@@ -157,17 +169,18 @@ def places_of() -> tuple[Place, ...]:
         for kind in MID_BACKUP_KINDS
         for page in kind.pages
     )
-    behind = tuple(
-        Place(kind, False, kind.act, kind.full, number)
-        for kind in BEHIND
-        for number in kind.numbers
-    )
     in_system = tuple(
         Place(kind, False, "checkpoint", True, number)
         for kind in SYSTEM_KINDS
         for number in kind.numbers
     )
-    return small + large + amid + behind + in_system
+    return small + large + amid + _behind(BEHIND) + in_system
+
+
+def _behind(kinds: Iterable[PreambleKind]) -> tuple[Place, ...]:
+    return tuple(
+        Place(kind, False, kind.act, kind.full, number) for kind in kinds for number in kind.numbers
+    )
 
 
 def _numbers(kind: str, dense: bool) -> Iterator[int]:
@@ -180,7 +193,7 @@ def _numbers(kind: str, dense: bool) -> Iterator[int]:
 
 def generate_places(params: PlacesParams, rng: random.Random) -> Script:
     """The script of this place. Raises WorkloadError if there is none of this number."""
-    every = places_of()
+    every = places_of("switches" if isinstance(params, SwitchesParams) else "places")
     if params.sequence >= len(every):
         raise WorkloadError(f"place {params.sequence}: there are {len(every)}, from 0")
     place = every[params.sequence]

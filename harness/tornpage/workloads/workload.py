@@ -30,7 +30,7 @@ from tornpage.workloads.churn import ChurnParams, generate_churn
 from tornpage.workloads.linkbench import LinkbenchParams, generate_linkbench
 from tornpage.workloads.mix import MixParams, StormParams, generate_mix, generate_storm
 from tornpage.workloads.parse import parse_script
-from tornpage.workloads.places import PlacesParams, generate_places, places_of
+from tornpage.workloads.places import PlacesParams, SwitchesParams, generate_places, places_of
 from tornpage.workloads.script import Script, Statement, Verb
 from tornpage.workloads.smoke import (
     SmokeParams,
@@ -155,6 +155,7 @@ _WORKLOADS: dict[str, tuple[type[BaseModel], Callable[..., Script]]] = {
     "backup": (BackupParams, generate_backup),
     "bounded": (BoundedParams, generate_bounded),
     "places": (PlacesParams, generate_places),
+    "switches": (SwitchesParams, generate_places),
     "linkbench": (LinkbenchParams, generate_linkbench),
     "tpcc": (TpccParams, generate_tpcc),
     "sqlite_smoke": (SqliteSmokeParams, generate_sqlite_smoke),
@@ -192,10 +193,10 @@ def enumerated(name: str, params: Mapping[str, int | str], seed: int) -> list[in
 def lengths_of(name: str, params: Mapping[str, int | str]) -> list[int]:
     """Of a workload that is enumerated: how many scripts there are up to each length. Empty: it is not, or
     `params` names one."""
-    if name not in ("bounded", "places") or "sequence" in params:
+    if name not in ("bounded", "places", "switches") or "sequence" in params:
         return []
-    if name == "places":
-        return [len(places_of())]
+    if name != "bounded":
+        return [len(places_of(name))]
     length = BoundedParams.model_validate(validate_params(name, params)).length
     return [len(sequences_of(each)) for each in range(1, length + 1)]
 

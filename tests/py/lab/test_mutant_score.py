@@ -178,6 +178,7 @@ def test_the_default_campaigns_are_those_of_the_engine() -> None:
         "places",
         "powerloss",
         "smoke",
+        "switches",
     ]
     assert {campaign.crash_model for campaign in campaigns} == {"power_loss", *LIVE}
 
