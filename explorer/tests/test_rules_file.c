@@ -1,6 +1,11 @@
 /* Names of files: I24. */
 #include "scenario.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "explorer/judge/sites.h"
+
 static void log_op(world_t *w, redo_op_t type, const char *path, const char *path2)
 {
     (void)world_file_op(w, type, path, path2);
@@ -267,9 +272,42 @@ static void test_units(void **state)
     }
 }
 
+/** A write to a copy of the database has the site that it would have in the database: recoveries of
+both are crashed by site. */
+static void test_sites_of_a_copy(void **state)
+{
+    static const struct {
+        const char *path;
+        uint64_t offset;
+        fs_site_t site;
+    } WRITES[] = {{"b.backup/u.ibd", 4 * WORLD_PAGE, SITE_DATA_PAGE},
+                  {"b.backup/u.ibd", 0, SITE_PAGE0},
+                  {"b.backup/u.ibd", 100, SITE_OTHER},
+                  {"b.backup/ib_logfile0", 2048, SITE_REDO},
+                  {"b.backup/ib_logfile0", 512, SITE_CHECKPOINT_HEADER},
+                  {"b.backup/ib_dblwr", 0, SITE_DOUBLEWRITE},
+                  {"b.backup/backup_info", 0, SITE_METADATA}};
+    byte page[WORLD_PAGE];
+    world_t *w = calloc(1, sizeof(*w));
+    (void)state;
+    assert_non_null(w);
+    world_begin(w, true);
+    world_page_bytes(page, 4, w->end_lsn, WORLD_INDEX);
+    for (size_t i = 0; i < sizeof(WRITES) / sizeof(WRITES[0]); i++) {
+        if (i == 0 || strcmp(WRITES[i].path, WRITES[i - 1].path) != 0) {
+            world_entry(w, FS_LINK, WRITES[i].path, NULL);
+        }
+        world_write(w, WRITES[i].path, WRITES[i].offset, page, sizeof(page));
+        assert_int_equal(w->site, WRITES[i].site);
+    }
+    world_end(w);
+    free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sites_of_a_copy),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_units),
     };

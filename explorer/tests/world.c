@@ -54,6 +54,7 @@ static void happen(world_t *w, fs_event_t *event, const char *path)
     }
     persist_apply(w->image, event);
     rules_event(w->rules, event, path);
+    w->site = event->site;
 }
 
 void world_write(world_t *w, const char *path, uint64_t offset, const byte *bytes, uint64_t len)

@@ -23,6 +23,7 @@ typedef struct world {
     uint32_t found[32];   /**< findings by invariant */
     char what[256];       /**< the last one */
     uint64_t accused;     /**< by the last one */
+    fs_site_t site;       /**< of the last write */
 
     byte log[WORLD_LOG_BYTES]; /**< the log as far as it was appended, its blocks stamped */
     lsn_t end_lsn;             /**< appended */
