@@ -14,6 +14,8 @@ Pure text to rules: no I/O, no allocation; used by the preload only.
 #include <stdlib.h>
 #include <string.h>
 
+#define SECTOR_MIN 512u
+#define SECTOR_MAX 65536u
 #define BIT(kind) (1u << (kind))
 #define KINDS_MARK BIT(TP_OP_MARK)
 #define KINDS_RANGED                                                                               \
@@ -237,8 +239,9 @@ static bool sector_read(const line_t *line, const char *text)
 {
     uint64_t value = 0;
 
-    if (!number_read(text, &value) || (value != 512 && value != 4096)) {
-        return line_refuse(line, "sector: wants 512 or 4096, got '%s'", text);
+    if (!number_read(text, &value) || value < SECTOR_MIN || value > SECTOR_MAX
+        || (value & (value - 1)) != 0) {
+        return line_refuse(line, "sector: wants a power of two from 512 to 65536, got '%s'", text);
     }
     line->rule->sector = (uint32_t)value;
     return true;

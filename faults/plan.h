@@ -26,7 +26,7 @@ typedef enum plan_when { PLAN_WHEN_UNSET = 0, PLAN_WHEN_BEFORE, PLAN_WHEN_AFTER 
 typedef struct plan_rule {
     uint32_t kinds;  /**< bit TP_OP_* per kind of operation that the line counts */
     uint32_t action; /**< TP_ACTION_* */
-    uint32_t sector; /**< 512 or 4096 */
+    uint32_t sector; /**< a power of two from 512 to 65536 */
     int error;       /**< errno to give */
     plan_keep_t keep;
     plan_when_t when;

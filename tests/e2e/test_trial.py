@@ -204,6 +204,22 @@ def test_an_io_error_is_judged_too(target: EngineTarget, scratch: Path, tmp_path
     assert result.outcome is Outcome.CLEAN, result
 
 
+@pytest.mark.parametrize("action", [Action.ERROR, Action.SHORT])
+def test_a_statement_that_fails_alone_is_judged_by_its_answer(
+    action: Action, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """The engine goes on behind a build that had no room for its runs, to its clean end: the state is that of
+    the script without the build. One that was only told of a short write has made its index."""
+    spec = replace(make_spec(5), params={"rows": 2000, "changes": 8})
+    write = take_golden_run(spec, target, scratch).by_site()[Site.SORT_RUN][0]
+    fault = Fault(FaultKind.WRITE, write.nth, action, file=write.file)
+    how = {"error": "ENOSPC"} if action is Action.ERROR else {"bytes": write.length // 2}
+    plan = FaultPlan(run=(replace(fault, **how),))  # type: ignore[arg-type]
+    result = run_trial(replace(spec, plan=plan), target, scratch, tmp_path / "images")
+    assert (result.violations, result.site) == ((), Site.SORT_RUN)
+    assert result.reason in ("", "no recovery ran after the crash"), result
+
+
 def test_a_target_that_goes_on_can_be_killed_later(
     target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> None:

@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tornpage.vocabulary.model import Action, Fault, FaultKind, Site, WriteEvent
 from tornpage.vocabulary.seeds import make_rng
 
-__all__ = ["SECTOR", "RecoveryAim", "faults_of", "fits", "is_error"]
+__all__ = ["SECTOR", "SHORT", "RecoveryAim", "faults_of", "fits", "is_error"]
 
 SECTOR = 512
 """Bytes per sector of a plan's mask."""
+
+SHORT = "write:short"
+"""The mask of a write that takes half of what it is given, and says so."""
 
 LATE_KILL_MAX = 16
 LATE_KILL_SECTORS = ("none", "all", "prefix:1", "prefix:2", "prefix:4", "suffix:1", "suffix:2")
@@ -40,13 +43,15 @@ class RecoveryAim:
 
 
 def is_error(mask: str) -> bool:
-    """Whether the write or its fsync fails; otherwise the process is killed inside the write."""
+    """Whether the write or its fsync fails, or is short; otherwise the process is killed inside the write."""
     return mask.startswith(("write:", "fsync:"))
 
 
 def fits(mask: str, write: WriteEvent) -> bool:
     """An fsync can fail only where there is one. A mask that tears must leave sectors out and keep
     others: a write of one sector cannot be torn."""
+    if mask == SHORT:
+        return write.length > 1
     if is_error(mask):
         return mask.startswith("write:") or write.next_fsync > 0
     count = _count(write)
@@ -74,14 +79,18 @@ def faults_of(mask: str, write: WriteEvent, rng: random.Random) -> tuple[Fault, 
     kind, _, error = mask.partition(":")
     nth = write.nth if kind == "write" else write.next_fsync
     failed = Fault(FaultKind(kind), nth, Action.ERROR, file=write.file, error=error)
-    return (failed, _late_kill(rng)) if rng.randrange(2) else (failed,)
+    if mask == SHORT:
+        failed = replace(failed, action=Action.SHORT, error=None, bytes=write.length // 2)
+    return (failed, _late_kill(write.promised, rng)) if rng.randrange(2) else (failed,)
 
 
-def _late_kill(rng: random.Random) -> Fault:
+def _late_kill(promised: int, rng: random.Random) -> Fault:
+    """Nobody knows which file it will hit: it tears none finer than the storage's promise allows of any."""
     return Fault(
         kind=FaultKind.WRITE,
         nth=1 + rng.randrange(LATE_KILL_MAX),
         action=Action.KILL,
+        sector=promised,
         sectors=rng.choice(LATE_KILL_SECTORS),
         follows=True,
     )

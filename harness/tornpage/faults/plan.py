@@ -6,7 +6,7 @@
     file = "t1.ibd"           # pattern on the path inside the data directory
     nth = 17                  # the 17th matching operation
     action = "kill"           # kill drop tear corrupt misdirect error short
-    sectors = "prefix:3"      # all none prefix:K suffix:K or 0s and 1s; of `sector` = 512 or 4096 bytes
+    sectors = "prefix:3"      # all none prefix:K suffix:K or 0s and 1s, of `sector` bytes: 512 to 65536
     follows = true            # counted from the fault before it on
     [[fault]]
     during = "recovery:1"     # "run" (default) or the n-th recovery
@@ -34,6 +34,7 @@ __all__ = ["KeyLines", "compile_plan", "format_plan", "load_plan", "parse_plan",
 
 _SECTORS = re.compile(r"all|none|(?:prefix|suffix):\d{1,9}|[01]{1,65536}")
 _DURING = re.compile(r"run|recovery(?::([1-9]\d?))?")
+_SECTOR_SIZES = tuple(1 << power for power in range(9, 17))
 _SHAPED = ("sectors", "bytes")
 _ALLOWED: dict[Action, frozenset[str]] = {
     Action.KILL: frozenset({"when", "sector", "sectors", "bytes"}),
@@ -59,7 +60,7 @@ class _FaultText(BaseModel):
     file: str | None = Field(default=None, min_length=1, max_length=255)
     text: str | None = Field(default=None, min_length=1, max_length=255)
     offset: list[int] | None = Field(default=None, min_length=2, max_length=2)
-    sector: Literal[512, 4096] | None = None
+    sector: int | None = None
     sectors: str | None = None
     bytes: int | None = Field(default=None, ge=0)
     when: Literal["before", "after"] | None = None
@@ -73,6 +74,13 @@ class _FaultText(BaseModel):
     def _check_sectors(cls, value: str | None) -> str | None:
         if value is not None and not _SECTORS.fullmatch(value):
             raise ValueError("wants all, none, prefix:K, suffix:K or 0s and 1s")
+        return value
+
+    @field_validator("sector")
+    @classmethod
+    def _check_sector(cls, value: int | None) -> int | None:
+        if value is not None and value not in _SECTOR_SIZES:
+            raise ValueError("wants a power of two from 512 to 65536")
         return value
 
     @field_validator("during")

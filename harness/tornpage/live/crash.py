@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 from tornpage.faults.process import ChildResult
 from tornpage.faults.trace import HEADER_SIZE, Op, Trace
-from tornpage.live.fault_free import NOT_THE_TARGETS, judge_run
+from tornpage.live.fault_free import NOT_THE_TARGETS, judge_answers, judge_run
 from tornpage.live.hit import Hit, find_hit
 from tornpage.live.journal import read_journal
 from tornpage.live.killed import judge_by_own_run
 from tornpage.live.stage import Stage
 from tornpage.oracle.allowed import Allowed, allowed_after
 from tornpage.oracle.observed import ObservedOracle
+from tornpage.oracle.oracle import Oracle
 from tornpage.vocabulary.model import Action, Source, Violation
 
 __all__ = ["Crash", "RunVerdict", "judge_crash", "judge_unfired", "make_crash"]
@@ -110,7 +111,13 @@ def judge_crash(stage: Stage, crash: Crash, hit: Hit) -> RunVerdict:
         path = stage.trace_of(RUN)
         judged = judge_run(stage.target, path, base.setting, base.found, live=True)
         found = [one.violation for one in judged.findings]
-        finished, issued = read_journal(trace).at(trace.events_declared + 1)
+        journal = read_journal(trace)
+        finished, issued = journal.at(trace.events_declared + 1)
+        if isinstance(oracle, Oracle):
+            failures = sum(1 for _ in trace.events(kinds=(Op.FAULT,)))
+            oracle = oracle.behind(journal.errors, failures)
+            answered = [step for step in oracle.steps if step.line <= finished]
+            found += judge_answers(answered, journal.errors)
     if stage.deterministic and (crash.differed or not equal):
         found.append(_of_run("the run differs from the golden run before the fault"))
     if crash.child.timed_out:

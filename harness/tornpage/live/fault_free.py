@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,9 +19,10 @@ from tornpage.faults.stream import is_ignored, stream_difference, unseen_changes
 from tornpage.faults.trace import Trace, refusal
 from tornpage.live.audited import check_audit, under_audit
 from tornpage.live.journal import acknowledged_in, clients_in
+from tornpage.oracle.answers import ANY_ERROR
 from tornpage.oracle.judgement import judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
-from tornpage.oracle.oracle import Oracle
+from tornpage.oracle.oracle import Oracle, Step
 from tornpage.oracle.rules import Finding, Judged, Setting, ask_rules
 from tornpage.oracle.state import State
 from tornpage.store.rows import GoldenRunRow
@@ -53,6 +54,7 @@ __all__ = [
     "NOT_THE_TARGETS",
     "FaultFreeRun",
     "failed_run",
+    "judge_answers",
     "judge_fault_free",
     "judge_run",
     "oracle_of",
@@ -155,10 +157,10 @@ def _run_once(
     at_end = _judge_end(oracle, _recovered(target, data, spec))
     if copied is not None and not at_end:
         _check_copy(data, _judge_end(oracle, copied), what)
-    of_run = (*_judge_errors(oracle, answer.failed), *at_end)
     violations = (
         *(finding.violation for finding in findings),
-        *(replace(violation, source=Source.RUN) for violation in of_run),
+        *judge_answers(oracle.steps, answer.failed),
+        *(replace(violation, source=Source.RUN) for violation in at_end),
     )
     remove_image(data)
     return FaultFreeRun(
@@ -306,14 +308,16 @@ def judge_run(target: Target, trace: Path, setting: Setting, found: Path, *, liv
     return ask_rules(target.judge_command().argv, trace, setting, base=base, live=live)
 
 
-def _judge_errors(oracle: Oracle | ObservedOracle, failed: Mapping[int, str]) -> list[Violation]:
+def judge_answers(steps: Iterable[Step], failed: Mapping[int, str]) -> list[Violation]:
     """Every statement must end as the model says: an error that changes nothing, or none."""
     found = []
-    for step in oracle.steps:
+    for step in steps:
         actual = failed.get(step.line, "")
-        if actual not in (step.error, step.other or step.error):
+        said = (ANY_ERROR if actual else "") if step.error == ANY_ERROR else actual
+        if said not in (step.error, step.other or step.error):
             what = f"line {step.line} ended with {actual or 'success'}"
-            found.append(Violation(3, f"{what}, the model says {step.error or 'success'}"))
+            what = f"{what}, the model says {step.error or 'success'}"
+            found.append(Violation(3, what, source=Source.RUN))
     return found
 
 

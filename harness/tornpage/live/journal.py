@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tornpage.faults.trace import Trace
@@ -13,10 +14,12 @@ __all__ = ["Journal", "acknowledged_in", "clients_in", "issued_last", "read_jour
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """Which statements were issued and finished, by event number; both lists ascend."""
+    """Which statements were issued and finished, by event number; both lists ascend. errors: of those that
+    failed, by line."""
 
     issued: list[tuple[int, int]]
     finished: list[tuple[int, int]]
+    errors: Mapping[int, str]
 
     def at(self, seq: int) -> tuple[int, int]:
         """Last finished and last issued line before event `seq` (0 = none)."""
@@ -26,11 +29,14 @@ class Journal:
 def read_journal(trace: Trace) -> Journal:
     """The issue, ack and fail markers of a run. Statements of several clients are counted: their numbers
     come in no order."""
-    journal = Journal([], [])
+    errors: dict[int, str] = {}
+    journal = Journal([], [], errors)
     for event, (verb, facts) in trace.marks("issue", "ack", "fail"):
         entries = journal.issued if verb == "issue" else journal.finished
         number = len(entries) + 1 if "client" in facts else int(facts["n"])
         entries.append((event.seq, number))
+        if verb == "fail":
+            errors[number] = facts.get("err", "")
     return journal
 
 

@@ -217,6 +217,7 @@ class _Listing:
                     facts=self._facts or {},
                     next_fsync=self.syncs.of(aim) + 1,
                     unit=self._unit if self._target.holds_pages(file) else SECTOR,
+                    promised=self._unit,
                 )
             )
         self._facts = None

@@ -44,6 +44,10 @@ class Backups:
         if statement.verb is not Verb.STEP_BACKUP:
             self._running = None
 
+    def give_up(self) -> None:
+        """What runs is removed."""
+        self._running = None
+
     def end_start(self, clean: bool) -> None:
         """The target starts again: what runs is given up; a crash leaves its files, which nobody
         continues."""

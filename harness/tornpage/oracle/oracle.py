@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from tornpage.oracle.answers import ANY_ERROR, BACKUP, given_up_by
 from tornpage.oracle.backups import Backup, Backups
 from tornpage.oracle.catalogue import BUILDS, DDL, Catalogue
 from tornpage.oracle.state import State
@@ -37,13 +38,14 @@ from tornpage.workloads.script import (
 __all__ = ["Oracle", "Step"]
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+NONE: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What statement `line` does: error name or "" for success; prefix after it; durable: it promises
-    that everything committed so far survives a kill whatever flush_log_at_trx_commit says. other: the error
-    that it may end with instead, or ""."""
+    """What statement `line` does: error name, ANY_ERROR, or "" for success; prefix after it; durable: it
+    promises that everything committed so far survives a kill whatever flush_log_at_trx_commit says. other:
+    the error that it may end with instead, or ""."""
 
     line: int
     error: str
@@ -61,8 +63,16 @@ class Oracle:
     such a script is a harness error.
     """
 
-    def __init__(self, script: Script, options: Mapping[str, str] = NO_OPTIONS) -> None:
-        """Replays all of `script` for a target with these options."""
+    def __init__(
+        self,
+        script: Script,
+        options: Mapping[str, str] = NO_OPTIONS,
+        given_up: Mapping[int, str] = NONE,
+    ) -> None:
+        """Replays all of `script` for a target with these options. given_up: statements that failed I/O has
+        ended, by line, with their errors; what is refused behind them may also not fit its table, and the
+        model does not say which reason comes first."""
+        self._script, self._options, self._given_up = script, options, given_up
         self.states: list[State] = [{}]
         self.commit_lines: list[int] = [0]
         self.steps: list[Step] = []
@@ -76,13 +86,24 @@ class Oracle:
             try:
                 durable = self._execute(statement)
             except Failure as failure:
-                error = str(failure)
+                error = ANY_ERROR if given_up else str(failure)
+            except WorkloadError:
+                if not given_up:
+                    raise
+                error = ANY_ERROR
             if self._catalogue.exported != self.exports.get(len(self.states) - 1, ""):
                 self._snapshot(statement.line)
             prefix = len(self.states) - 1
             other = self._other_error(statement, error, prefix)
             self.steps.append(Step(statement.line, error, prefix, durable, other))
         self._end_export()
+
+    def behind(self, errors: Mapping[int, str], failures: int) -> Oracle:
+        """The model of a run that went on behind failed I/O: see given_up_by()."""
+        known = {step.line for step in self.steps if step.other == errors.get(step.line)}
+        statements = (one for one in self._script.statements if one.line not in known)
+        given_up = given_up_by(statements, errors, failures)
+        return Oracle(self._script, self._options, given_up) if given_up else self
 
     def after(self, line: int) -> int:
         """The prefix after the statement of this line (0 before the first)."""
@@ -111,7 +132,9 @@ class Oracle:
 
     def _execute(self, statement: Statement) -> bool:
         verb = statement.verb
-        if verb is Verb.BEGIN:
+        if statement.line in self._given_up:
+            self._give_up(statement)
+        elif verb is Verb.BEGIN:
             if statement.trx in self._open:
                 raise Failure("DB_ALREADY_EXISTS")
             self._open[statement.trx] = {}
@@ -128,7 +151,8 @@ class Oracle:
         elif verb in BUILDS:
             self._catalogue.execute(statement)
             return verb not in (Verb.STEP_INDEX, Verb.START_DEFRAGMENT, Verb.FLUSH_EXPORT)
-        elif verb in _BACKUP:
+        elif verb in BACKUP:
+            # a finished one is a prefix of its own, equal to the one before
             self._backups.execute(statement, len(self.states))
             if verb is Verb.FINISH_BACKUP:
                 self._snapshot(statement.line)
@@ -150,6 +174,15 @@ class Oracle:
         elif verb is Verb.RESTART:
             self._restart(statement)
         return verb in (Verb.FLUSH_LOG, Verb.CHECKPOINT, Verb.RESTART)
+
+    def _give_up(self, statement: Statement) -> None:
+        """What it was a part of ends."""
+        table = self._catalogue.tables.get(statement.table)
+        if statement.verb in BACKUP:
+            self._backups.give_up()
+        elif table is not None:
+            self._catalogue.end_build(table)
+        raise Failure(self._given_up[statement.line])
 
     def _restart(self, statement: Statement) -> None:
         """Open transactions are rolled back and builds given up, whichever way the target ends; what is
@@ -271,7 +304,3 @@ class Oracle:
         if self._catalogue.exported:
             self.exports[len(self.states) - 1] = self._catalogue.exported
         self.commit_lines.append(line)
-
-
-_BACKUP = {Verb.START_BACKUP, Verb.STEP_BACKUP, Verb.FINISH_BACKUP, Verb.ABORT_BACKUP}
-"""They change nothing; a finished one is a prefix of its own, equal to the one before."""

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 import xxhash
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tornpage.faults.aim import is_error
+from tornpage.faults.aim import SHORT, is_error
 from tornpage.plans.limits import BOUNDS
 from tornpage.targets.option import FS, UNDER
 from tornpage.targets.registry import DEFAULT_TARGET, family_of
@@ -56,7 +56,7 @@ Mask = Annotated[
     str,
     Field(
         pattern=r"^(none|all|random|prefix:(\d+|half)|suffix:(\d+|half)|mask:[01]+"
-        r"|(write|fsync):(EIO|ENOSPC|EDQUOT))$"
+        r"|write:short|(write|fsync):(EIO|ENOSPC|EDQUOT))$"
     ),
 ]
 
@@ -84,10 +84,19 @@ class Hit(BaseModel):
     `suffix:N` (N sectors, or `half`), `mask:0110` (1 = reached, repeated over the write). A mask that tears
     skips writes that it would leave whole, such as `prefix:4` for one of four sectors. For crash_model
     io_error: the operation that fails and how, `write:EIO`, `fsync:ENOSPC`, also `EDQUOT`; `fsync` is the
-    file's next one. Half of the time a target that goes on is killed inside one of its next 16 writes."""
+    file's next one. `write:short`, for `sort_run` and `row_log`: half of it is written, and the write says
+    so. Half of the time a target that goes on is killed inside one of its next 16 writes."""
     during: Literal["run", "recovery"] = "run"
     """`run`: hit a write of the workload. `recovery`: kill the run inside one of its writes, each site
     equally likely, with random sectors; then hit a write of the first recovery."""
+
+    @model_validator(mode="after")
+    def _short_where_no_rule_reads(self) -> Hit:
+        if SHORT in self.masks and set(self.sites) - {Site.SORT_RUN, Site.ROW_LOG}:
+            raise ValueError(
+                f"{SHORT} is for sort_run and row_log: the rules know no half of a write"
+            )
+        return self
 
     def places(self) -> list[str]:
         """What results call its sites: "redo", or "recovery:redo"."""

@@ -90,6 +90,10 @@ class Site(StrEnum):
     """Old page contents, kept until the transaction that changes them has committed (SQLite)."""
     METADATA = "metadata"
     """A file that marks others as complete: those of a backup, of an exported table."""
+    SORT_RUN = "sort_run"
+    """Sorted entries of an index build, in a temporary file."""
+    ROW_LOG = "row_log"
+    """Changes of rows during an index build, in a temporary file."""
     FILE_OP = "file_op"
     """Create, rename, unlink, truncate."""
     OTHER = "other"
@@ -297,7 +301,7 @@ class WriteEvent:
     next_fsync: the same number of the first fsync of the file after it, 0 if there is none.
     facts: the page_write marker of a home write (space, page, lsn, type, level, index, dblwr, why, load).
     line: script line in flight, or last finished. unit: bytes of an aligned part of the file that the
-    storage writes whole or not at all.
+    storage writes whole or not at all; promised: the most of any file.
     """
 
     nth: int
@@ -310,6 +314,7 @@ class WriteEvent:
     facts: Mapping[str, str] = field(default_factory=dict)
     next_fsync: int = 1
     unit: int = 512
+    promised: int = 512
 
 
 @_JSON

@@ -151,6 +151,27 @@ def test_a_target_that_goes_on_after_an_error_is_killed_half_of_the_time() -> No
     assert {kill.nth for kill in kills} == set(range(1, 17))
     assert all(kill.follows and kill.action is Action.KILL and kill.file == "*" for kill in kills)
     assert {kill.sectors for kill in kills} >= {"none", "all", "prefix:1", "suffix:1"}
+    assert {kill.sector for kill in kills} == {512}
+
+
+def test_the_kill_behind_an_error_keeps_what_the_storage_promises() -> None:
+    """Whatever it hits: the log that the error was at may be torn at sectors, a page behind it may not."""
+    fake = FakeTrace().write("ib_logfile0", 2048, 512).write("t1.ibd", 16384, 16384)
+    target = EngineTarget(Path("engine"), Path("preload"))
+    (log, _page) = list_writes(target, fake.trace(), 16384, unit=4096)
+    assert (log.unit, log.promised) == (512, 4096)
+    aims = [RecoveryAim(Site.REDO, "write:EIO", seed) for seed in range(20)]
+    kills = [fault for aim in aims for fault in aim.draw([log])[1:]]
+    assert {kill.sector for kill in kills} == {4096}
+
+
+def test_a_short_write_is_half_of_it() -> None:
+    """Nothing fails: the program is told of what is written. One byte has no half."""
+    run = make_write(3, Site.SORT_RUN, "#sql-tmp-33-0", 65000)
+    fault = faults_of("write:short", run, random.Random(1))[0]
+    short = Fault(FaultKind.WRITE, 3, Action.SHORT, file="#sql-tmp-33-0", bytes=32500)
+    assert fits("write:short", run) and fault == short
+    assert not fits("write:short", replace(run, length=1))
 
 
 def test_what_the_storage_writes_whole_is_not_torn() -> None:

@@ -168,6 +168,7 @@ def test_the_default_campaigns_are_those_of_the_engine() -> None:
         "backup",
         "backup_kill",
         "bounded",
+        "build_error",
         "churn",
         "creation",
         "io_error",

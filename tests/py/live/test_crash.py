@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -10,16 +11,20 @@ from builders import make_spec
 from fake_trace import FakeTrace
 
 from tornpage.faults.process import ChildResult
+from tornpage.faults.trace import Op
 from tornpage.live import trial
-from tornpage.live.crash import Crash, RunVerdict, judge_unfired
+from tornpage.live.crash import Crash, RunVerdict, judge_crash, judge_unfired
 from tornpage.live.hit import Hit
 from tornpage.live.recovered import Recovered
 from tornpage.live.stage import Stage
 from tornpage.oracle.allowed import allowed_after
 from tornpage.oracle.observed import ObservedOracle
+from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.promise import Promise
+from tornpage.targets.target import Capability
 from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.model import FaultPlan, Outcome, Source, Violation
+from tornpage.workloads.parse import parse_script
 
 
 def child(code: int | None = 0, signal: int = 0, *, timed_out: bool = False) -> ChildResult:
@@ -47,6 +52,46 @@ def test_a_run_whose_fault_did_not_fire_did_what_the_golden_run_did(
     assert [one.what for one in found] == [one.what for one in found if word and word in one.what]
     assert bool(found) is bool(word)
     assert all((one.invariant, one.source) == (0, Source.RUN) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("marks", "wrong", "found"),
+    [
+        (("fail n=2 err=DB_TEMP_FILE_FAILED", "issue n=3", "ack n=3"), "", ()),
+        (("fail n=2 err=DB_TEMP_FILE_FAILED", "issue n=3"), "", ()),
+        (
+            ("fail n=2 err=DB_TEMP_FILE_FAILED", "issue n=3", "fail n=3 err=DB_ERROR"),
+            "line 3",
+            (),
+        ),
+        (("ack n=2", "issue n=3", "ack n=3"), "", ("ib",)),
+        ((), "", ("ib",)),
+    ],
+)
+def test_what_is_answered_behind_a_failure_decides_what_may_be_found(
+    marks: tuple[str, ...], wrong: str, found: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A build that failed alone has left no index, and may have none made; every other answer is that of the
+    model. found: the index is allowed."""
+    fake = FakeTrace().marks("issue n=1", "ack n=1", "issue n=2")
+    recording = fake.record(Op.FAULT, length=512).marks(*marks).trace()
+    (event,) = [one for one in recording.events() if one.kind == Op.FAULT]
+    crash = Crash((child(),), recording, bare=False, differed=False, hit=None)
+    text = "create table t a:bigint b:char(4) primary a\nadd index t ib(b)\ninsert - t a=2\n"
+    base = SimpleNamespace(
+        oracle=Oracle(parse_script(text)),
+        trace=SimpleNamespace(begins_with=lambda _: True),
+        setting=None,
+        found=tmp_path,
+    )
+    target = SimpleNamespace(
+        capabilities=frozenset({Capability.DETERMINISTIC}), promise=lambda _: Promise()
+    )
+    stage = Stage(make_spec(3), cast(Any, target), cast(Any, base), tmp_path)
+    run = judge_crash(stage, crash, Hit(event, None, None))
+    assert [wrong in one.what for one in run.violations] == [True] * bool(wrong)
+    newest = run.allowed.oracle.states[run.allowed.high]
+    assert tuple(index[0] for index in newest["t"][2]) == found
 
 
 @pytest.mark.parametrize("broken", [False, True])

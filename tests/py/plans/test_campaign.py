@@ -235,6 +235,15 @@ def test_masks_belong_to_their_crash_model(tmp_path: Path, model: str, mask: str
         campaign(tmp_path, text)
 
 
+def test_a_short_write_is_one_of_a_temporary_file(tmp_path: Path) -> None:
+    """The rules on bytes would not know what is in the file behind half of a page."""
+    text = TEXT.replace('"kill"', '"io_error"').replace('"prefix:1", "random"', '"write:short"')
+    with pytest.raises(ConfigError, match="write:short"):
+        campaign(tmp_path, text)
+    text = text.replace('"page0", "redo"', '"sort_run", "row_log"')
+    assert campaign(tmp_path, text).hit[0].masks == ["write:short"]
+
+
 def test_the_million_campaign_explores_what_it_must() -> None:
     """Both loads, two page sizes, several seeds, depth 1 and 2, each with a label of its own; a million
     distinct states, which four in five are."""

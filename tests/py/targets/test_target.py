@@ -170,6 +170,8 @@ PAGE = {"space": "5", "type": "index", "load": "0", "index": "40", "level": "0"}
         ("ibdata1", 4096, {**PAGE, "space": "0", "index": "17"}, Site.DICT_PAGE),
         ("ibdata1", 4096, {**PAGE, "type": "undo"}, Site.UNDO_PAGE),
         ("ibdata1", 4096, {**PAGE, "type": "trx_sys"}, Site.SYSTEM_PAGE),
+        ("#sql-tmp-33-0", 0, {}, Site.SORT_RUN),
+        ("#sql-tmp-33-log", 65536, {}, Site.ROW_LOG),
         ("tmp/merge0", 0, {}, Site.OTHER),
     ],
 )

@@ -48,6 +48,7 @@ _STRICT = ConfigDict(extra="forbid", frozen=True)
 """The docstring behind a key is what docs/TARGETS.md says of it."""
 
 _IDENTITY = {"commands", "env", "lines", "options", "promise", "template"}
+_NOT_IN_CRASHES = (Site.FILE_OP, Site.SORT_RUN, Site.ROW_LOG)
 _WORDS = {"options": {"__all__": {"what"}}}
 
 Patterns = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=PATTERNS_MAX)]
@@ -329,8 +330,9 @@ class TargetFile(BaseModel):
 
     @model_validator(mode="after")
     def _sites_are_of_writes(self) -> TargetFile:
-        if Site.FILE_OP in self.sites:
-            raise ValueError("sites: file_op is no write")
+        for site in _NOT_IN_CRASHES:
+            if site in self.sites:
+                raise ValueError(f"sites: {site} is no write of a file that a crash leaves")
         if len(self.site_patterns()) > PATTERNS_MAX:
             raise ValueError(f"sites: more than {PATTERNS_MAX} patterns")
         return self

@@ -82,6 +82,8 @@ EXIT_NO_DATABASE = 6
 LOG_FILES = frozenset({LOG_FILE, "ib_logfile101"})
 """The log has the second name while a new database is being made."""
 LOG_HEADER = 2048
+TEMPORARY = "#sql-tmp-"
+"""Files of an index build: nothing in them lasts."""
 DICT_INDEX_MAX = 32
 """Ids below this belong to the catalogue's own trees."""
 
@@ -335,6 +337,8 @@ class EngineTarget:
             return Site.DOUBLEWRITE
         if file.endswith(("/backup_info", ".cfg")):
             return Site.METADATA
+        if file.startswith(TEMPORARY):
+            return Site.ROW_LOG if file.endswith("-log") else Site.SORT_RUN
         if not _has_pages(file):
             return Site.OTHER
         if offset < page_size:
