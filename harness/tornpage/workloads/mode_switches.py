@@ -4,7 +4,7 @@ loaded in the new mode. A transaction stays open whose rollback, by a recovery, 
 made short must be as long as before, and other rows have taken their room.
 
 With the drain and without it (optimize_ddl_drain), for a table with a file of its own and in the system
-tablespace. A backup is crashed behind its end, when it is prepared.
+tablespace. Crashes come behind the load, or behind the end of the backup, when it is prepared.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from tornpage.workloads.kinds import Ground
 from tornpage.workloads.preambles import CLEANED, PreambleKind
 from tornpage.workloads.script import Column, IndexDef, Verb
 from tornpage.workloads.shapes import Shape
-from tornpage.workloads.table import Table
 
 __all__ = ["MODE_SWITCH_KINDS"]
 
@@ -29,7 +28,7 @@ PAGES, EACH = 6, 5
 """Of the table, and rows of each."""
 HEAD = 40
 """Bytes of a page and of a record that a row's value leaves."""
-_LOAD, _REBUILD = range(4, 53, 12), range(4, 161, 16)
+_LOAD, _REBUILD = range(4, 53, 24), range(4, 161, 32)
 """Yield points of each that are tried."""
 
 
@@ -71,14 +70,15 @@ def _load(ground: Ground, rebuild: bool) -> None:
         ground.book.add_indexes(ground.it, SHAPE.indexes)
 
 
-def _leave_open(table: Table, ground: Ground) -> None:
-    """One row of each page is short, for now, and another one has its room."""
+def _leave_open(ground: Ground) -> None:
+    """One row of each page is short, for now, and another one has its room. All goes home."""
     book = ground.book
     short = [EACH * EACH * page for page in range(PAGES)]
     trx = book.begin()
     for key in short:
-        book.update(table, trx, key, values={"v": _value(key, 1)})
+        book.update(ground.it, trx, key, values={"v": _value(key, 1)})
     _insert(ground, [key + 1 for key in short])
+    book.add(Verb.CLEAN, number=CLEANED)
 
 
 def _switch(ground: Ground, logged: bool, rebuild: bool, amid: bool, grown: bool) -> None:
@@ -89,9 +89,8 @@ def _switch(ground: Ground, logged: bool, rebuild: bool, amid: bool, grown: bool
         book.add(Verb.START_BACKUP, name="b")
     book.set_optimize(not logged)
     _load(ground, rebuild)
-    _leave_open(ground.it, ground)
-    book.add(Verb.CLEAN, number=CLEANED)
     if amid:
+        _leave_open(ground)
         book.add(Verb.FINISH_BACKUP, name="b")
 
 
@@ -117,7 +116,7 @@ def _kind(
         partial(_switch, logged=logged, rebuild=rebuild, amid=amid, grown=grown),
         act,
         _REBUILD if rebuild else _LOAD,
-        then=_insert_other if amid else None,
+        then=_insert_other if amid else _leave_open,
     )
 
 
