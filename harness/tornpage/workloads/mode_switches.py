@@ -24,15 +24,16 @@ SHAPE = Shape(
     "k",
     (IndexDef("im", (("v", 20),)),),
 )
-PAGES, EACH = 6, 5
-"""Of the table, and rows of each."""
+PAGES, BACKED_UP, EACH = 6, 14, 5
+"""Of the table, of one that a backup has, and rows of each. The more, the likelier a prepare is crashed amid
+them; the pool and the log have room for the fewer ones while none is home."""
 HEAD = 40
 """Bytes of a page and of a record that a row's value leaves."""
 _LOAD, _REBUILD = range(4, 53, 24), range(4, 161, 32)
 """Yield points of each that are tried."""
 
 
-def _prepare(ground: Ground, logged: bool, drain: bool, system: bool) -> None:
+def _prepare(ground: Ground, logged: bool, drain: bool, system: bool, pages: int) -> None:
     """In the mode that is given up, behind a full checkpoint."""
     book = ground.book
     switches = {
@@ -41,7 +42,7 @@ def _prepare(ground: Ground, logged: bool, drain: bool, system: bool) -> None:
     }
     book.restart(True, switches)
     ground.table = book.create("m", SHAPE, system)
-    _insert(ground, [EACH * row for row in range(PAGES * EACH)])
+    _insert(ground, [EACH * row for row in range(pages * EACH)])
     book.add(Verb.CHECKPOINT, full=True)
 
 
@@ -73,7 +74,7 @@ def _load(ground: Ground, rebuild: bool) -> None:
 def _leave_open(ground: Ground) -> None:
     """One row of each page is short, for now, and another one has its room. All goes home."""
     book = ground.book
-    short = [EACH * EACH * page for page in range(PAGES)]
+    short = range(0, max(ground.it.live), EACH * EACH)
     trx = book.begin()
     for key in short:
         book.update(ground.it, trx, key, values={"v": _value(key, 1)})
@@ -112,7 +113,13 @@ def _kind(
     )
     return PreambleKind(
         " ".join(words),
-        partial(_prepare, logged=logged, drain=drain, system=system),
+        partial(
+            _prepare,
+            logged=logged,
+            drain=drain,
+            system=system,
+            pages=BACKED_UP if amid else PAGES,
+        ),
         partial(_switch, logged=logged, rebuild=rebuild, amid=amid, grown=grown),
         act,
         _REBUILD if rebuild else _LOAD,
