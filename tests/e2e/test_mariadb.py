@@ -153,6 +153,7 @@ def test_without_doublewrite_torn_pages_are_found(scratch: Path, tornpage: Tornp
     assert any(30 in bug["invariants"] for bug in answer.data["bugs"]), answer.text
     made = tornpage("upstream", "1.0", str(scratch / "report"), TORNPAGE_TMP=str(scratch))
     assert made.code == 0 and made.data["explained"], made.text
-    assert "Unable to apply log to corrupted page" in made.data["crashed"]
+    crashed = made.data["crashed"]  # which page is torn first is chance
+    assert "[ERROR] InnoDB: " in crashed and "the server ended with 1" in crashed
     whole = made.data["whole"].splitlines()
     assert whole[0].startswith("t1: ") and whole[-1] == "the server ended with 0"
