@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -28,12 +27,6 @@ def pytest_configure() -> None:
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
-
-
-def pytest_collection_finish() -> None:
-    """Modules and items stay to the end: no garbage collection of a test need visit them."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -93,6 +93,8 @@ static inline env_t *trx_sys_env(const trx_sys_t *sys)
 
 /* ---- trx_list.c ---- */
 
+/** A page of the given type, pinned by mtr. */
+WARN_UNUSED dberr_t trx_page_get(mtr_t *mtr, page_id_t id, page_type_t type, buf_block_t **out);
 /** Gives trx its id, writing the limit ahead when it is reached. */
 WARN_UNUSED dberr_t trx_assign_id(trx_t *trx);
 bool trx_sys_is_active(const trx_sys_t *sys, trx_id_t id);
@@ -194,8 +196,6 @@ log. */
 WARN_UNUSED dberr_t undo_read_next(const trx_rseg_t *rseg, page_no_t *page_no, uint32_t *offset,
                                    byte *buf, undo_rec_t *rec, roll_ptr_t *roll_ptr);
 
-/** A page of the given type, pinned by mtr. */
-WARN_UNUSED dberr_t trx_page_get(mtr_t *mtr, page_id_t id, page_type_t type, buf_block_t **out);
 static const page_id_t TRX_SYS_ID = {SPACE_SYSTEM, TRX_SYS_PAGE};
 
 /* ---- undo_end.c ---- */

@@ -1,4 +1,4 @@
-/** The list of open transactions, and their ids.
+/** The open transactions, their ids, and what the other files ask of the transaction system.
 
 Place: below undo.c and all other files of trx/.
 

@@ -135,6 +135,17 @@ static fs_site_t site_of(const byte *bytes, bool unlogged)
     return page_level(bytes) > 0 ? SITE_INTERNAL_PAGE : SITE_DATA_PAGE;
 }
 
+/** The page as it was before it was compressed, if it is. */
+static const byte *plain_of(const rules_t *rules, const byte *stored)
+{
+    if (fil_page_get_type(stored) != FIL_PAGE_PAGE_COMPRESSED) {
+        return stored;
+    }
+    memcpy(rules->plain, stored, rules->page_size);
+    page_decompress(rules->plain, rules->page_size);
+    return rules->plain;
+}
+
 void rules_home_elsewhere(rules_t *rules, fs_event_t *event)
 {
     uint32_t page_size = rules->page_size;
@@ -142,7 +153,7 @@ void rules_home_elsewhere(rules_t *rules, fs_event_t *event)
         return;
     }
     uint64_t no = event->offset / page_size;
-    const byte *bytes = rules_stored(rules, event->inode, no, rules->home);
+    const byte *bytes = plain_of(rules, rules_stored(rules, event->inode, no, rules->home));
     event->site = no == 0 ? SITE_PAGE0 : site_of(bytes, false);
 }
 
@@ -269,12 +280,7 @@ static void report_no_page(const rules_t *rules, const rules_datafile_t *file, c
 static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page_no_t page_no)
 {
     const byte *stored = rules_stored(rules, event->inode, page_no, rules->home);
-    const byte *bytes = stored;
-    if (fil_page_get_type(stored) == FIL_PAGE_PAGE_COMPRESSED) {
-        memcpy(rules->plain, stored, rules->page_size);
-        page_decompress(rules->plain, rules->page_size);
-        bytes = rules->plain;
-    }
+    const byte *bytes = plain_of(rules, stored);
     const rules_datafile_t *file = rules_datafile(rules, event->inode, path);
     page_id_t id = {file->space, page_no};
     page_verdict_t verdict = fil_page_verify(bytes, rules->page_size, id);

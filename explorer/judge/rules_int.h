@@ -155,7 +155,8 @@ static inline const byte *rules_stored(const rules_t *rules, uint32_t inode, uin
 
 /* rules_pages.c */
 void rules_pages_clear(rules_t *rules);
-/** The process starts once more: it has read and written nothing yet. */
+/** The process starts once more: it has read and written nothing yet. Which pages went home without
+a record is remembered. */
 void rules_pages_again(rules_t *rules);
 rules_page_t *rules_page(rules_t *rules, uint64_t key);
 const rules_page_t *rules_page_find(const rules_t *rules, uint64_t key);

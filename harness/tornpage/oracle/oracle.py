@@ -81,16 +81,19 @@ class Oracle:
         self._backups = Backups()
         self.exports: dict[int, str] = {}
         self.end: int | None = None
+        behind = False
         for statement in script.statements:
             error, durable = "", False
             try:
                 durable = self._execute(statement)
             except Failure as failure:
-                error = ANY_ERROR if given_up else str(failure)
+                any_name = behind and statement.line not in given_up
+                error = ANY_ERROR if any_name else str(failure)
             except WorkloadError:
-                if not given_up:
+                if not behind:
                     raise
                 error = ANY_ERROR
+            behind = behind or statement.line in given_up
             if self._catalogue.exported != self.exports.get(len(self.states) - 1, ""):
                 self._snapshot(statement.line)
             prefix = len(self.states) - 1

@@ -94,7 +94,7 @@ class Hit(BaseModel):
     def _short_where_no_rule_reads(self) -> Hit:
         if SHORT in self.masks and set(self.sites) - {Site.SORT_RUN, Site.ROW_LOG}:
             raise ValueError(
-                f"{SHORT} is for sort_run and row_log: the rules know no half of a write"
+                f"{SHORT} is for sort_run and row_log: the rules on bytes cannot follow half of a write"
             )
         return self
 

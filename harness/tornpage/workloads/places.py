@@ -147,7 +147,7 @@ class SwitchesParams(PlacesParams):
 
 @cache
 def places_of(workload: str = "places") -> tuple[Place, ...]:
-    """All of them."""
+    """All of them, or those of the workload "switches"."""
     if workload == "switches":
         return _behind(MODE_SWITCH_KINDS)
     small = tuple(

@@ -32,17 +32,26 @@ def test_a_statement_that_was_given_up_has_changed_nothing(statement: str) -> No
     oracle = _oracle(f"{statement}\ninsert - t a=2\n").behind({3: FULL}, 1)
     without = _oracle("insert - t a=2\n")
     assert oracle.states[-1] == without.states[-1]
-    assert [step.error for step in oracle.steps] == ["", "", ANY_ERROR, ""]
+    assert [step.error for step in oracle.steps] == ["", "", FULL, ""]
     found = allowed_after(oracle, 3, 3, Promise()).judge(without.states[2], {})
     assert not found.violations
     assert _wrong(oracle, {3: FULL}) == []
+
+
+def test_what_came_before_keeps_its_error() -> None:
+    """Only behind a statement that was given up a refusal may have any name."""
+    text = "drop index t ib\nadd index t ib(b)\ndrop index t ic\n"
+    oracle = _oracle(text).behind({4: FULL}, 1)
+    assert [step.error for step in oracle.steps[2:]] == ["DB_NOT_FOUND", FULL, ANY_ERROR]
+    assert len(_wrong(oracle, {3: "DB_ERROR", 4: FULL, 5: "DB_ERROR"})) == 1
+    assert len(_wrong(oracle, {3: "DB_NOT_FOUND", 4: "DB_ERROR", 5: "DB_ERROR"})) == 1
 
 
 def test_a_build_that_was_given_up_is_over() -> None:
     """Its further steps find none, and the table is free."""
     steps = "start index t ib(b) lock=none\ninsert - t a=2\nfinish index t\nfinish index t\n"
     oracle = _oracle(steps + "add index t ib(b)\n").behind({5: FULL}, 1)
-    assert [step.error for step in oracle.steps] == ["", "", "", "", ANY_ERROR, ANY_ERROR, ""]
+    assert [step.error for step in oracle.steps] == ["", "", "", "", FULL, ANY_ERROR, ""]
     assert [index[0] for index in oracle.states[-1]["t"][2]] == ["ib"]
     assert _wrong(oracle, {5: FULL, 6: "DB_NOT_FOUND"}) == []
     assert _wrong(oracle, {5: FULL}) == ["line 6 ended with success, the model says an error"]
@@ -53,7 +62,7 @@ def test_what_does_not_fit_the_table_is_refused() -> None:
     oracle = _oracle("add column t c:bigint\ninsert - t a=2 c=5\ninsert - t a=3\n").behind(
         {3: FULL}, 1
     )
-    assert [step.error for step in oracle.steps[2:]] == [ANY_ERROR, ANY_ERROR, ""]
+    assert [step.error for step in oracle.steps[2:]] == [FULL, ANY_ERROR, ""]
     assert oracle.states[-1]["t"][0] == 2
 
 
@@ -92,4 +101,4 @@ def test_a_backup_that_was_given_up_need_not_be_there() -> None:
     text = "start backup b lock=shared\nstep backup b 1\nfinish backup b\nstart backup c\n"
     oracle = _oracle(text).behind({4: "DB_BACKUP_ABORTED"}, 1)
     assert not oracle.backups
-    assert [step.error for step in oracle.steps[2:]] == ["", ANY_ERROR, ANY_ERROR, ""]
+    assert [step.error for step in oracle.steps[2:]] == ["", "DB_BACKUP_ABORTED", ANY_ERROR, ""]
