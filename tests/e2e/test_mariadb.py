@@ -156,11 +156,9 @@ def test_without_doublewrite_torn_pages_are_found(scratch: Path, tornpage: Tornp
     assert any(30 in bug["invariants"] for bug in answer.data["bugs"]), answer.text
     made = tornpage("upstream", "1.0", str(scratch / "report"), TORNPAGE_TMP=str(scratch))
     assert made.code == 0 and made.data["explained"], made.text
-    (title,) = (bug["title"] for bug in answer.data["bugs"] if bug["trial"] == "1.0")
-    crashed = made.data[
-        "crashed"
-    ]  # which page is torn first is chance; its refusal is the same one
-    assert re.search(".+".join(map(re.escape, title.split("#"))), crashed), (title, crashed)
+    crashed = made.data["crashed"]  # which page is torn first is chance; its refusal is a finding
+    titles = [re.escape(bug["title"]).replace(r"\#", ".+") for bug in answer.data["bugs"]]
+    assert any(re.search(title, crashed) for title in titles), (titles, crashed)
     assert "the server ended with 1" in crashed
     whole = made.data["whole"].splitlines()
     assert whole[0].startswith("t1: ") and whole[-1] == "the server ended with 0"
