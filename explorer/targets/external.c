@@ -243,8 +243,34 @@ static void add_findings(const check_report_t *report, verdict_t *verdict)
     }
 }
 
-/** I17. */
-static dberr_t judge_again(const external_t *external, outcome_t *outcome, err_sink_t *err)
+static bool has_finding(const check_report_t *report, const check_finding_t *wanted)
+{
+    for (uint64_t i = 0; i < report->n_findings && i < CHECK_FINDINGS_MAX; i++) {
+        const check_finding_t *finding = &report->findings[i];
+        if (finding->invariant == wanted->invariant && strcmp(finding->path, wanted->path) == 0
+            && strcmp(finding->what, wanted->what) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Damage that the first recovery did not leave. */
+static void add_new_findings(const check_report_t *first, const check_report_t *again,
+                             verdict_t *verdict)
+{
+    for (uint64_t i = 0; i < again->n_findings && i < CHECK_FINDINGS_MAX; i++) {
+        const check_finding_t *finding = &again->findings[i];
+        if (!has_finding(first, finding)) {
+            verdict_add(verdict, SOURCE_SCAN, 17, "recovered twice: damage: %.60s: %.140s",
+                        finding->path, finding->what);
+        }
+    }
+}
+
+/** I17. first: what the recovery before it has told. */
+static dberr_t judge_again(const external_t *external, const check_report_t *first,
+                           outcome_t *outcome, err_sink_t *err)
 {
     const verifier_t *verifier = external->config->verifier;
     check_report_t report;
@@ -260,6 +286,7 @@ static dberr_t judge_again(const external_t *external, outcome_t *outcome, err_s
     }
     outcome_compare(outcome, 17,
                     "recovered twice: ", allowed_digest(report.tables, report.n_tables));
+    add_new_findings(first, &report, &outcome->verdict);
     check_report_free(&report);
     return DB_SUCCESS;
 }
@@ -330,7 +357,7 @@ dberr_t external_judge(external_t *external, image_t *image, const external_case
     }
     status = c->record != NULL ? read_record(external, image, c->record, err) : DB_SUCCESS;
     if (status == DB_SUCCESS && c->twice) {
-        status = judge_again(external, outcome, err);
+        status = judge_again(external, &report, outcome, err);
     }
     check_report_free(&report);
     return status;

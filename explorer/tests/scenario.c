@@ -11,6 +11,10 @@ static void expect_only(const world_t *w, const scenario_t *scenario)
                      w->found[k], scenario->invariant, scenario->also, w->what);
         }
     }
+    if (strcmp(w->told, scenario->rules) != 0) {
+        fail_msg("%s: told by \"%s\", not by \"%s\"; last: %s", scenario->name, w->told,
+                 scenario->rules, w->what);
+    }
 }
 
 void scenario_run(const scenario_t *scenarios, size_t n, bool doublewrite)

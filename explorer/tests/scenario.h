@@ -17,17 +17,19 @@ typedef struct scenario {
     void (*play)(world_t *w);
     uint32_t invariant; /**< the only one that is broken, but for `also`; 0: none */
     uint32_t also;
+    const char *rules; /**< those that say so, as world_t.told */
 } scenario_t;
 
-#define BREAKS_BOTH(n, also, f)                                                                    \
+#define BREAKS_BOTH(n, also, rules, f)                                                             \
     {                                                                                              \
-#f, f, n, also                                                                             \
+#f, f, n, also, rules                                                                      \
     }
-#define BREAKS(n, f) BREAKS_BOTH(n, 0, f)
-#define KEEPS(f) BREAKS(0, f)
+#define BREAKS(n, rules, f) BREAKS_BOTH(n, 0, rules, f)
+#define KEEPS(f) BREAKS(0, "", f)
 #define RUN(scenarios) scenario_run(scenarios, sizeof(scenarios) / sizeof((scenarios)[0]), true)
 
-/** Plays each in a world of its own; fails unless exactly its invariants are found broken. */
+/** Plays each in a world of its own; fails unless exactly its invariants are found broken, and by
+its rules: another rule of the same number is no substitute. */
 void scenario_run(const scenario_t *scenarios, size_t n, bool doublewrite);
 
 /* Streams that several tests play. */

@@ -178,34 +178,56 @@ static void test_refusal(void **state)
     assert_non_null(strstr(verdict.findings[0].what, "not a database"));
 }
 
-/** Of a verifier that finds a broken page, and the second time another state. */
+/** What a verifier tells the first and the second time. */
+typedef struct unsteady {
+    uint32_t times;
+    uint32_t n_tables[2];
+    uint64_t n_findings[2]; /**< of FINDINGS */
+} unsteady_t;
+
+static const check_finding_t FINDINGS[] = {
+    {.invariant = 9, .path = "t", .what = "no parent"},
+    {.invariant = 9, .path = "t", .what = "no parent either"}};
+
 static dberr_t run_unsteady(void *self, const char *dir, check_report_t *report, err_sink_t *err)
 {
-    uint32_t *times = self;
+    unsteady_t *unsteady = self;
+    uint32_t time = unsteady->times++;
     (void)dir;
     (void)err;
-    *report = (check_report_t){.n_tables = *times > 0 ? 0 : 1, .n_findings = 1};
+    *report = (check_report_t){.n_tables = unsteady->n_tables[time],
+                               .n_findings = unsteady->n_findings[time]};
     report->tables = calloc(1, sizeof(*report->tables));
     report->findings = calloc(CHECK_FINDINGS_MAX, sizeof(*report->findings));
     assert_true(report->tables != NULL && report->findings != NULL);
-    report->findings[0] = (check_finding_t){.invariant = 9, .path = "t", .what = "no parent"};
-    ++*times;
+    memcpy(report->findings, FINDINGS, sizeof(FINDINGS));
     return DB_SUCCESS;
 }
 
-/** I17, and what the target's own checker finds. */
+/** What the target's own checker finds, and I17: the second time another state, or damage that the
+first recovery did not leave. What both leave is told once. */
 static void test_twice(void **state)
 {
+    static const struct {
+        unsteady_t told;
+        uint32_t invariants[3];
+    } CASES[] = {{{0, {1, 1}, {0, 0}}, {0}},        {{0, {1, 1}, {1, 1}}, {9, 0}},
+                 {{0, {1, 0}, {1, 1}}, {9, 17, 0}}, {{0, {1, 1}, {1, 2}}, {9, 17, 0}},
+                 {{0, {1, 1}, {0, 1}}, {17, 0}},    {{0, {1, 1}, {1, 0}}, {9, 0}}};
     fixture_t *fx = *state;
-    uint32_t times = 0;
-    const verifier_t unsteady = {.name = "unsteady", .self = &times, .run = run_unsteady};
-    fx->config = (external_config_t){.verifier = &unsteady, .any_state = true};
-    verdict_t verdict = judge(fx, 0, 1);
-    assert_int_equal(times, 2);
-    assert_int_equal(verdict.n, 2);
-    assert_int_equal(verdict.findings[0].invariant, 9);
-    assert_int_equal(verdict.findings[0].source, SOURCE_SCAN);
-    assert_int_equal(verdict.findings[1].invariant, 17);
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        unsteady_t told = CASES[i].told;
+        const verifier_t unsteady = {.name = "unsteady", .self = &told, .run = run_unsteady};
+        fx->config = (external_config_t){.verifier = &unsteady, .any_state = true};
+        verdict_t verdict = judge(fx, 0, 1);
+        assert_int_equal(told.times, 2);
+        uint32_t n = 0;
+        for (; CASES[i].invariants[n] != 0; n++) {
+            assert_true(n < verdict.n);
+            assert_int_equal(verdict.findings[n].invariant, CASES[i].invariants[n]);
+        }
+        assert_int_equal(verdict.n, n);
+    }
 }
 
 int main(void)

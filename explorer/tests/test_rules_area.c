@@ -34,6 +34,15 @@ static void area_reused_before_the_home_fsync(world_t *w)
     world_copy(w, 0, 4, lsn);
 }
 
+/** A write need not begin where a position does. */
+static void area_reused_in_part(world_t *w)
+{
+    byte bytes[WORLD_PAGE] = {0};
+    lsn_t lsn = world_change_durable(w, 0);
+    world_copy_and_home(w, 1, 0, lsn);
+    world_write(w, "ib_dblwr", WORLD_PAGE + 512, bytes, 512);
+}
+
 static void area_reused_and_not_fsynced(world_t *w)
 {
     (void)area_needed(w);
@@ -117,15 +126,16 @@ static void test_area(void **state)
     static const scenario_t SCENARIOS[] = {
         KEEPS(area_order),
         KEEPS(area_of_two_regions),
-        BREAKS(22, area_not_fsynced),
-        BREAKS(4, area_ahead_of_the_log),
-        BREAKS(22, area_reused_before_the_home_fsync),
-        BREAKS(22, area_reused_and_not_fsynced),
-        BREAKS(22, area_reused_after_another_files_fsync),
+        BREAKS(22, "area_sync", area_not_fsynced),
+        BREAKS(4, "write_ahead", area_ahead_of_the_log),
+        BREAKS(22, "area_reuse", area_reused_before_the_home_fsync),
+        BREAKS(22, "area_reuse", area_reused_in_part),
+        BREAKS(22, "area_sync", area_reused_and_not_fsynced),
+        BREAKS(22, "area_reuse", area_reused_after_another_files_fsync),
         KEEPS(area_found_and_reused_after_the_home_fsync),
-        BREAKS(22, area_found_and_reused_before_the_home_fsync),
+        BREAKS(22, "area_reuse", area_found_and_reused_before_the_home_fsync),
         KEEPS(area_found_and_fsynced),
-        BREAKS(22, area_found_and_not_fsynced),
+        BREAKS(22, "area_sync", area_found_and_not_fsynced),
         KEEPS(area_found_and_not_needed),
     };
     (void)state;

@@ -188,6 +188,18 @@ static void file_cut_by_an_old_record(world_t *w)
     world_cut(w, 1);
 }
 
+/** The first page that is cut off is one of the new life, the only one. */
+static void file_cut_at_a_page_of_its_new_life(world_t *w)
+{
+    pages_written(w);
+    (void)world_trim(w, 1);
+    world_log(w);
+    world_cut(w, 1);
+    (void)world_init(w, 1);
+    (void)world_change_flushed(w, 1);
+    world_cut(w, 1);
+}
+
 /** An interrupted creation left this file, and no log; another process finds it. */
 static void leftover(world_t *w, const char *path)
 {
@@ -223,21 +235,22 @@ static void test_files(void **state)
         KEEPS(file_cut),
         KEEPS(file_cut_again_by_recovery),
         KEEPS(checkpoint_past_a_life_that_is_over),
-        BREAKS(24, file_cut_without_record),
-        BREAKS(24, file_cut_before_the_fsync),
-        BREAKS(24, file_cut_by_an_old_record),
-        BREAKS(24, log_entry_unsynced_at_ack),
+        BREAKS(24, "file_record", file_cut_without_record),
+        BREAKS(24, "file_record", file_cut_before_the_fsync),
+        BREAKS(24, "file_record", file_cut_by_an_old_record),
+        BREAKS(24, "file_record", file_cut_at_a_page_of_its_new_life),
+        BREAKS(24, "file_sync", log_entry_unsynced_at_ack),
         KEEPS(backup_in_a_folder),
-        BREAKS(24, file_created_without_record),
-        BREAKS(24, file_created_before_the_fsync),
-        BREAKS(24, file_removed_by_an_old_record),
-        BREAKS(24, file_renamed_to_another_name),
-        BREAKS(24, file_entry_unsynced_at_ack),
-        BREAKS(24, file_created_and_another_folder_synced),
-        BREAKS(24, file_entry_unsynced_at_checkpoint),
+        BREAKS(24, "file_record", file_created_without_record),
+        BREAKS(24, "file_record", file_created_before_the_fsync),
+        BREAKS(24, "file_record", file_removed_by_an_old_record),
+        BREAKS(24, "file_record", file_renamed_to_another_name),
+        BREAKS(24, "file_sync", file_entry_unsynced_at_ack),
+        BREAKS(24, "file_sync", file_created_and_another_folder_synced),
+        BREAKS(24, "file_sync", file_entry_unsynced_at_checkpoint),
         KEEPS(undo_tablespace_of_no_log_removed),
-        BREAKS(24, table_of_no_log_removed),
-        BREAKS(24, name_like_an_undo_tablespace_removed),
+        BREAKS(24, "file_record", table_of_no_log_removed),
+        BREAKS(24, "file_record", name_like_an_undo_tablespace_removed),
     };
     (void)state;
     RUN(SCENARIOS);

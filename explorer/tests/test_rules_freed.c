@@ -83,11 +83,14 @@ static void freed_page_goes_home(world_t *w)
 static void test_freed(void **state)
 {
     static const scenario_t SCENARIOS[] = {
-        KEEPS(scrub_a_freed_page),       BREAKS(15, scrub_before_the_log),
-        BREAKS(15, scrub_a_page_in_use), BREAKS(15, scrub_a_page_given_out_again),
-        KEEPS(scrub_a_page_freed_twice), BREAKS(15, scrub_a_page_created_in_between),
+        KEEPS(scrub_a_freed_page),
+        BREAKS(15, "scrubbed_page", scrub_before_the_log),
+        BREAKS(15, "scrubbed_page", scrub_a_page_in_use),
+        BREAKS(15, "scrubbed_page", scrub_a_page_given_out_again),
+        KEEPS(scrub_a_page_freed_twice),
+        BREAKS(15, "scrubbed_page", scrub_a_page_created_in_between),
     };
-    static const scenario_t PHYSICAL[] = {BREAKS(15, freed_page_goes_home)};
+    static const scenario_t PHYSICAL[] = {BREAKS(15, "freed_page", freed_page_goes_home)};
     static const scenario_t LOGICAL[] = {KEEPS(freed_page_goes_home)};
     const char *format = getenv("WORLD_LOG_FORMAT");
     (void)state;
@@ -127,6 +130,13 @@ static void hole_behind_what_is_durable(world_t *w)
 static void hole_behind_what_is_not(world_t *w)
 {
     world_punch(w, 4, compressed_page(w));
+}
+
+static void hole_behind_what_is_not_before_another(world_t *w)
+{
+    uint32_t stored = compressed_page(w);
+    world_copy_and_home(w, 1, 0, world_change_durable(w, 0));
+    world_punch(w, 4, stored);
 }
 
 static void hole_in_what_is_stored(world_t *w)
@@ -170,10 +180,14 @@ static void compressed_before_the_log(world_t *w)
 static void test_holes(void **state)
 {
     static const scenario_t SCENARIOS[] = {
-        KEEPS(hole_behind_what_is_durable),   BREAKS(29, hole_behind_what_is_not),
-        BREAKS(29, hole_in_what_is_stored),   BREAKS(29, hole_in_a_plain_page),
-        KEEPS(hole_over_a_freed_page),        BREAKS(29, hole_before_the_log),
-        BREAKS(4, compressed_before_the_log),
+        KEEPS(hole_behind_what_is_durable),
+        BREAKS(29, "hole", hole_behind_what_is_not),
+        BREAKS(29, "hole", hole_behind_what_is_not_before_another),
+        BREAKS(29, "hole", hole_in_what_is_stored),
+        BREAKS(29, "hole", hole_in_a_plain_page),
+        KEEPS(hole_over_a_freed_page),
+        BREAKS(29, "hole", hole_before_the_log),
+        BREAKS(4, "write_ahead", compressed_before_the_log),
     };
     (void)state;
     RUN(SCENARIOS);

@@ -82,7 +82,7 @@ static void found_page_torn_inside(world_t *w)
 {
     const byte junk[512] = {1};
     world_home(w, 0, world_change_durable(w, 0));
-    memset(w->found, 0, sizeof(w->found));
+    world_forget(w);
     world_damage(w, "t.ibd", 1024, junk, sizeof(junk));
     world_restart(w, false);
     world_epoch(w);
@@ -208,6 +208,16 @@ static void checkpoint_by_a_deletion_that_may_be_lost(world_t *w)
     world_slot(w, 0, 2, c, marker);
 }
 
+static void checkpoint_by_a_new_life_that_may_be_lost(world_t *w)
+{
+    (void)world_change_durable(w, 0);
+    lsn_t c = w->end_lsn;
+    lsn_t marker = world_marker(w, c);
+    (void)world_trim(w, 1);
+    world_log_write(w);
+    world_slot(w, 0, 2, c, marker);
+}
+
 static void checkpoint_by_an_older_deletion(world_t *w)
 {
     (void)world_file_op(w, OP_FILE_DELETE, "t.ibd", NULL);
@@ -221,34 +231,35 @@ static void checkpoint_of_an_earlier_epoch(world_t *w)
     world_epoch(w);
     w->epoch--;
     lsn_t marker = world_marker(w, w->end_lsn);
-    memset(w->found, 0, sizeof(w->found));
+    world_forget(w);
     world_slot(w, 1, w->slot_no + 1, marker, marker);
 }
 
 static void test_identity(void **state)
 {
     static const scenario_t SCENARIOS[] = {
-        BREAKS(5, page_of_another_space),
-        BREAKS_BOTH(5, 19, page_of_another_space_and_checkpoint),
-        BREAKS(5, page0_of_another_space),
-        BREAKS_BOTH(5, 19, page0_of_another_space_and_more_pages),
-        BREAKS(13, copy_that_names_another_page),
-        BREAKS(19, found_page_torn_inside),
+        BREAKS(5, "home_page", page_of_another_space),
+        BREAKS_BOTH(5, 19, "home_page ckpt_pages", page_of_another_space_and_checkpoint),
+        BREAKS(5, "home_page", page0_of_another_space),
+        BREAKS_BOTH(5, 19, "home_page ckpt_pages", page0_of_another_space_and_more_pages),
+        BREAKS(13, "dblwr_skip", copy_that_names_another_page),
+        BREAKS(19, "ckpt_pages", found_page_torn_inside),
         KEEPS(file_of_its_own_space),
         KEEPS(file_renamed_with_its_space),
-        BREAKS(5, file_with_the_pages_of_another),
+        BREAKS(5, "home_page", file_with_the_pages_of_another),
         KEEPS(found_page0_lies),
-        BREAKS(5, found_page0_is_believed),
-        BREAKS(5, found_page0_counts_where_the_log_is_silent),
-        BREAKS(5, file_of_nobody),
-        BREAKS_BOTH(5, 24, file_made_without_a_record),
-        BREAKS(24, renamed_by_the_record_of_another),
-        BREAKS(24, removed_by_the_record_of_another),
-        BREAKS(24, moved_in_from_a_folder),
-        BREAKS_BOTH(19, 24, checkpoint_of_a_file_that_is_gone),
-        BREAKS(19, checkpoint_by_a_deletion_that_may_be_lost),
-        BREAKS(19, checkpoint_by_an_older_deletion),
-        BREAKS(19, checkpoint_of_an_earlier_epoch),
+        BREAKS(5, "home_page", found_page0_is_believed),
+        BREAKS(5, "home_page", found_page0_counts_where_the_log_is_silent),
+        BREAKS(5, "home_page", file_of_nobody),
+        BREAKS_BOTH(5, 24, "file_record home_page", file_made_without_a_record),
+        BREAKS(24, "file_record", renamed_by_the_record_of_another),
+        BREAKS(24, "file_record", removed_by_the_record_of_another),
+        BREAKS(24, "file_record", moved_in_from_a_folder),
+        BREAKS_BOTH(19, 24, "file_record ckpt_pages", checkpoint_of_a_file_that_is_gone),
+        BREAKS(19, "ckpt_pages", checkpoint_by_a_deletion_that_may_be_lost),
+        BREAKS(19, "ckpt_pages", checkpoint_by_a_new_life_that_may_be_lost),
+        BREAKS(19, "ckpt_pages", checkpoint_by_an_older_deletion),
+        BREAKS(19, "ckpt_slot", checkpoint_of_an_earlier_epoch),
     };
     (void)state;
     RUN(SCENARIOS);

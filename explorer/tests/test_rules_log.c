@@ -1,9 +1,15 @@
 /* The blocks of the redo log: I20; a start on a log that it finds: I21. */
+#include "base/mach.h"
 #include "scenario.h"
 
 static void log_overwrites_c(world_t *w)
 {
     world_fill_log(w, 520);
+}
+
+static void log_overwrites_the_block_of_c(world_t *w)
+{
+    world_fill_log(w, 512);
 }
 
 static void log_elsewhere(world_t *w)
@@ -18,6 +24,16 @@ static void log_takes_back(world_t *w)
     uint64_t at = world_log_offset(w->end_lsn);
     memcpy(block, w->log + at, sizeof(block));
     block[20] ^= 1;
+    world_log_raw(w, at, block, sizeof(block));
+}
+
+/** The bytes stay, and count no more. */
+static void log_ends_earlier(world_t *w)
+{
+    byte block[LOG_BLOCK_SIZE];
+    uint64_t at = world_log_offset(w->end_lsn);
+    memcpy(block, w->log + at, sizeof(block));
+    mach_write_2(block + LOG_BLOCK_USED, (uint16_t)(mach_read_2(block + LOG_BLOCK_USED) - 1));
     world_log_raw(w, at, block, sizeof(block));
 }
 
@@ -119,15 +135,17 @@ static void test_log(void **state)
         KEEPS(start_in_order),
         KEEPS(start_behind_half_a_group),
         KEEPS(start_with_a_shared_history),
-        BREAKS(19, log_that_differs_from_the_run),
-        BREAKS(20, log_overwrites_c),
-        BREAKS(20, log_elsewhere),
-        BREAKS(20, log_takes_back),
-        BREAKS(21, start_with_the_old_epoch),
-        BREAKS(21, start_with_an_epoch_of_no_slot),
-        BREAKS(21, start_before_the_slot_is_fsynced),
-        BREAKS(21, start_without_the_cut),
-        BREAKS(21, start_before_the_cut_is_fsynced),
+        BREAKS(19, "ckpt_pages", log_that_differs_from_the_run),
+        BREAKS(20, "log_overwrite", log_overwrites_c),
+        BREAKS(20, "log_overwrite", log_overwrites_the_block_of_c),
+        BREAKS(20, "log_place", log_elsewhere),
+        BREAKS(20, "log_rewritten", log_takes_back),
+        BREAKS(20, "log_rewritten", log_ends_earlier),
+        BREAKS(21, "log_epoch", start_with_the_old_epoch),
+        BREAKS(21, "log_epoch", start_with_an_epoch_of_no_slot),
+        BREAKS(21, "log_epoch", start_before_the_slot_is_fsynced),
+        BREAKS(21, "log_cut", start_without_the_cut),
+        BREAKS(21, "log_cut", start_before_the_cut_is_fsynced),
     };
     (void)state;
     RUN(SCENARIOS);

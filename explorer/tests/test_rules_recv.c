@@ -204,21 +204,21 @@ static void test_recovery(void **state)
         KEEPS(recv_restores_a_page),
         KEEPS(recv_builds_a_page_twice),
         KEEPS(recv_skips_again_for_a_page_that_it_builds),
-        BREAKS(13, recv_skips_for_a_page_of_its_own),
+        BREAKS(13, "dblwr_skip", recv_skips_for_a_page_of_its_own),
         KEEPS(recv_fsyncs_a_cold_log),
-        BREAKS(21, recv_creates), /* its checkpoint is of the old epoch; the rest is right */
-        BREAKS(14, recv_reads_what_redo_initialises),
+        BREAKS(21, "log_epoch", recv_creates),
+        BREAKS(14, "recv_read", recv_reads_what_redo_initialises),
         KEEPS(recv_reads_freed_where_an_index_load_was),
-        BREAKS(14, recv_writes_freed_where_an_index_load_is),
-        BREAKS(14, recv_creates_where_an_index_load_is),
-        BREAKS(14, recv_makes_up_a_page),
-        BREAKS(15, recv_reads_a_freed_page),
+        BREAKS(14, "recv_unread", recv_writes_freed_where_an_index_load_is),
+        BREAKS(14, "recv_unread", recv_creates_where_an_index_load_is),
+        BREAKS(14, "recv_unread", recv_makes_up_a_page),
+        BREAKS(15, "recv_freed", recv_reads_a_freed_page),
         KEEPS(backup_reads_a_freed_page),
         KEEPS(recv_restores_a_freed_page),
         KEEPS(recv_reuses_a_copy_that_it_does_not_need),
-        BREAKS(22, recv_reuses_a_copy_before_the_fsync),
-        BREAKS(4, recv_trusts_a_cold_log),
-        BREAKS(19, recv_checkpoint_over_a_cold_file),
+        BREAKS(22, "area_reuse", recv_reuses_a_copy_before_the_fsync),
+        BREAKS(4, "write_ahead", recv_trusts_a_cold_log),
+        BREAKS(19, "ckpt_pages", recv_checkpoint_over_a_cold_file),
     };
     (void)state;
     RUN(SCENARIOS);
@@ -293,13 +293,13 @@ static void test_started_again(void **state)
 {
     static const scenario_t SCENARIOS[] = {
         KEEPS(again_goes_on),
-        BREAKS(14, again_reads_what_redo_initialises),
-        BREAKS(14, again_makes_up_a_page),
+        BREAKS(14, "recv_read", again_reads_what_redo_initialises),
+        BREAKS(14, "recv_unread", again_makes_up_a_page),
         KEEPS(again_restores_from_its_own_copy),
-        BREAKS(22, again_restores_from_a_copy_that_may_go),
-        BREAKS(22, again_reuses_the_area),
-        BREAKS(19, again_checkpoint_over_what_was_not_fsynced),
-        BREAKS(21, again_with_the_old_epoch),
+        BREAKS(22, "area_sync", again_restores_from_a_copy_that_may_go),
+        BREAKS(22, "area_reuse", again_reuses_the_area),
+        BREAKS(19, "ckpt_pages", again_checkpoint_over_what_was_not_fsynced),
+        BREAKS(21, "log_epoch", again_with_the_old_epoch),
     };
     (void)state;
     RUN(SCENARIOS);

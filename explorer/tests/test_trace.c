@@ -3,6 +3,7 @@ modelled is refused. */
 #include "disk/tests/fixture.h"
 #include "world.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +141,18 @@ static void test_clients_are_counted(void **state)
     assert_int_equal(events[2].acked_line, 2);
 }
 
+/** What was acknowledged last is the newest that was issued, until another statement is. */
+static void test_nothing_is_issued_unasked(void **state)
+{
+    reading_t *r = *state;
+    mark(&r->b, "issue n=1");
+    mark(&r->b, "ack n=1");
+    (void)put_record(&r->b, TP_OP_OPEN, 3, "ib_dblwr", 8);
+    const fs_event_t *events = read_events(r, 1);
+    assert_int_equal(r->trace.first_acked_line, 1);
+    assert_int_equal(events[0].issued_line, 1);
+}
+
 /** Of two writes to one place the first is a first flush, and the image holds nothing of them in
 the end. */
 static void test_first_flushes(void **state)
@@ -155,6 +168,16 @@ static void test_first_flushes(void **state)
         assert_int_equal(events[i + 1].first_flush, WANTED[i]);
     }
     assert_int_equal(image_size(r->image, 0), 0);
+}
+
+/** What begins to write a range waits for nothing: it makes no event. */
+static void test_a_range_that_is_written_back_is_not_synced(void **state)
+{
+    reading_t *r = *state;
+    (void)put_record(&r->b, TP_OP_OPEN, 3, "t.ibd", 5);
+    (void)put_record(&r->b, TP_OP_WRITE, 3, "one", 3);
+    put_record(&r->b, TP_OP_SYNC_RANGE, 3, NULL, 0)->flags = 7;
+    (void)read_events(r, 2);
 }
 
 /** A sync knows which of the events before it had not ended when it began; a write, whether it is
@@ -328,6 +351,47 @@ static void test_truncation_by_open(void **state)
     }
 }
 
+static void count_failures(void *ctx, uint32_t invariant, const char *rule, uint64_t page,
+                           const char *what)
+{
+    uint32_t *found = ctx;
+    (void)page;
+    (void)what;
+    *found += invariant == 23 && strcmp(rule, "failed_io") == 0;
+}
+
+/** What was to change a file, or to make that durable, and has failed: the rules hear of it. */
+static void test_failures_are_heard_of(void **state)
+{
+    static const struct {
+        uint16_t kind;
+        uint32_t heard;
+    } CALLS[] = {{TP_OP_WRITE, 1},
+                 {TP_OP_TRUNCATE, 1},
+                 {TP_OP_FSYNC, 1},
+                 {TP_OP_FDATASYNC, 1},
+                 {TP_OP_READ, 0}};
+    static world_t w;
+    reading_t *r = *state;
+    for (size_t i = 0; i < sizeof(CALLS) / sizeof(CALLS[0]); i++) {
+        err_sink_t err = {.msg = ""};
+        w.atomic_unit = 0;
+        world_begin(&w, true);
+        uint32_t found = 0;
+        const trace_config_t config = {
+            .live = true, .rules = {.doublewrite = true, .found = count_failures, .ctx = &found}};
+        begin(&r->b);
+        put_record(&r->b, TP_OP_OPEN, 3, "t.ibd", 5)->flags = 0;
+        put_record(&r->b, CALLS[i].kind, 3, NULL, 0)->result = -EIO;
+        mark(&r->b, "ack n=1");
+        trace_t trace;
+        assert_int_equal(load_with(&r->b, &config, w.image, &trace, &err), DB_SUCCESS);
+        assert_int_equal(found, CALLS[i].heard);
+        trace_free(&trace);
+        world_end(&w);
+    }
+}
+
 /** A renamed folder is one event; its files are known by their new names. */
 static void test_renamed_folder(void **state)
 {
@@ -410,6 +474,9 @@ static void test_refused(void **state)
     standard(&b);
     b.bytes[16] = TP_TRACE_OVERFLOW;
     assert_refused(&b, "ran out of space");
+    memcpy(b.bytes + 8, &b.used, 8); /* what has run out of space leaves some */
+    b.used += 64;
+    assert_refused(&b, "ran out of space");
     standard(&b);
     put_record(&b, TP_OP_WRITE, 3, "data", 4)->flags = 0;
     assert_refused(&b, "TORNPAGE_PAYLOAD=full");
@@ -444,9 +511,11 @@ static void test_refused(void **state)
     (void)put_record(&b, TP_OP_FAULT, 3, NULL, 0);
     assert_refused(&b, "fault");
     standard(&b);
-    put_record(&b, TP_OP_FALLOCATE, 3, NULL, 0)->flags = 8;
-    assert_refused(&b, "moves what is behind it");
-    standard(&b);
+    for (uint16_t mode = 8; mode <= 32; mode += 24) { /* collapses a range, inserts one */
+        put_record(&b, TP_OP_FALLOCATE, 3, NULL, 0)->flags = mode;
+        assert_refused(&b, "moves what is behind it");
+        standard(&b);
+    }
     put_record(&b, TP_OP_RENAME, 3, "t.ibd\0u.ibd", 11)->flags = 2;
     assert_refused(&b, "exchange with a folder or an unknown file");
     standard(&b);
@@ -566,6 +635,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_clients_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_issued_unasked, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_range_that_is_written_back_is_not_synced, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_failures_are_heard_of, setup, teardown),
         cmocka_unit_test_setup_teardown(test_first_flushes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_tickets, setup, teardown),
         cmocka_unit_test_setup_teardown(test_allocation, setup, teardown),

@@ -37,7 +37,17 @@ static void on_found(void *ctx, uint32_t invariant, const char *rule, uint64_t p
     CHECK(page == page_named(what));
     w->found[invariant]++;
     w->accused = page;
+    if (strstr(w->told, rule) == NULL) { /* no name is a part of another */
+        size_t len = strlen(w->told);
+        (void)snprintf(w->told + len, sizeof(w->told) - len, "%s%s", len > 0 ? " " : "", rule);
+    }
     (void)snprintf(w->what, sizeof(w->what), "%s: %.200s", rule, what);
+}
+
+void world_forget(world_t *w)
+{
+    memset(w->found, 0, sizeof(w->found));
+    w->told[0] = '\0';
 }
 
 /* ---- files ---- */

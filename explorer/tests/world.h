@@ -21,6 +21,7 @@ typedef struct world {
     bool doublewrite;
     uint32_t atomic_unit; /**< set before world_begin(); see rules_config_t */
     uint32_t found[32];   /**< findings by invariant */
+    char told[128];       /**< names of the rules that found them, each once, in this order */
     char what[256];       /**< the last one */
     uint64_t accused;     /**< by the last one */
     fs_site_t site;       /**< of the last write */
@@ -41,6 +42,8 @@ void world_end(world_t *w);
 void world_restart(world_t *w, bool cold);
 /** The same, judged with the log of the process before at hand, as recoveries are. */
 void world_restart_sharing(world_t *w);
+/** What was found up to here is forgotten. */
+void world_forget(world_t *w);
 /** The same process closes its log, and opens it again. */
 void world_start_again(world_t *w);
 
