@@ -15,12 +15,14 @@ from tornpage.faults.trace import Op
 from tornpage.live import trial
 from tornpage.live.crash import Crash, RunVerdict, judge_crash, judge_unfired
 from tornpage.live.hit import Hit
+from tornpage.live.journal import read_journal
 from tornpage.live.recovered import Recovered
 from tornpage.live.stage import Stage
 from tornpage.oracle.allowed import allowed_after
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.promise import Promise
+from tornpage.oracle.rules import Finding
 from tornpage.targets.target import Capability
 from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.model import FaultPlan, Outcome, Source, Violation
@@ -92,6 +94,42 @@ def test_what_is_answered_behind_a_failure_decides_what_may_be_found(
     assert [wrong in one.what for one in run.violations] == [True] * bool(wrong)
     newest = run.allowed.oracle.states[run.allowed.high]
     assert tuple(index[0] for index in newest["t"][2]) == found
+
+
+@pytest.mark.parametrize(
+    ("differed", "timed_out", "wanted"),
+    [
+        (False, False, ["early"]),
+        (True, False, ["early", "differs from the golden run"]),
+        (False, True, ["early", "the run hung"]),
+    ],
+)
+def test_what_is_wrong_with_a_killed_run(
+    differed: bool, timed_out: bool, wanted: list[str], tmp_path: Path
+) -> None:
+    """What the rules said of the golden run up to the kill, and of nothing behind it; that it is another run;
+    that it did not end."""
+    fake = FakeTrace().marks("issue n=1", "ack n=1", "issue n=2")
+    recording = fake.kill("f", 0, b"\1\0", bytes(1024), b"x" * 1024).trace()
+    (event,) = recording.events(kinds=(Op.KILL,))
+    broken = {number: Violation(4, f"{number}", source=Source.RULE) for number in ("early", "late")}
+    base = SimpleNamespace(
+        oracle=Oracle(parse_script("create table t a:bigint primary a\ninsert - t a=2\n")),
+        trace=SimpleNamespace(begins_with=lambda _: True),
+        findings=(
+            Finding(event.seq - 1, broken["early"]),
+            Finding(event.seq + 1, broken["late"]),
+        ),
+        journal=read_journal(recording),
+    )
+    target = SimpleNamespace(
+        capabilities=frozenset({Capability.DETERMINISTIC}), promise=lambda _: Promise()
+    )
+    stage = Stage(make_spec(3), cast(Any, target), cast(Any, base), tmp_path)
+    ended = child(None, 9, timed_out=timed_out)
+    crash = Crash((ended,), recording, bare=False, differed=differed, hit=Hit(event, None, None))
+    found = judge_crash(stage, crash, Hit(event, None, None)).violations
+    assert all(word in one.what for one, word in zip(found, wanted, strict=True))
 
 
 @pytest.mark.parametrize("broken", [False, True])

@@ -148,6 +148,8 @@ def test_a_second_recovery_must_find_nothing_new() -> None:
     assert broken(judged(recovered(again=recovery(answer(2, SCAN))))) == [17]
     both = recovered(answer(2, SCAN))
     assert broken(judged(both)) == [SCAN.invariant]
+    more = replace(both, again=recovery(answer(2, SCAN, replace(SCAN, what="page 4: list FREE"))))
+    assert broken(judged(more)) == [SCAN.invariant, 17]
 
 
 def test_where_no_state_is_promised_none_is_judged() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tornpage.powerloss.explorer import Scope, explore, lay_out_state, merge_sli
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Command
-from tornpage.vocabulary.errors import DeafError
+from tornpage.vocabulary.errors import ChildError, DeafError, MachineError
 from tornpage.vocabulary.model import Source
 
 SLOW_S = 500.0
@@ -135,6 +136,50 @@ def test_suspects_and_accused_pages_are_handed_on(
     told = " ".join(asked)
     assert "--suspect 17" in told
     assert "--accused 3:8192 --accused 4:0" in told
+
+
+def test_where_to_look_is_handed_on(
+    target: EngineTarget, recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Limits, scope, and what is known of the recording."""
+    asked: list[str] = []
+
+    def run(argv: tuple[str, ...], *_: object, **__: object) -> ChildResult:
+        asked[:] = argv
+        return ChildResult(0, 0, False, 0.0, 0, 0, SUMMARY, b"")
+
+    monkeypatch.setattr(explorer, "run_child", run)
+    told = replace(recording, ready=5, over=90, at=Path("/place"))
+    limits = Limits(models=("subset", "one-torn"), depth=2, states=30, budget_s=4.0)
+    scope = Scope(jobs=3, canaries=True, ignored_fsyncs=("*.db",))
+    whole = "--jobs 3|--model subset|--model one-torn|--depth 2|--states 30|--budget 4.0|--canaries"
+    whole += "|--ignore-fsync *.db|--from-seq 5|--to-seq 90|--recover-at /place"
+    part = Scope(events=(7, 9))
+    for given, where, words in (
+        (limits, scope, whole),
+        (Limits(), part, "--depth 1|--from-seq 7|--to-seq 9"),
+    ):
+        explore(make_spec(0), target, told, given, where)
+        said = " ".join(asked) + " "
+        assert [word for word in words.split("|") if f"{word} " not in said] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [(0, None), (1, None), (3, None), (2, ChildError), (9, ChildError), (10, MachineError)],
+)
+def test_an_explorer_that_failed_came_to_nothing(
+    code: int,
+    error: type[Exception] | None,
+    target: EngineTarget,
+    recording: Recording,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever it had printed by then."""
+    ended = ChildResult(code, 0, False, 0.0, 0, 0, SUMMARY, b"")
+    monkeypatch.setattr(explorer, "run_child", lambda *_, **__: ended)
+    with nullcontext() if error is None else pytest.raises(error):
+        explore(make_spec(0), target, recording, Limits())
 
 
 def test_a_judge_that_lets_a_canary_pass_is_deaf(

@@ -19,8 +19,10 @@ from tornpage.targets.command.file import Choice, load_target_file
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.registry import explorer_path
 from tornpage.vocabulary.errors import ConfigError, MachineError, MissingError
+from tornpage.vocabulary.model import Action, Fault, FaultKind
 from tornpage.vocabulary.paths import find_paths, package_folder
 
+KILL = Fault(FaultKind.WRITE, 1, Action.KILL)
 FILE = package_folder() / "tornpage" / "targets" / "bundled" / "leveldb.toml"
 OK = '{"ok": true, "state": {"rows": "1 a"}}'
 REFUSED = '{"ok": false, "message": "the log is torn"}'
@@ -36,9 +38,9 @@ recover = "{python} -c ''"
 MODEL_OK = '{"ok": true, "check": {"needs_recovery": false, "findings": [], "tables": []}}\n'
 
 
-def said(stdout: str, code: int = 0, signal: int = 0) -> ChildResult:
+def said(stdout: str, code: int = 0, signal: int = 0, *, timed_out: bool = False) -> ChildResult:
     """A recover program that has printed this, and ended."""
-    return ChildResult(code, signal, False, 0.1, 0, 0, stdout.encode(), b"")
+    return ChildResult(code, signal, timed_out, 0.1, 0, 0, stdout.encode(), b"")
 
 
 def target_of(folder: Path, text: str) -> CommandTarget:
@@ -57,6 +59,22 @@ def test_one_line_is_an_answer() -> None:
     assert (refused.refused, refused.message) == (True, "the log is torn")
 
 
+def test_what_an_own_checker_finds_is_heard() -> None:
+    """In words alone, or with an invariant."""
+    target = CommandTarget(FILE, Path("/b/preload.so"), Path("/b/explore"))
+    findings = '["two roots", {"what": "no parent", "invariant": 9}, {"what": "a hole"}]'
+    answer = target.parse_recovery(said(OK.replace("}}", f'}}, "findings": {findings}}}') + "\n"))
+    told = [(found.invariant, found.what) for found in answer.findings]
+    assert told == [(6, "two roots"), (9, "no parent"), (6, "a hole")]
+
+
+def test_an_answer_of_one_that_hung_is_none() -> None:
+    """It had more to do, and nobody knows what."""
+    target = CommandTarget(FILE, Path("/b/preload.so"), Path("/b/explore"))
+    answer = target.parse_recovery(said(OK + "\n", timed_out=True))
+    assert (answer.ok, answer.refused) == (False, False) and "gave no answer" in answer.message
+
+
 def test_what_the_machine_failed_is_no_refusal() -> None:
     """Recover says that it had no space or memory: nothing is said of the store."""
     target = CommandTarget(FILE, Path("/b/preload.so"), Path("/b/explore"))
@@ -64,7 +82,9 @@ def test_what_the_machine_failed_is_no_refusal() -> None:
     answer = target.parse_recovery(child)
     with pytest.raises(MachineError, match="recover: no space"):
         Recovery(child, answer)
-    assert Recovery(child, answer, fired=True).answer.refused  # we have made the operation fail
+    with pytest.raises(MachineError, match="recover: no space"):
+        Recovery(child, answer, (KILL,))  # which has not fired
+    assert Recovery(child, answer, (KILL,), fired=True).answer.refused  # we have made it fail
 
 
 @pytest.mark.parametrize(
@@ -98,6 +118,41 @@ def test_a_recovery_that_ends_badly_is_none(
     for stdout in (MODEL_OK, REFUSED + "\n"):
         answer = target.parse_recovery(said(stdout, code, signal))
         assert (answer.ok, answer.refused) == (False, False) and told in answer.message
+
+
+TOLD = """name = "mine"
+oracle = "model"
+fs = ["posix", "xfs"]
+ignore = ["lock"]
+long_lived = true
+state_deadline_s = 7
+env = { CACHE = "{cache}" }
+promise = { durable = false, consistent = true }
+[commands]
+run = "{python} -c '' {dir} {script} {cache}"
+recover = "{python} -c '' {cache}"
+[options.cache]
+values = ["small", "large"]
+what = "memory"
+"""
+
+
+@pytest.mark.parametrize("key", ["run", "recover", "explore"])
+def test_what_a_target_file_says_is_handed_on(key: str, tmp_path: Path) -> None:
+    """Options and environment to each of its commands, all else to the explorer too."""
+    target = target_of(tmp_path, TOLD)
+    options = {"cache": "large", "fs": "xfs"}
+    command = {
+        "run": lambda: target.run_command(tmp_path, tmp_path / "script", options),
+        "recover": lambda: target.recover_command(tmp_path, options),
+        "explore": lambda: target.explore_command(tmp_path / "t", tmp_path / "a", options),
+    }[key]()
+    words = " ".join(command.argv)
+    assert command.env["CACHE"] == "large" and " large" in words and " small" not in words
+    if key == "explore":
+        for told in ("--deadline 7", "--promise consistent", "--fs xfs", "--ignore lock"):
+            assert f"{told} " in words
+        assert "--long-lived" in command.argv
 
 
 @pytest.mark.parametrize(
