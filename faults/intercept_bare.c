@@ -129,6 +129,9 @@ static bool bare_other(long number, const long *w, long *result)
     case SYS_mprotect:
         *result = mprotect(POINTER(w[0]), (size_t)w[1], (int)w[2]);
         return true;
+    case SYS_pkey_mprotect:
+        *result = pkey_mprotect(POINTER(w[0]), (size_t)w[1], (int)w[2], (int)w[3]);
+        return true;
     case SYS_renameat2:
         *result = renameat2((int)w[0], POINTER(w[1]), (int)w[2], POINTER(w[3]), (unsigned)w[4]);
         return true;
@@ -309,6 +312,17 @@ LAYER_EXPORT int lio_listio(int mode, struct aiocb *const calls[], int count,
         }
     }
     return real_get()->lio_listio(mode, calls, count, event);
+}
+
+LAYER_EXPORT int lio_listio64(int mode, struct aiocb64 *const calls[], int count,
+                              struct sigevent *event)
+{
+    for (int i = 0; i < count; i++) {
+        if (calls[i] != NULL && calls[i]->aio_lio_opcode == LIO_WRITE) {
+            unseen_at_descriptor("lio_listio", calls[i]->aio_fildes);
+        }
+    }
+    return real_get()->lio_listio64(mode, calls, count, event);
 }
 
 LAYER_EXPORT int aio_write(struct aiocb *call)

@@ -109,13 +109,23 @@ static void map_see_all(uintptr_t from, uintptr_t to)
     }
 }
 
-LAYER_EXPORT int mprotect(void *at, size_t bytes, int protection)
+static int map_protected(int result, void *at, size_t bytes, int protection)
 {
-    int result = real_get()->mprotect(at, bytes, protection);
-
     if (result == 0 && (protection & PROT_WRITE) != 0
         && atomic_load_explicit(&map_is_shared, memory_order_relaxed)) {
         map_see_all((uintptr_t)at, (uintptr_t)at + bytes);
     }
     return result;
+}
+
+LAYER_EXPORT int mprotect(void *at, size_t bytes, int protection)
+{
+    return map_protected(real_get()->mprotect(at, bytes, protection), at, bytes, protection);
+}
+
+LAYER_EXPORT int pkey_mprotect(void *at, size_t bytes, int protection, int key)
+{
+    int result = real_get()->pkey_mprotect(at, bytes, protection, key);
+
+    return map_protected(result, at, bytes, protection);
 }

@@ -66,10 +66,12 @@ take the same types, so that one of each pair is enough. */
     X(int, mkostemps, (char *, int, int))                                                          \
     X(char *, mkdtemp, (char *))                                                                   \
     X(int, mprotect, (void *, size_t, int))                                                        \
+    X(int, pkey_mprotect, (void *, size_t, int, int))                                              \
     X(ssize_t, recvmsg, (int, struct msghdr *, int))                                               \
     X(int, recvmmsg, (int, struct mmsghdr *, unsigned, int, struct timespec *))                    \
     X(int, open_by_handle_at, (int, struct file_handle *, int))                                    \
     X(int, lio_listio, (int, struct aiocb *const *, int, struct sigevent *))                       \
+    X(int, lio_listio64, (int, struct aiocb64 *const *, int, struct sigevent *))                   \
     X(int, vdprintf, (int, const char *, va_list))                                                 \
     X(FILE *, fopen, (const char *, const char *))                                                 \
     X(FILE *, freopen, (const char *, const char *, FILE *))                                       \

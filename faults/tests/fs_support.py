@@ -23,7 +23,6 @@ SLOW = os.environ.get("TORNPAGE_TEST_SLOW", "")
 NOT_HERE = 77
 """Of a way that the kernel does not have; also what tells ctest that nothing was tested."""
 PAGE = 4096
-APPEND, DURABLE = 2, 4
 PATTERN = bytes(ord("a") + i % 23 for i in range(4 * PAGE))
 
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 import os
 import sys
 
-from fs_support import APPEND, DURABLE, FS, PAGE, PATTERN, SLOW, WAYS, FsCase, main, places
+from fs_support import FS, PAGE, PATTERN, SLOW, WAYS, FsCase, main, places
 from support import (
+    APPEND,
     CLOSE,
+    DURABLE,
     FALLOCATE,
     FDATASYNC,
     FSYNC,

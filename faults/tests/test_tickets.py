@@ -8,9 +8,8 @@ import os
 import signal
 import unittest
 
-from support import FSYNC, OPEN, PRELOAD, SIGKILL, WRITE, PreloadCase
+from support import DURABLE, FSYNC, OPEN, PRELOAD, SIGKILL, WRITE, PreloadCase
 
-DURABLE = 4
 SLOW = os.environ["TORNPAGE_TEST_SLOW"]
 SIGNALS = os.environ["TORNPAGE_TEST_SIGNALS"]
 
@@ -110,20 +109,18 @@ class Durable(PreloadCase):
         return [w.flags & DURABLE for w in run.trace.of(WRITE)]
 
     def test_by_descriptor(self) -> None:
-        """Of two descriptors of a file only the one with O_DSYNC; its copies too."""
+        """Of two descriptors of a file only the one with O_DSYNC; its copies too, and none of the other's."""
         found = self.flags(
-            "open 0 f wcs", "open 1 f w", "dup 0 2", "dupfd 0 3",
+            "open 0 f wcs", "open 1 f w", "dup 0 2", "dupfd 0 3", "dup 1 4", "dupfd 1 5",
             "pwrite 0 0 9 a", "pwrite 1 0 9 b", "pwrite 2 0 9 c", "pwrite 3 0 9 d",
-            "close 0", "open 0 f w", "pwrite 0 0 9 e",
+            "pwrite 4 0 9 f", "pwrite 5 0 9 g", "close 0", "open 0 f w", "pwrite 0 0 9 e",
         )  # fmt: skip
-        self.assertEqual(found, [4, 0, 4, 4, 0])
+        self.assertEqual(found, [4, 0, 4, 4, 0, 0, 0])
 
     def test_by_call(self) -> None:
-        """RWF_DSYNC and RWF_SYNC."""
-        found = self.flags(
-            "open 0 f wc", "pwritev2 0 0 9 a 0", "pwritev2 0 0 9 a 2", "pwritev2 0 0 9 a 4"
-        )
-        self.assertEqual(found, [0, 4, 4])
+        """RWF_DSYNC and RWF_SYNC; RWF_HIPRI and RWF_APPEND say nothing of that."""
+        calls = [f"pwritev2 0 0 9 a {flags}" for flags in (0, 2, 4, 1, 16)]
+        self.assertEqual(self.flags("open 0 f wc", *calls), [0, 4, 4, 0, 0])
 
 
 if __name__ == "__main__":

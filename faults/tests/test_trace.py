@@ -94,11 +94,12 @@ class DataCalls(PreloadCase):
         self.put("f", b"x" * 10)
         run = self.run_ops(
             "open 0 f wa", "write 0 5 a", "pwrite 0 0 5 b", "open 1 g wc", "write 1 4 c",
-            "pwrite 1 100 4 d", "setappend 1", "pwrite 1 0 3 e",
+            "pwrite 1 100 4 d", "setappend 1", "pwrite 1 0 3 e", "open 2 h wc", "pwrite 2 0 7 f",
+            "pwritev2 2 0 3 g 16",
         )  # fmt: skip
         writes = run.trace.of(WRITE)
-        self.assertEqual([w.offset for w in writes], [10, 15, 0, 100, 104])
-        self.assertEqual([w.flags for w in writes], [2, 2, 0, 0, 2])
+        self.assertEqual([w.offset for w in writes], [10, 15, 0, 100, 104, 0, 7])
+        self.assertEqual([w.flags for w in writes], [2, 2, 0, 0, 2, 0, 2])
         self.assertEqual((self.root / "f").read_bytes(), b"x" * 10 + b"aaaaabbbbb")
 
     def test_every_read_function_is_recorded(self) -> None:

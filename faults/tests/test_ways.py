@@ -6,11 +6,16 @@ does."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import re
 import sys
 import unittest
+from pathlib import Path
 
 from support import (
+    APPEND,
+    DURABLE,
     FSYNC,
     LINK,
     MARK,
@@ -84,6 +89,20 @@ class WayCase(PreloadCase):
         self.assertEqual((run.status, run.errors), (0, ""))
         self.assertEqual(run.trace.flags, UNSEEN)
         return [m.text for m in run.trace.of(MARK)]
+
+
+class Functions(unittest.TestCase):
+    """What the preload stands in front of."""
+
+    def test_names_of_64_bits(self) -> None:
+        """A header gives a program that has files of 64 bits another function of the same use."""
+        sources = sorted(Path(__file__).resolve().parents[1].glob("*.c"))
+        text = "".join(source.read_text("utf-8") for source in sources)
+        names = set(re.findall(r"^LAYER_EXPORT [^(;=]*?(\w+)\(", text, re.MULTILINE))
+        self.assertIn("lio_listio", names)
+        libc = ctypes.CDLL(None)
+        wide = {name.removesuffix("v2") + "64" + "v2" * name.endswith("v2") for name in names}
+        self.assertEqual({name for name in wide if hasattr(libc, name)} - names, set())
 
 
 class Streams(WayCase):
@@ -280,8 +299,35 @@ ok(libc.syscall(82, b"f", b"g"))
         )
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "it has the numbers of that machine")
+    def test_flags_of_a_bare_call(self) -> None:
+        """Those of pwritev2 are its last word: at the end of the file, and durable by itself."""
+        run = self.followed(
+            """
+fd = made("f", b"begin")
+data = ctypes.create_string_buffer(b"end")
+part = (ctypes.c_size_t * 2)(ctypes.addressof(data), 3)
+for flags in (os.RWF_APPEND, os.RWF_DSYNC):
+    assert ok(libc.syscall(328, fd, ctypes.byref(part), 1, 0, 0, flags)) == 3
+"""
+        )
+        places = [(w.offset, w.flags & (APPEND | DURABLE)) for w in run.trace.of(WRITE)]
+        self.assertEqual(places, [(0, 0), (5, APPEND), (0, DURABLE)])
+
+    def test_modes_of_fallocate(self) -> None:
+        """Longer, reserved, a hole, zeros: the stream gives what is there."""
+        self.followed(
+            """
+fd = made("f", b"x" * 9000)
+libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long]
+for mode, at, length in ((0, 8000, 4000), (1, 20000, 4000), (3, 100, 5000), (16, 6000, 500), (17, 7000, 9000)):
+    if libc.fallocate(fd, mode, at, length) != 0:
+        assert ctypes.get_errno() == 95 and mode >= 16, mode
+"""
+        )
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "it has the numbers of that machine")
     def test_asynchronous_calls_are_marked(self) -> None:
-        """io_submit of a write, by its number; one of a read is none."""
+        """io_submit of a write, by its number, wherever in the list it is; one of a read is none."""
         marks = self.marked(
             """
 class Call(ctypes.Structure):
@@ -293,13 +339,47 @@ fd = made("f")
 context = ctypes.c_ulong(0)
 ok(libc.syscall(206, 4, ctypes.byref(context)))
 data = ctypes.create_string_buffer(b"hello")
-for op in (0, 1):
-    call = Call(op=op, fd=fd, buf=ctypes.addressof(data), bytes=5)
-    list_ = (ctypes.POINTER(Call) * 1)(ctypes.pointer(call))
-    ok(libc.syscall(209, context, 1, list_))
+for ops in ((0, 0), (0, 1)):
+    calls = [Call(op=op, fd=fd, buf=ctypes.addressof(data), bytes=5) for op in ops]
+    list_ = (ctypes.POINTER(Call) * 2)(*map(ctypes.pointer, calls))
+    ok(libc.syscall(209, context, 2, list_))
 """
         )
         self.assertEqual(marks, ["unseen io_submit path=f"])
+
+    @unittest.skipUnless(sys.maxsize > 2**32, "it has the layout of 64 bits")
+    def test_calls_of_posix_aio_are_marked(self) -> None:
+        """Each that writes or syncs, under both of its names; no read."""
+        body = """
+class Call(ctypes.Structure):
+    _fields_ = [("fd", ctypes.c_int), ("op", ctypes.c_int), ("prio", ctypes.c_int), ("buf", ctypes.c_void_p),
+                ("bytes", ctypes.c_size_t), ("value", ctypes.c_void_p), ("signal", ctypes.c_int),
+                ("notify", ctypes.c_int), ("more", ctypes.c_char * 200)]
+fd = made("f", b"x" * 9)
+data = ctypes.create_string_buffer(b"hello")
+call = Call(fd=fd, op=int(sys.argv[2]), buf=ctypes.addressof(data), bytes=5, notify=1)
+function, one = getattr(libc, sys.argv[1]), ctypes.byref(call)
+list_ = (ctypes.POINTER(Call) * 2)(None, ctypes.pointer(call))
+first = {"lio_listio": (0, list_, 2, None), "aio_fsync": (os.O_SYNC, one)}
+ok(function(*first.get(sys.argv[1].removesuffix("64"), (one,))))
+list_ = (ctypes.POINTER(Call) * 1)(ctypes.pointer(call))
+ok(libc.aio_suspend(list_, 1, None))
+"""
+        for name, op in (("aio_write", 1), ("aio_fsync", 1), ("lio_listio", 1)):
+            for call in (name, f"{name}64"):
+                with self.subTest(call):
+                    self.assertEqual(self.marked(body, call, str(op)), [f"unseen {name} path=f"])
+        for call in ("aio_read", "lio_listio"):
+            self.followed(body, call, "0")
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "it has the numbers of that machine")
+    def test_a_ring_is_marked(self) -> None:
+        """What is written through it is seen by nobody; one that could not be made changes nothing."""
+        run = self.play(
+            'made("f"); sys.exit(libc.syscall(425, 1, ctypes.create_string_buffer(120)) < 0)'
+        )
+        marks = [m.text for m in run.trace.of(MARK)]
+        self.assertEqual(marks, ["unseen io_uring path=."] * (run.status == 0))
 
 
 class Names(WayCase):
@@ -361,6 +441,8 @@ os.truncate("again", 5)
 out = sys.argv[1]
 fd = made("f", b"x")
 os.symlink("f", "s")
+os.mkdir("d")
+os.symlink("f", "s", dir_fd=os.open("d", os.O_RDONLY))
 os.link("f", out + "2")
 os.close(os.open(out + "2", os.O_RDONLY))
 os.close(os.open(out + "2", os.O_WRONLY))
@@ -378,11 +460,33 @@ except FileNotFoundError:
             marks,
             [
                 "unseen symlink path=s",
+                "unseen symlink path=d/s",
                 "unseen link path=f",
                 "unseen open-by-another-name path=f",
                 "unseen link path=g",
                 "unseen link path=named",
             ],
+        )
+
+    def test_names_are_exchanged(self) -> None:
+        """Each has then what the other had, whoever calls it how."""
+        self.followed(
+            """
+made("f", b"x"); made("g", b"yy")
+ok(libc.renameat2(-100, b"f", -100, b"g", 2))
+ok(libc.renameat2(-100, b"f", -100, b"h", 1))
+"""
+        )
+
+    def test_what_holds_no_data_replaces_a_file(self) -> None:
+        """A FIFO, which no image has: the name that it takes is gone."""
+        self.followed(
+            """
+made("f", b"x"); made("g", b"y")
+os.mkfifo("p")
+os.rename("p", "q")
+os.rename("q", "f")
+"""
         )
 
     def test_syncs_of_everything(self) -> None:
@@ -416,6 +520,20 @@ os.write(fd, b"three")
         )
         self.assertEqual((self.root / "f").read_bytes(), b"onetwothree")
 
+    def test_one_of_two_descriptors_appends(self) -> None:
+        """It does, whatever the other one is told."""
+        self.followed(
+            """
+import fcntl
+one = made("f", b"content", os.O_RDWR | os.O_CREAT | os.O_APPEND)
+two = os.open("f", os.O_RDWR)
+fcntl.fcntl(two, fcntl.F_SETFL, 0)
+os.lseek(one, 0, 0)
+os.write(one, b"more")
+os.write(two, b"C")
+"""
+        )
+
     def test_a_descriptor_that_was_received(self) -> None:
         """Over a socket: followed if a process of the recording has opened the file, else marked."""
         body = """
@@ -437,19 +555,28 @@ os.write(fds[0], b"received")
         self.assertEqual(self.marked(body, "bare"), ["unseen received path=f"])
 
     def test_a_mapping_that_is_made_writable(self) -> None:
-        """mprotect of a shared mapping; a private one, and one that stays as it is, are no reason for a
-        mark."""
+        """mprotect, or pkey_mprotect, of a shared mapping; a private one, and one that stays as it is, are no
+        reason for a mark."""
         body = """
 fd = made("f", b"x" * 8192)
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 at = libc.mmap(None, 8192, 1, int(sys.argv[1]), fd, 0)
 other = libc.mmap(None, 8192, 1, 2, fd, 0)
 ok(libc.mprotect(ctypes.c_void_p(other), 4096, 3))
-ok(libc.mprotect(ctypes.c_void_p(at + 4096), 4096, int(sys.argv[2])))
+protect = lambda at, bytes, how: libc.pkey_mprotect(at, bytes, how, -1)
+ok((protect if sys.argv[3:] else libc.mprotect)(ctypes.c_void_p(at + 4096), 4096, int(sys.argv[2])))
 """
         self.assertEqual(self.marked(body, "1", "3"), ["unseen mprotect path=f"])
+        self.assertEqual(self.marked(body, "1", "3", "by key"), ["unseen mprotect path=f"])
         for arguments in (("1", "1"), ("2", "3")):
             self.followed(body, *arguments)
+
+    def test_a_mapping_of_each_kind(self) -> None:
+        """Of a file, to be written: shared, under both names of that; a private one is nobody's."""
+        body = 'fd = made("f", b"x" * 4096); mmap.mmap(fd, 4096, int(sys.argv[1]), 3)'
+        for kind in ("1", "3"):  # MAP_SHARED, MAP_SHARED_VALIDATE
+            self.assertEqual(self.marked(body, kind), ["unseen mmap path=f"])
+        self.followed(body, "2")
 
     def test_attributes_are_no_changes(self) -> None:
         """Times, rights, owners and extended attributes."""
