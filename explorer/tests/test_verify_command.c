@@ -106,6 +106,8 @@ static void test_no_answer(void **state)
         {"setsid sleep 60 & sleep 60", "hung"},
         {TELL("hello"), "right form: hello"},
         {TELL("{\"ok\": true}"), "right form"},
+        {TELL("{\"state\": {}}"), "right form"},
+        {TELL("{\"ok\": null, \"state\": {}}"), "right form"},
         {TELL("{\"ok\": true, \"state\": {\"t\": 7}}"), "right form"},
         {TELL(
              "{\"ok\": true, \"state\": {}, \"findings\": [{\"invariant\": 99, \"what\": \"x\"}]}"),

@@ -4,6 +4,7 @@ target, with seeds of its own. The runs themselves are those of test_nightly.py.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,13 @@ from tornpage.plans.campaign import Campaign
 from tornpage.reports.night import NightSummary
 from tornpage.reports.summary import Summary
 from tornpage.store.bugs import BugStatus
-from tornpage.store.memory import Answer
+from tornpage.store.memory import Answer, Replayed
 from tornpage.store.origin import Origin
 from tornpage.store.rows import TrialRow
 from tornpage.store.store import Store
 from tornpage.targets.command.skeleton import Language, write_skeleton
-from tornpage.vocabulary.errors import ConfigError, TargetError, TornpageError
-from tornpage.vocabulary.model import Outcome
+from tornpage.vocabulary.errors import ConfigError, MachineError, TargetError, TornpageError
+from tornpage.vocabulary.model import Outcome, Source, Violation
 from tornpage.vocabulary.paths import Paths, find_paths
 from tornpage.workers.context import QuietProgress, RunContext
 
@@ -55,6 +56,7 @@ class Runs:
         self.made: list[tuple[str, int, str]] = []
         self.fails: set[str] = set()
         self.never_begins: set[str] = set()
+        self.starved = False
         self.outcome = Outcome.CLEAN
         self.now = 0.0
         self.costs: float | None = 1.0
@@ -67,6 +69,8 @@ class Runs:
         self.now += self.shares[-1] if self.costs is None else self.costs
         if chosen.name in self.never_begins:
             raise TargetError("no such program")
+        if self.starved:
+            raise MachineError("no space")
         settings = chosen.model_dump(mode="json")
         run = store.begin_run(
             chosen.name, target, chosen.seed, 1, settings, context.origin, context.night
@@ -353,6 +357,57 @@ def test_a_play_that_fails_says_nothing(
     summary = spend(campaign(tmp_path, "x"))
     assert (standings(summary), summary.exit_code()) == (["not played"], 3)
     assert summary.bugs[0].note == "no such workload"
+
+
+def test_a_full_machine_is_nobodys_answer(
+    runs: Runs, plays: Plays, spend: Callable[..., NightSummary], tmp_path: Path
+) -> None:
+    """In a play of a past finding, and in a run: the night ends and can go on, and nothing has failed."""
+    find(tmp_path)
+    plays.error = MachineError("no space")
+    with pytest.raises(MachineError):
+        spend(campaign(tmp_path, "x"))
+    plays.error, runs.starved = None, True
+    with pytest.raises(MachineError):
+        spend(campaign(tmp_path, "x"))
+    with Store(tmp_path / "s.db") as store:
+        assert not any(run.state == "failed" for run in store.runs())
+        assert [one.state for one in store.nights()] == ["running"] * 2
+
+
+def test_past_findings_that_are_half_played_go_on(plays: Plays, tmp_path: Path) -> None:
+    """A reproducer counts as played when each of its bugs has an answer; one whose bugs have is not played
+    again."""
+    find(tmp_path)
+    plan = NightPlan(1, "", (campaign(tmp_path, "x"),), (), 0.0)
+    rule = Violation(22, "area_sync: no fsync", source=Source.RULE)
+    two = (Violation(1, "commits are missing"), rule)
+    with Store(tmp_path / "s.db") as store:
+        run = store.begin_run("more", "engine", 1, 1, {}, Origin(target="engine")).id
+        store.start_trial(run, make_spec(0), "page0", "none")
+        store.finish_trial(run, replace(make_result(0, broken=1), violations=two))
+        store.finish_run(run)
+        assert [bug.id for bug in store.bugs()] == [1, 2, 3]
+        opened = open_night(store, plan, PATHS, tmp_path, resume=False, anew=True)
+        settings = recheck._settings(2).model_dump(mode="json")
+        origin = Origin(target="engine")
+        half = store.begin_run(recheck.REPLAY_RUN, "engine", 0, 2, settings, origin, opened.id).id
+        for bug in (1, 2):
+            store.put_replay(Replayed(half, bug, Answer.REPRODUCED, ""))
+    with Store(tmp_path / "s.db") as store:
+        again = open_night(store, plan, PATHS, tmp_path, resume=True, anew=False)
+        run_night(store, again, Team(PATHS, 1, tmp_path, QuietProgress(), lambda _line: None))
+        assert [row.run for row in plays.asked] == [run]
+        assert {answer.bug for answer in store.replays(half)} == {1, 2, 3}
+
+
+def test_past_findings_that_the_time_is_up_for_are_not_done(plays: Plays, tmp_path: Path) -> None:
+    """Their run is stopped, and no bug of theirs is gone."""
+    find(tmp_path)
+    context = RunContext(PATHS, 1, tmp_path, QuietProgress(), Origin(target="engine"), stop_at=0.0)
+    with Store(tmp_path / "s.db") as store:
+        done = recheck.recheck_bugs(store, "engine", context)
+    assert done is not None and (done.state, plays.asked) == ("stopped", [])
 
 
 def test_another_finding_is_not_this_one(

@@ -13,6 +13,7 @@ from tornpage.faults.stream import (
     WHOLE_FILE,
     RecordedFiles,
     stream_difference,
+    unseen_changes,
 )
 from tornpage.faults.trace import RENAME_EXCHANGE, Call, FilePaths, GrowingTrace, Op, Trace
 
@@ -83,6 +84,53 @@ def test_what_is_under_way_may_be_there_or_not(tmp_path: Path, call: Call, told:
     (tmp_path / "f").write_bytes(b"recordEd")
     trace.under_way = (call,)
     assert stream_difference(trace, tmp_path, ()) == told
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"f": b"recorded"}, ""),
+        ({}, "f is not there"),
+        ({"f": b"recorded", "g": b""}, "g was not seen to be created"),
+        ({"f": b"recordeds"}, "f has 9 bytes, and its stream gives 8"),
+        ({"f": b"Recorded"}, "f differs in bytes 0-0"),
+        ({"f": b"recordeD"}, "f differs in bytes 7-7"),
+    ],
+)
+def test_how_files_differ(files: dict[str, bytes], told: str, tmp_path: Path) -> None:
+    """From the first byte to the last, and in their names."""
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    assert stream_difference(recorded(), tmp_path, ()) == told
+
+
+@pytest.mark.parametrize(
+    ("mode", "offset", "length", "content"),
+    [
+        (3, 2, 2, b"re\0\0rded"),
+        (3, 6, 9, b"record\0\0"),
+        (16, 6, 4, b"record\0\0\0\0"),
+        (17, 6, 4, b"record\0\0"),
+        (0, 0, 10, b"recorded\0\0"),
+        (1, 0, 10, b"recorded"),
+    ],
+    ids=["hole", "hole-to-the-end", "zeros", "zeros-inside", "longer", "reserved"],
+)
+def test_what_fallocate_leaves(
+    mode: int, offset: int, length: int, content: bytes, tmp_path: Path
+) -> None:
+    """A hole and zeros, to their last byte; a new size."""
+    fake = put(FakeTrace().open("f", created=True), 0, b"recorded")
+    fake.record(Op.FALLOCATE, flags=mode, file=1, offset=offset, length=length)
+    (tmp_path / "f").write_bytes(content)
+    assert stream_difference(fake.trace(), tmp_path, ()) == ""
+
+
+def test_a_mark_of_an_unseen_change() -> None:
+    """The first of a file that is wanted; a name may have blanks in it."""
+    trace = FakeTrace().marks("unseen mmap path=my%20lock", "unseen mmap path=my%20data").trace()
+    assert unseen_changes(trace, ("my lock",)) == "mmap of my data"
+    assert unseen_changes(trace, ("my *",)) == unseen_changes(recorded(), ()) == ""
 
 
 def test_a_call_that_begins_while_a_file_is_read_counts(tmp_path: Path) -> None:

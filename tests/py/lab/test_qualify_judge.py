@@ -130,6 +130,14 @@ def test_a_fault_that_fio_did_not_find_fails(fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
+def test_fio_must_say_the_same_twice(fault: Fault) -> None:
+    """Of damage that its messages name, and its JSON does not."""
+    quiet = replace(report_of(fault), error=0)
+    (problem,) = judge_write(fault, quiet, seen_of(fault))
+    assert "error 0 in fio's JSON" in problem.text
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_that_never_fired_fails(fault: Fault) -> None:
     """However fio judges the file."""
     for report in (report_of(None), report_of(fault)):

@@ -105,6 +105,7 @@ def test_a_backup_is_judged_from_its_statement_on() -> None:
         (3, 4, {}, []),
         (3, 4, {"b": FoundBackup(right)}, []),
         (3, 4, {"b": FoundBackup(wrong)}, [28]),
+        (3, 4, {"b": FoundBackup(right, "page 3: list FREE")}, [28]),
         (4, 4, {"b": FoundBackup(right)}, []),
         (4, 5, {"b": FoundBackup(wrong)}, [28]),
     ):

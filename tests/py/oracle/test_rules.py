@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tornpage.oracle.exports import Export
 from tornpage.oracle.rules import (
     JUDGES_MAX,
     Judged,
     RuleCanary,
     Setting,
     ask_canaries,
+    ask_export,
     ask_rules,
     stop_judges,
 )
@@ -59,6 +62,33 @@ def test_a_judge_that_ended_is_replaced(
         ask_rules([str(program)], tmp_path / "trace", setting, live=True)
     again = ask_rules([str(program)], tmp_path / "trace", setting, live=True)
     assert again == Judged((), True)
+
+
+def test_what_is_asked(tmp_path: Path) -> None:
+    """Which recording, on which files, of what process; of an export, whether it was acknowledged."""
+    program, asked = tmp_path / "judge", tmp_path / "asked"
+    answer = '{"findings": [], "log": {"found": true}, "judged": true}'
+    program.write_text(
+        f"#!/bin/sh\nwhile read -r line; do echo \"$line\" >> {asked}; echo '{answer}'; done\n",
+        "ascii",
+    )
+    program.chmod(0o755)
+    argv, setting = [str(program)], Setting(page_size=4096, doublewrite=False)
+    trace, base = tmp_path / "trace", tmp_path / "base"
+    ask_rules(argv, trace, setting, base=base, live=False)
+    ask_rules(argv, trace, setting, live=True)
+    ask_canaries(argv, trace, setting, base=base)
+    for acked in (True, False):
+        ask_export(argv, base, Export("t", acked), {"page_size": "4k"})
+    of_trace = {"trace": str(trace), "doublewrite": False}
+    of_export = {"export": "t", "base": str(base), "options": {"page_size": "4k"}}
+    assert [json.loads(line) for line in asked.read_text("ascii").splitlines()] == [
+        {**of_trace, "base": str(base), "live": False},
+        {**of_trace, "base": "", "live": True},
+        {**of_trace, "base": str(base), "live": False, "canaries": True},
+        {**of_export, "acked": True},
+        {**of_export, "acked": False},
+    ]
 
 
 def test_none_is_left(tmp_path: Path) -> None:

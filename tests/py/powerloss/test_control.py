@@ -92,6 +92,27 @@ def test_more_states_only_where_none_was_broken(
     assert examine_runs(opened.target, works, tmp_path, context, before).not_audited == ""
 
 
+def test_each_work_has_a_control_of_its_own(
+    opened: Opened, context: RunContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What one shows says nothing of the others: each that showed nothing is named."""
+    works = [make_spec(number, f"sync={number}") for number in range(4)]
+
+    @contextmanager
+    def recorded(*_: object) -> Iterator[None]:
+        yield None
+
+    def explored(spec: TrialSpec, *_: object) -> Exploration:
+        broken: dict[str, Any] = {"1-a": ()} if spec.number % 2 else {}
+        return Exploration({"states": 25}, broken)
+
+    monkeypatch.setattr(control, "recorded_run", recorded)
+    monkeypatch.setattr(control, "explore", explored)
+    found = examine_runs(opened.target, works, tmp_path, context, Audited("", Compared(1, 1), 1))
+    assert (found.states, found.kinds) == (100, 2)
+    assert found.blind == ("sync=0", "sync=2")
+
+
 def test_a_control_without_a_state_is_none() -> None:
     """Nothing was as it must be where nothing was looked at."""
     assert Examined("w").control_text == "control: none, as there were no power-loss states"

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import make_result, make_spec
 
 from tornpage.campaigns import runner
 from tornpage.campaigns.runner import can_resume, go_on
 from tornpage.plans.campaign import Campaign
 from tornpage.powerloss import slices
 from tornpage.powerloss.explorer import Exploration
-from tornpage.powerloss.parts import Explored, Part
+from tornpage.powerloss.parts import Broken, Explored, Part
 from tornpage.powerloss.slice_files import Sliced
 from tornpage.powerloss.slices import Slice
 from tornpage.store.origin import Origin
@@ -210,6 +211,35 @@ def test_an_interrupt_stores_what_is_done(start: Callable[[int], Owner]) -> None
     with pytest.raises(Interrupted):
         owner.goes_on(LateWorkers())
     assert owner.stored() == ["1"] and owner.state() == "running"
+
+
+def test_what_was_not_stored_whole_is_made_again(
+    start: Callable[[int], Owner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An owner that dies amid the states of an exploration: that it is done is the last that is stored."""
+    owner = start(WHOLE)
+    broken = Broken(make_spec(0), "redo", "17.subset.2", make_result(0, broken=1))
+
+    class Done(Workers):
+        """Each exploration has that state."""
+
+        def submit(self, work: Any, task: Any, failed: Any = None) -> Task:
+            made = super().submit(work, task, failed)
+            made.finish()
+            made.answer = replace(made.answer, broken=(broken,), any_broken=True)
+            return made
+
+    def dies(*_: object) -> None:
+        raise Interrupted(2)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner.store, "finish_trial", dies)
+        with pytest.raises(Interrupted):
+            owner.goes_on(Done())
+    assert not owner.store.explorations(owner.run.id)
+    owner.goes_on(Done())
+    assert len(owner.store.explorations(owner.run.id)) == 3 and owner.state() == "finished"
+    assert [row.result is not None for row in owner.store.trials(owner.run.id)] == [True]
 
 
 def test_a_lost_worker_is_no_end(start: Callable[[int], Owner]) -> None:

@@ -142,6 +142,30 @@ def test_states_without_a_verdict_are_errors() -> None:
     assert error.message == "1 unstable, first trial 1.1: came once"
 
 
+def test_a_bug_does_not_hide_what_has_no_verdict() -> None:
+    """Of one cell: it is a failure and an error."""
+    trials = [row(make_result(0, broken=5)), row(make_result(1, outcome=Outcome.HARNESS_ERROR))]
+    told = cases_of(summary_of(trials))[f"tornpage.smoke.{ON} page0 none"].result
+    assert [type(one) for one in told] == [Failure, Error]
+
+
+def test_every_broken_state_of_a_configuration_is_told() -> None:
+    """Whatever it is of: a case is of all its explorations together."""
+    explored = {
+        f"{ON} seed={seed}": {"states": 40, "distinct": 30, "depth": 1, "seconds": 1.0}
+        for seed in (3, 4)
+    }
+    run = Run(1, "powerloss", "engine", 7, 1, {}, "finished", 2.0, ORIGIN)
+    rows = [
+        row(make_result(number, broken=broken), f"{number}.subset.2")
+        for number, broken in enumerate((5, 1, 30))
+    ]
+    summary = make_summary(run, [], rows, None, explored)
+    told = cases_of(summary)[f"tornpage.powerloss.{ON} crash states"].result
+    assert len(summary.bugs) == 3
+    assert [type(one) for one in told] == [Failure] * 3
+
+
 def test_every_bug_of_a_trial_fails_its_case() -> None:
     """Also one that is only ever seen beside another."""
     both = (Violation(5, "page 3 is torn"), Violation(23, "acknowledged after a failed write"))

@@ -15,6 +15,7 @@ import pytest
 from builders import make_result, make_spec
 from sqlalchemy import event
 
+from tornpage.store import trials
 from tornpage.store.rows import GoldenRunRow
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
@@ -105,6 +106,27 @@ def test_a_run_is_finished_with_all_its_verdicts_only(tmp_path: Path) -> None:
         assert store.finish_run(lost, explorations=1).state == "running"
         store.put_exploration(lost, "a", {})
         assert store.finish_run(lost, explorations=1).state == "finished"
+
+
+def test_trials_are_read_page_by_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is left out where a page ends, and each has its own bugs."""
+    monkeypatch.setattr(trials, "PAGE", 2)
+    with Store(tmp_path / "s.db") as store:
+        run = begin(store, 7)
+        for number in range(7):
+            store.start_trial(run, make_spec(number), "page0", "none")
+            store.finish_trial(run, make_result(number, broken=5 if number % 2 else None))
+        rows = list(store.trials(run))
+    assert [row.number for row in rows] == list(range(7))
+    assert [len(row.bugs) for row in rows] == [0, 1, 0, 1, 0, 1, 0]
+
+
+def test_a_run_that_has_come_to_its_end_is_not_stopped(tmp_path: Path) -> None:
+    """The time was up behind its last crash: it is held to what it claims."""
+    with Store(tmp_path / "s.db") as store:
+        run = begin(store, 0)
+        assert store.finish_run(run).state == store.stop_run(run).state == "finished"
+        assert store.stop_run(begin(store)).state == "stopped"
 
 
 def test_a_verdict_is_never_replaced(tmp_path: Path) -> None:

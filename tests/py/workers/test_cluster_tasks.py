@@ -87,10 +87,19 @@ def test_a_worker_with_other_programs_refuses(monkeypatch: pytest.MonkeyPatch) -
             remote._check(remote.Order("run", "engine", {**here, **other}, str, None))
 
 
+class FutureCancelledError(Exception):
+    """As Dask calls it."""
+
+
+class CommClosedError(OSError):
+    """As well."""
+
+
 def test_what_is_not_of_one_task_ends_the_run() -> None:
     """A cluster that is gone, and a worker with other programs."""
-    with pytest.raises(MachineError, match="the cluster is gone"):
-        _Handed(Future([CancelledError()]), None, Failed).result()
+    for error in (CancelledError(), FutureCancelledError(), CommClosedError()):
+        with pytest.raises(MachineError, match="the cluster is gone"):
+            _Handed(Future([error]), None, Failed).result()
     with pytest.raises(ConfigError):
         _Handed(Future([ConfigError("another engine")]), None, Failed).result()
 
