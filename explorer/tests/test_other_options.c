@@ -1,4 +1,5 @@
-/* The options under which the judge recovers a state, other than those of the run. */
+/* The options under which the judge recovers a state, other than those of the run; and that what it
+comes to in other ways is compared. */
 #include "engine_fixture.h"
 
 #include "explorer/targets/engine/judge.h"
@@ -6,6 +7,7 @@
 static struct {
     engine_options_t last; /**< under which an engine was opened */
     uint32_t n;
+    uint32_t changes; /**< the opening after which the database has another table; 0: none */
 } opened;
 
 dberr_t __real_engine_open(os_t *os, probe_t *probe, const engine_options_t *options, bool writable,
@@ -18,36 +20,62 @@ dberr_t __wrap_engine_open(os_t *os, probe_t *probe, const engine_options_t *opt
 {
     opened.last = *options;
     opened.n++;
-    return __real_engine_open(os, probe, options, writable, engine, err);
+    dberr_t status = __real_engine_open(os, probe, options, writable, engine, err);
+    if (opened.n == opened.changes) {
+        assert_int_equal(status, DB_SUCCESS);
+        create_table_of_two(*engine, "more", DICT_CHAR, 60);
+    }
+    return status;
 }
 
-/** Those of the last of so many openings, of a database that was made with these. */
-static engine_options_t judged_under(const engine_options_t *options, judge_case_t c, uint32_t n)
+/** What a clean close of these files leaves. */
+static void allow_what_is_there(image_t *image, probe_t *probe, const engine_options_t *options,
+                                allowed_t *allowed)
+{
+    check_report_t report;
+    err_sink_t err = {.msg = ""};
+    image_mark(image);
+    assert_int_equal(engine_close(open_engine_on(image, probe, options), true, NULL), DB_SUCCESS);
+    assert_int_equal(check_run(image_os(image), &report, &err), DB_SUCCESS);
+    allowed_add(allowed, report.tables, report.n_tables);
+    check_report_free(&report);
+    image_undo(image);
+}
+
+/** What comes of a database that was made with these, killed in an export if there is one. */
+static const verdict_t *judged(const engine_options_t *options, judge_case_t c)
 {
     static probe_t probe;
     static judge_t judge;
     static outcome_t outcome;
+    opened.n = UINT32_MAX / 2; /* of the openings that are no recoveries */
     image_t *image = image_create();
     engine_t *engine = open_engine_on(image, &probe, options);
     create_table_of_two(engine, "t", DICT_CHAR, 60);
-    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
+    const ddl_alter_t export = {.kind = ALTER_EXPORT, .table = "t"};
+    if (c.exported != NULL) {
+        assert_int_equal(engine_start_alter(engine, &export), DB_SUCCESS);
+    }
+    assert_int_equal(engine_close(engine, c.exported == NULL, NULL), DB_SUCCESS);
     judge_init(&judge, image, options, NULL);
     allowed_t allowed = {0};
-    check_report_t report;
-    err_sink_t err = {.msg = ""};
-    assert_int_equal(check_run(image_os(image), &report, &err), DB_SUCCESS);
-    allowed_add(&allowed, report.tables, report.n_tables);
-    check_report_free(&report);
+    allow_what_is_there(image, &probe, options, &allowed);
     const expected_t expected = {.allowed = &allowed};
     c.expected = &expected;
     outcome_init(&outcome);
     opened.n = 0;
     judge_state(&judge, &c, &outcome);
-    assert_int_equal(opened.n, n);
-    assert_int_equal(outcome.verdict.n, 0);
     judge_free(&judge);
     allowed_free(&allowed);
     image_destroy(image);
+    return &outcome.verdict;
+}
+
+/** Those of the last of so many openings. */
+static engine_options_t judged_under(const engine_options_t *options, judge_case_t c, uint32_t n)
+{
+    assert_int_equal(judged(options, c)->n, 0);
+    assert_int_equal(opened.n, n);
     return opened.last;
 }
 
@@ -120,12 +148,38 @@ static void test_another_mode(void **state)
     }
 }
 
+/** Another way to recover the image must come to what the first one has. */
+static void test_other_ways(void **state)
+{
+    static const struct {
+        judge_case_t c;
+        uint32_t openings;
+        uint32_t invariant;
+    } WAYS[] = {{{.twice = true}, 3, 17},
+                {{.in_batches = true}, 2, 18},
+                {{.purged = true}, 3, 25},
+                {{.exported = "t", .export_acked = true}, 2, 28}};
+    (void)state;
+    engine_options_t options;
+    options_set_defaults(&options);
+    options.page_size = 4096;
+    for (size_t i = 0; i < sizeof(WAYS) / sizeof(WAYS[0]); i++) {
+        opened.changes = 0;
+        assert_int_equal(judged(&options, WAYS[i].c)->n, 0);
+        assert_int_equal(opened.n, WAYS[i].openings);
+        opened.changes = WAYS[i].openings;
+        const verdict_t *verdict = judged(&options, WAYS[i].c);
+        opened.changes = 0;
+        assert_int_equal(verdict->n, 1);
+        assert_int_equal(verdict->findings[0].invariant, WAYS[i].invariant);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_no_copies),
-        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_other_ways),   cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_no_copies),    cmocka_unit_test(test_small),
         cmocka_unit_test(test_another_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

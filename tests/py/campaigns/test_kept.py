@@ -12,15 +12,16 @@ from builders import make_result, make_spec
 from tornpage.campaigns import kept_verdict
 from tornpage.campaigns.kept_verdict import KeptAnswer, ask_kept
 from tornpage.campaigns.replay import _why_clean
+from tornpage.faults.process import ChildResult
 from tornpage.live.kept import keep_crash, keep_found, load_crash
-from tornpage.live.recovered import NOTHING_TO_HIT
+from tornpage.live.recovered import NOTHING_TO_HIT, Recovery
 from tornpage.oracle.allowed import allowed_after
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Finding, Judged, Setting
 from tornpage.oracle.state import State
 from tornpage.targets.registry import BUNDLED, make_target
-from tornpage.targets.target import Target
+from tornpage.targets.target import RecoveryAnswer, Target
 from tornpage.vocabulary.model import Source, Violation
 from tornpage.vocabulary.paths import find_paths
 
@@ -116,6 +117,35 @@ def test_where_an_image_lay_is_told_only_if_its_files_may_name_it(tmp_path: Path
     keep_crash(allowed_after(oracle, 1, 1, Promise()), False, Path("/a/data"), tmp_path)
     kept_crash = load_crash(tmp_path)
     assert kept_crash is not None and kept_crash.at is None and not kept_crash.before_first
+
+
+@pytest.mark.parametrize(
+    ("states", "wanted"),
+    [((1, 1), []), ((2, 2), []), ((0, 0), [1]), ((1, 2), [17])],
+)
+def test_a_kept_image_is_recovered_twice(
+    states: tuple[int, int],
+    wanted: list[int],
+    server: Target,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To a state that was allowed then, and to the same one again."""
+    oracle = ObservedOracle(dict(enumerate(STATES)), [1, 2, 3])
+    (tmp_path / "run.trace").write_bytes(b"no folder")
+    keep_crash(allowed_after(oracle, 1, 2, Promise()), False, Path("/a/data"), tmp_path)
+    (tmp_path / "data").mkdir()
+    answers = iter(states)
+    child = ChildResult(0, 0, False, 0.1, 0, 0, b"", b"")
+
+    def recover(*_: object) -> Recovery:
+        told = RecoveryAnswer(True, state=STATES[next(answers)], recovered=True)
+        return Recovery(child, told)
+
+    monkeypatch.setattr(kept_verdict, "_recover", recover)
+    result = replace(make_result(3, broken=1), image=tmp_path)
+    (answer,) = ask_kept(make_spec(3), result, server, tmp_path)
+    assert [one.invariant for one in answer.violations] == wanted and not answer.unasked
 
 
 def test_a_crash_in_a_recovery_is_not_asked_and_said_so(server: Target, tmp_path: Path) -> None:

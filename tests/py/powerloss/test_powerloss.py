@@ -6,20 +6,29 @@ import json
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from builders import make_spec
+from builders import make_result, make_spec
 
 from tornpage.faults.process import ChildResult
 from tornpage.live.recording import Recording
 from tornpage.plans.limits import Limits
-from tornpage.powerloss import explorer
-from tornpage.powerloss.explorer import Scope, explore, lay_out_state, merge_slices
+from tornpage.powerloss import explorer, parts
+from tornpage.powerloss.explorer import (
+    Exploration,
+    Scope,
+    explore,
+    lay_out_state,
+    merge_slices,
+)
+from tornpage.powerloss.parts import found_states, play_found
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Command
 from tornpage.vocabulary.errors import ChildError, DeafError, MachineError
-from tornpage.vocabulary.model import Source
+from tornpage.vocabulary.model import Outcome, Site, Source, Violation
 
 SLOW_S = 500.0
 SUMMARY = b'{"states": 1}\n'
@@ -103,6 +112,26 @@ def test_a_target_file_says_how_long_a_recovery_may_take(tmp_path: Path) -> None
     command = target.explore_command(tmp_path / "trace", tmp_path / "allowed", {})
     asked = float(command.argv[command.argv.index("--deadline") + 1])
     assert command.deadline_s == target.recover_command(tmp_path, {}).deadline_s == asked
+
+
+def test_broken_states_have_numbers_of_their_own(
+    recording: Recording, target: EngineTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the first of their exploration on: those of another one are other trials. One that is known is not
+    played again; each stands for all that are like it."""
+    violation = Violation(1, "commits are missing", Site.REDO)
+    names = ["5.subset.1", "6.subset.1", "7.subset.1"]
+    found = Exploration({}, dict.fromkeys(names, (violation,)), dict.fromkeys(names, 4))
+    part = SimpleNamespace(spec=make_spec(0), first=20_000, known={20_001})
+    states = found_states(cast(Any, part), found)
+    assert [(one.spec.number, one.spec.plan.loss) for one in states] == [
+        (20_000, names[0]),
+        (20_002, names[2]),
+    ]
+    again = replace(make_result(20_000, broken=1), violations=(violation,))
+    monkeypatch.setattr(parts, "replay_state", lambda *_: again)
+    broken = play_found(states[0], target, recording, tmp_path)
+    assert (broken.result.outcome, broken.result.alike) == (Outcome.VIOLATION, 4)
 
 
 @pytest.fixture

@@ -142,6 +142,12 @@ def test_states_without_a_verdict_are_errors() -> None:
     assert error.message == "1 unstable, first trial 1.1: came once"
 
 
+def test_what_has_no_verdict_is_annotated() -> None:
+    """A run that did not come to its end is an error of its workflow."""
+    (line,) = github_lines([summary_of([row(make_result(0))], state="failed")])
+    assert line.startswith("::error ") and "run failed: some verdicts are missing" in line
+
+
 def test_a_bug_does_not_hide_what_has_no_verdict() -> None:
     """Of one cell: it is a failure and an error."""
     trials = [row(make_result(0, broken=5)), row(make_result(1, outcome=Outcome.HARNESS_ERROR))]

@@ -1,0 +1,56 @@
+"""What a replay takes for the finding that was stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from builders import make_result, make_spec
+
+from tornpage.campaigns import replay
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.explorer import Exploration, loss_plan
+from tornpage.store.rows import TrialRow
+from tornpage.vocabulary.model import TrialResult, TrialSpec, Violation
+
+LOST = Violation(1, "acknowledged commits are missing: prefix 3 found (model subset)")
+REFUSED = Violation(30, "refused: no such file x12 (model subset)")
+
+
+def result(*violations: Violation) -> TrialResult:
+    """A trial that broke these."""
+    return replace(make_result(3, broken=1), violations=violations)
+
+
+@pytest.mark.parametrize(
+    ("stored", "found", "other"),
+    [
+        (result(LOST), result(LOST), False),
+        (result(LOST), result(REFUSED, LOST), False),
+        (result(LOST), result(REFUSED), True),
+        (result(), result(REFUSED), False),
+        (None, result(REFUSED), False),
+    ],
+)
+def test_another_finding_is_told_from_the_stored_one(
+    stored: TrialResult | None, found: TrialResult, other: bool
+) -> None:
+    """Where there was one."""
+    assert replay._is_other(stored, found) is other
+
+
+def test_a_state_is_searched_for_as_it_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its models, to its depth; one with another finding is not it."""
+    spec = replace(make_spec(3), plan=loss_plan("17.subset.2/9.one-torn.1"))
+    asked: list[Limits] = []
+
+    def explored(_spec: TrialSpec, _target: object, _of: object, limits: Limits) -> Exploration:
+        asked.append(limits)
+        return Exploration({}, {"5.subset.1": (REFUSED,), "7.subset.3": (LOST,)})
+
+    monkeypatch.setattr(replay, "explore", explored)
+    row = TrialRow(1, 3, spec, "redo", "17.subset.2/9.one-torn.1", result(LOST))
+    assert replay._search(row, cast(Any, None), cast(Any, None)) == "7.subset.3"
+    (limits,) = asked
+    assert (limits.models, limits.depth) == (("subset", "one-torn"), 2)
