@@ -554,6 +554,34 @@ os.write(fds[0], b"received")
         (self.root / "f").unlink()
         self.assertEqual(self.marked(body, "bare"), ["unseen received path=f"])
 
+    @unittest.skipUnless(sys.maxsize > 2**32, "it has the layout of 64 bits")
+    def test_descriptors_of_several_messages(self) -> None:
+        """Each that came by recvmmsg, whichever message had it."""
+        body = """
+class Part(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+class Message(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_void_p), ("name_length", ctypes.c_uint), ("parts", ctypes.POINTER(Part)),
+                ("n_parts", ctypes.c_size_t), ("control", ctypes.c_void_p), ("room", ctypes.c_size_t),
+                ("flags", ctypes.c_size_t), ("got", ctypes.c_uint)]
+import subprocess
+here, there = socket.socketpair(type=socket.SOCK_DGRAM)
+env = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"}
+subprocess.run([sys.executable, "-c", '''
+import os, socket
+with socket.socket(fileno=%d) as s:
+    for name in "fg":
+        socket.send_fds(s, [b"x"], [os.open(name, os.O_RDWR | os.O_CREAT)])
+''' % there.fileno()], env=env, pass_fds=[there.fileno()], check=True)
+byte = ctypes.create_string_buffer(1)
+rooms = [ctypes.create_string_buffer(64) for _ in range(2)]
+part = Part(ctypes.addressof(byte), 1)
+messages = (Message * 2)(*(Message(None, 0, ctypes.pointer(part), 1, ctypes.addressof(room), 64) for room in rooms))
+assert ok(libc.recvmmsg(here.fileno(), messages, 2, 0, None)) == 2
+"""
+        marks = self.marked(body)
+        self.assertEqual(marks, ["unseen received path=f", "unseen received path=g"])
+
     def test_a_mapping_that_is_made_writable(self) -> None:
         """mprotect, or pkey_mprotect, of a shared mapping; a private one, and one that stays as it is, are no
         reason for a mark."""

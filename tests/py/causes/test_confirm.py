@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from builders import make_result, make_spec
 from fake_trace import FakeTrace
 
+from tornpage.causes import confirm
 from tornpage.causes.confirm import (
     Confirmed,
     OnDisk,
+    confirm_trial,
     confirmed_lines,
     keep_confirmed,
     load_confirmed,
@@ -17,8 +23,12 @@ from tornpage.causes.confirm import (
     sorted_states,
 )
 from tornpage.oracle.fingerprint import kind_of
-from tornpage.powerloss.explorer import Exploration
+from tornpage.plans.limits import Limits
+from tornpage.powerloss.explorer import Exploration, loss_plan
+from tornpage.store.rows import TrialRow
+from tornpage.targets.option import UNDER
 from tornpage.vocabulary.model import Violation
+from tornpage.vocabulary.paths import find_paths
 
 LOST = Violation(1, "acknowledged commits are missing: prefix 3 found (model subset)")
 REFUSED = Violation(30, "refused: no such file x12 (model one-lost)")
@@ -47,6 +57,49 @@ def test_the_moment(ended: int, issued: int, events: tuple[int, int]) -> None:
     """Between two marks; where the disk is not changed between them, what it has come to by then is found
     from the last change before to the first one behind."""
     assert moment_in(run().trace(), ended, issued) == events
+
+
+@pytest.mark.parametrize(("loss", "depth"), [("17.subset.2", 1), ("17.subset.2/9.one-torn.1", 2)])
+def test_a_finding_is_looked_for_as_deep_as_it_was(
+    loss: str, depth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On each file system."""
+    asked: list[Limits] = []
+
+    def on(_asked: object, name: str, limits: Limits, *_: object) -> OnDisk:
+        asked.append(limits)
+        return OnDisk(name)
+
+    target = SimpleNamespace(name="x", on_shm=True, options=lambda: [SimpleNamespace(name=UNDER)])
+    monkeypatch.setattr(confirm, "make_target", lambda *_: target)
+    monkeypatch.setattr(confirm, "_statements", lambda *_: None)
+    monkeypatch.setattr(confirm, "_on", on)
+    spec = replace(make_spec(3), plan=loss_plan(loss))
+    row = TrialRow(1, 3, spec, "redo", loss, replace(make_result(3, broken=1), violations=(LOST,)))
+    found = confirm_trial(row, find_paths(), ["ext4", "xfs"], 40, 1, 1, lambda _: None)
+    assert [disk.under for disk in found.disks] == ["ext4", "xfs"]
+    assert asked == [Limits(states=40, depth=depth)] * 2
+
+
+@pytest.mark.parametrize(("here", "shares"), [(50, [50, 50]), (10, [50, 90])])
+def test_what_the_moment_leaves_is_spread(
+    here: int, shares: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the states are of the moment of the finding, if it has as many; all are asked for."""
+    asked: list[int] = []
+
+    def explored(*given: Any) -> Exploration:
+        limits, scope = given[3:]
+        asked.append(limits.states)
+        return Exploration({"states": here if scope.events else limits.states})
+
+    monkeypatch.setattr(confirm, "explore", explored)
+    monkeypatch.setattr(confirm.Trace, "load", lambda _: None)
+    monkeypatch.setattr(confirm, "moment_in", lambda *_: (3, 6))
+    finding = confirm._Asked(make_spec(3), cast(Any, None), frozenset(), (1, 1))
+    recording = cast(Any, SimpleNamespace(trace=tmp_path, ready=0))
+    found = confirm._explored(finding, recording, Limits(states=100), 1, tmp_path)
+    assert (asked, found.states) == (shares, 100)
 
 
 def test_another_finding_confirms_nothing() -> None:

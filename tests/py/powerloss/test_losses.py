@@ -189,6 +189,30 @@ def test_an_interrupt_keeps_what_is_done(start: Callable[[int], Owner]) -> None:
     assert not (owner.out / "slices").exists()
 
 
+def test_slices_of_another_run_are_not_its_own(
+    start: Callable[[int], Owner], tmp_path: Path
+) -> None:
+    """One that had its number in a store that is no more, and other limits."""
+    owner = start(TWO_SLICES)
+
+    def ends(workers: Workers) -> None:
+        workers.finish("depth=1 1", "depth=1 2", "depth=2 1")
+        raise Interrupted(2)
+
+    with pytest.raises(Interrupted):
+        owner.goes_on(Workers(ends))
+    assert len(owner.kept()) == 3
+    (tmp_path / "new").mkdir()
+    with Store(tmp_path / "new" / "tornpage.db") as store:
+        settings = dict(owner.run.settings)
+        settings["explore"] = {**settings["explore"], "states": TWO_SLICES + 1}
+        run = store.begin_run("losses", "engine", 7, 0, settings, HERE)
+        assert run.id == owner.run.id
+        workers = Workers(all_end, all_end, all_end)
+        Owner(store, owner.out, run).goes_on(workers)
+    assert sorted(workers.names()) == [f"depth={n} {m}" for n in (1, 2, 3) for m in (1, 2)]
+
+
 def test_an_interrupt_stores_what_is_done(start: Callable[[int], Owner]) -> None:
     """Of explorations that one worker makes each, those in front of the first that is not done."""
     owner = start(WHOLE)
