@@ -24,6 +24,8 @@ not in it changes no content and no name: attributes, times and permissions are 
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "faults/space.h"
+
 #if defined(__x86_64__)
 #define OWN_ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
@@ -34,15 +36,6 @@ not in it changes no content and no name: attributes, times and permissions are 
 #define X32_BIT 0x40000000u
 #define IOCBS_MAX 1024u
 #define OPEN_CHANGES (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
-
-/* Of XFS, which other file systems took over: no header that is always there has them. */
-enum {
-    RESVSP = 0x40305828,
-    UNRESVSP = 0x40305829,
-    RESVSP64 = 0x4030582a,
-    UNRESVSP64 = 0x4030582b,
-    ZERO_RANGE = 0x40305839
-};
 
 typedef enum call_kind {
     CALL_OPEN,

@@ -14,6 +14,7 @@ Top of the preload.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -152,6 +153,9 @@ static bool bare_other(long number, const long *w, long *result)
         return true;
     case SYS_syncfs:
         *result = syncfs((int)w[0]);
+        return true;
+    case SYS_ioctl:
+        *result = ioctl((int)w[0], (unsigned long)w[1], POINTER(w[2]));
         return true;
     default:
         return false;

@@ -1,8 +1,8 @@
 /** Interposed calls that copy into a file inside of the kernel: copy_file_range, sendfile, splice.
 
 Top of the preload. Into a file below the root they are made as reads and writes, which are
-followed; a reflink (FICLONE) is marked. What they return, and which positions they move, is what
-the kernel's would. */
+followed; a reflink (FICLONE), and what makes or takes space by ioctl, is marked. What they return,
+and which positions they move, is what the kernel's would. */
 #include <errno.h>
 #include <linux/fs.h>
 #include <poll.h>
@@ -17,6 +17,7 @@ the kernel's would. */
 #include "faults/io.h"
 #include "faults/layer.h"
 #include "faults/real.h"
+#include "faults/space.h"
 #include "faults/unseen.h"
 
 #define COPY_BYTES ((size_t)1 << 20)
@@ -134,6 +135,24 @@ LAYER_EXPORT ssize_t splice(int in, off64_t *in_at, int out, off64_t *out_at, si
                       bytes < sizeof(room) ? bytes : sizeof(room));
 }
 
+/* NULL: it changes no file. */
+static const char *ioctl_change(unsigned long request)
+{
+    switch (request) {
+    case FICLONE:
+    case FICLONERANGE:
+        return "ioctl(FICLONE)";
+    case RESVSP:
+    case RESVSP64:
+    case UNRESVSP:
+    case UNRESVSP64:
+    case ZERO_RANGE:
+        return "ioctl(space)";
+    default:
+        return NULL;
+    }
+}
+
 LAYER_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
     va_list args;
@@ -143,9 +162,10 @@ LAYER_EXPORT int ioctl(int fd, unsigned long request, ...)
     va_start(args, request);
     argument = va_arg(args, void *);
     va_end(args);
+    const char *change = ioctl_change(request);
     result = real_get()->ioctl(fd, request, argument);
-    if (result >= 0 && (request == FICLONE || request == FICLONERANGE)) {
-        unseen_at_descriptor("ioctl(FICLONE)", fd);
+    if (result >= 0 && change != NULL) {
+        unseen_at_descriptor(change, fd);
     }
     return result;
 }

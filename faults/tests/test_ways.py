@@ -325,6 +325,35 @@ for mode, at, length in ((0, 8000, 4000), (1, 20000, 4000), (3, 100, 5000), (16,
 """
         )
 
+    def test_space_by_ioctl_is_marked(self) -> None:
+        """Reserved, a hole, or zeros, as XFS calls it; other requests are nothing."""
+        body = """
+import fcntl, struct
+fd = made("f", b"x" * 9000)
+try:
+    fcntl.ioctl(fd, int(sys.argv[1], 16), struct.pack("=hhiqqiI16x", 0, 0, 0, 0, 4096, 0, 0))
+except OSError:
+    sys.exit(3)
+"""
+        for request in ("40305828", "40305829", "4030582a", "4030582b", "40305839", "541b"):
+            run = self.play(body, None, request)
+            there = run.status == 0 and request != "541b"
+            marks = ["unseen ioctl(space) path=f"] * there
+            self.assertEqual([m.text for m in run.trace.of(MARK)], marks, run.errors)
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "it has the numbers of that machine")
+    def test_a_bare_ioctl_is_marked(self) -> None:
+        """It is the function of that name, too."""
+        marks = self.marked(
+            """
+import struct
+fd = made("f", b"x" * 9000)
+space = ctypes.create_string_buffer(struct.pack("=hhiqqiI16x", 0, 0, 0, 0, 4096, 0, 0))
+ok(libc.syscall(16, fd, ctypes.c_long(0x4030582A), ctypes.byref(space)))
+"""
+        )
+        self.assertEqual(marks, ["unseen ioctl(space) path=f"])
+
     @unittest.skipUnless(os.uname().machine == "x86_64", "it has the numbers of that machine")
     def test_asynchronous_calls_are_marked(self) -> None:
         """io_submit of a write, by its number, wherever in the list it is; one of a read is none."""

@@ -99,6 +99,70 @@ def test_it_is_the_end_of_check_and_of_try(store: Path, tornpage: Tornpage) -> N
     assert tried.code == 2 and tried.text.strip().splitlines()[-1] == told, tried.text
 
 
+CALLING = """
+import ctypes, fcntl, os, stat, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *words):
+    words = [ctypes.c_long(word) if isinstance(word, int) else word for word in words]
+    result = libc.syscall(ctypes.c_long(number), *words)
+    assert result >= 0, os.strerror(ctypes.get_errno())
+    return result
+data = ctypes.create_string_buffer(bytes(100))
+part = (ctypes.c_size_t * 2)(ctypes.addressof(data), 100)
+fd = os.open("f", os.O_RDWR)
+"""
+SUBMIT = """
+context = ctypes.c_ulong(0)
+call(206, 2, ctypes.byref(context))
+at = ctypes.addressof(data)
+calls = [struct.pack("=QIIHhIQQqQQ", 0, 0, 0, op, 0, fd, at, 100, 0, 0, 0) for op in (0, 1)]
+held = [ctypes.create_string_buffer(one) for one in calls]
+list_ = (ctypes.c_void_p * 2)(*map(ctypes.addressof, held))
+assert call(209, context.value, 2, list_) == 2
+"""
+PROTECT = """
+libc.mmap.restype = ctypes.c_void_p
+at = libc.mmap(None, ctypes.c_size_t(4096), 1, 1, fd, ctypes.c_long(0))
+call({number}, ctypes.c_void_p(at), 4096, 3, -1)
+"""
+SPACE = "fcntl.ioctl(fd, 0x{:x}, struct.pack('=hhiqqiI16x', 0, 0, 0, 0, 100, 0, 0))"
+LISTED = {
+    "pwritev2": ("call(328, fd, ctypes.byref(part), 1, 0, 0, os.RWF_APPEND)", "f", 8192),
+    "openat2": (
+        "call(437, -100, b'new', struct.pack('=QQQ', os.O_CREAT | os.O_RDWR, 0o600, 0), 24)",
+        "new",
+        0,
+    ),
+    "mknodat": ("os.mknod('new', stat.S_IFREG | 0o600, dir_fd=os.open('.', 0))", "new", 0),
+    "rename": ("os.rename('../out', 'in')", "in", 0),
+    "sync": ("os.sync()", "?", 0),
+    "mprotect": (PROTECT.format(number=10), "f", 0),
+    "pkey_mprotect": (PROTECT.format(number=329), "f", 0),
+    "io_submit": (SUBMIT, "f", 0),
+    "ioctl reserves": (SPACE.format(0x4030582A), "f", 0),
+    "ioctl punches": (SPACE.format(0x4030582B), "f", 0),
+    "ioctl zeros": (SPACE.format(0x40305839), "f", 0),
+}
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="it has the numbers of that machine")
+@pytest.mark.parametrize("name", LISTED)
+def test_every_call_that_changes_a_file_is_listed(name: str, build: Path, tmp_path: Path) -> None:
+    """By its name, its file and its place, where no recorder is."""
+    body, path, offset = LISTED[name]
+    data, log = tmp_path / "data", tmp_path / "log"
+    data.mkdir()
+    (data / "f").write_bytes(bytes(8192))
+    (tmp_path / "out").touch()
+    command = [build / AUDITOR, data, tmp_path / "trace", log, sys.executable, "-c", CALLING + body]
+    done = subprocess.run(command, cwd=data, capture_output=True, text=True, timeout=DEADLINE_S)
+    if "not supported" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert (done.returncode, done.stderr) == (0, "")
+    seen = [(one.name, one.other or one.path, one.offset) for one in Audit.load(log).calls]
+    assert [one for one in seen if one == (name.partition(" ")[0], path, offset)], seen
+
+
 THREADS = """    import threading
     def work(n):
         own = os.open(f"{folder}/own{n}", os.O_RDWR | os.O_CREAT)
