@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,13 +23,15 @@ from tornpage.workloads.kinds import (
     IN_SYSTEM,
     KINDS,
     LEVELS,
+    OFF_PAGE,
     PAGE,
     SHAPE,
     Ground,
     Kind,
     switch,
 )
-from tornpage.workloads.script import Script, Verb
+from tornpage.workloads.script import Script, Value, Verb
+from tornpage.workloads.table import Table
 
 __all__ = ["BoundedParams", "Sequence", "generate_bounded", "prepare", "sequences_of"]
 
@@ -37,13 +40,16 @@ __all__ = ["BoundedParams", "Sequence", "generate_bounded", "prepare", "sequence
 class Sequence:
     """rows: of the table before it; logged: index loads are; checkpoint: whether a full one comes before the
     last statement, behind the others; system: the table, and those that are created, are in the system
-    tablespace."""
+    tablespace; long: its rows have a text in pages of its own; through: the log is written with each record
+    group, so that a crash may end it at any."""
 
     kinds: tuple[Kind, ...]
     rows: int
     logged: bool
     checkpoint: bool
     system: bool = False
+    long: bool = False
+    through: bool = False
 
 
 class BoundedParams(BaseModel):
@@ -61,21 +67,40 @@ class BoundedParams(BaseModel):
 
 @cache
 def sequences_of(length: int) -> tuple[Sequence, ...]:
-    """All up to this length, shorter ones first. Of one statement with every size of the table, of more
-    with the largest."""
+    """All up to this length, shorter ones first. Of one statement, and of a purge behind another one, with
+    every size and kind of table and both ways of writing the log; else with the largest, and one way."""
     found: list[Sequence] = []
     for size in range(1, length + 1):
         for kinds in itertools.product(KINDS, repeat=size):
-            if not _can_be(kinds):
+            if not _can_be(kinds) or (any(kind.alone for kind in kinds) and not _is_alone(kinds)):
                 continue
             found += [
-                Sequence(kinds, rows, logged, checkpoint, system)
-                for rows in ((EMPTY, PAGE, LEVELS) if size == 1 else (LEVELS,))
+                Sequence(kinds, rows, logged, checkpoint, system, long, through)
+                for rows, system, long in _tables(kinds)
                 for logged in ((False, True) if any(kind.loads for kind in kinds) else (False,))
-                for checkpoint in ((False, True) if size > 1 else (False,))
-                for system in (False, True)[: 1 + all(kind.name in IN_SYSTEM for kind in kinds)]
+                for through in ((False, True) if _is_alone(kinds) else (False,))
+                for checkpoint in _checkpoints(kinds, special=long or through)
             ]
     return tuple(found)
+
+
+def _is_alone(kinds: tuple[Kind, ...]) -> bool:
+    """One statement, or a purge of what it left."""
+    return len(kinds) == 1 or (len(kinds) == 2 and kinds[1].name == "purge")
+
+
+def _checkpoints(kinds: tuple[Kind, ...], special: bool) -> tuple[bool, ...]:
+    """Before the last statement; only where what is before it is a sequence too (_is_alone)."""
+    return (False,) if len(kinds) == 1 or special or kinds[0].alone else (False, True)
+
+
+def _tables(kinds: tuple[Kind, ...]) -> Iterator[tuple[int, bool, bool]]:
+    """Rows; in the system tablespace; with long texts."""
+    sizes = (EMPTY, PAGE, LEVELS) if len(kinds) == 1 else (LEVELS,)
+    spaces = (False, True) if all(kind.name in IN_SYSTEM for kind in kinds) else (False,)
+    yield from ((rows, system, False) for rows in sizes for system in spaces)
+    if _is_alone(kinds):
+        yield PAGE, False, True
 
 
 def _can_be(kinds: tuple[Kind, ...]) -> bool:
@@ -106,13 +131,16 @@ def generate_bounded(params: BoundedParams, rng: random.Random) -> Script:
 
 def prepare(book: Book, sequence: Sequence) -> Ground:
     """The database as a sequence finds it, behind a full checkpoint."""
-    table, other = book.create("t", SHAPE, sequence.system), book.create("o", SHAPE)
+    if sequence.through:
+        book.restart(clean=True, options={"log_write_through": "on"})
+    shape = OFF_PAGE if sequence.long else SHAPE
+    table, other = book.create("t", shape, sequence.system), book.create("o", shape)
     book.system_share = float(sequence.system)
     for one, rows in ((table, sequence.rows), (other, PAGE)):
-        book.add_indexes(one, SHAPE.indexes[:1])
+        book.add_indexes(one, shape.indexes[:1])
         trx = book.begin()
         for key in range(rows):
-            book.insert(one, trx, 3 * key)
+            book.insert(one, trx, 3 * key, values=_long_row(book, one) if sequence.long else None)
         book.end(trx, commit=True)
     ground = Ground(book, table, other)
     if sequence.logged:
@@ -120,3 +148,8 @@ def prepare(book: Book, sequence: Sequence) -> Ground:
     book.add(Verb.PURGE, number=-1)
     book.add(Verb.CHECKPOINT, full=True)
     return ground
+
+
+def _long_row(book: Book, table: Table) -> dict[str, Value]:
+    text = table.shape.columns[-1]
+    return {**book.values(table, 0.7), text.name: book.long_text(text.length)}

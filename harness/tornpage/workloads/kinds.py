@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tornpage.workloads.book import Book
 from tornpage.workloads.combined import Plan, combine
@@ -21,6 +21,7 @@ __all__ = [
     "IN_SYSTEM",
     "KINDS",
     "LEVELS",
+    "OFF_PAGE",
     "PAGE",
     "SHAPE",
     "Ground",
@@ -40,6 +41,12 @@ SHAPE = Shape(
     ),
 )
 """Of both tables. The first index is there from the beginning."""
+OFF_PAGE = replace(
+    SHAPE,
+    columns=(*SHAPE.columns[:3], replace(SHAPE.columns[3], length=6000)),
+    indexes=tuple(sorted(SHAPE.indexes, key=lambda index: index.name != "ix")),
+)
+"""The same with a text that has pages of its own, and an index on its beginning."""
 EMPTY, PAGE, LEVELS = 0, 10, 100
 """Rows of the table: none, what one page has room for, a tree of two levels and one of the index."""
 BULK = 30
@@ -73,7 +80,7 @@ _Play = Callable[[Ground], None]
 class Kind:
     """A statement, or the few lines that are one thing. indexes: how many more the table has behind it;
     named: how many it names; loads: whether log_optimize_ddl matters to it; about: whether it needs the
-    table."""
+    table; alone: it comes by itself and before a purge only."""
 
     name: str
     play: _Play
@@ -81,6 +88,7 @@ class Kind:
     named: int = 0
     loads: bool = False
     about: bool = True
+    alone: bool = False
 
     def after(self, facts: tuple[bool, int]) -> tuple[bool, int] | None:
         """facts: whether the table is there, and how many indexes it has. None: there it cannot be issued."""
@@ -121,6 +129,11 @@ def _insert_many(book: Book, table: Table, trx: str) -> None:
 def _delete_many(book: Book, table: Table, trx: str) -> None:
     for key in sorted(table.live)[: 2 * BULK]:
         book.delete(table, trx, key)
+
+
+def _update_many(book: Book, table: Table, trx: str) -> None:
+    for key in sorted(table.live)[:BULK]:
+        book.update(table, trx, key)
 
 
 def _stay_open(ground: Ground) -> None:
@@ -337,6 +350,8 @@ KINDS = (
     Kind("insert many, rolled back", _row(_insert_many, False)),
     Kind("delete many", _row(_delete_many, True)),
     Kind("delete many, rolled back", _row(_delete_many, False)),
+    Kind("update many", _row(_update_many, True), alone=True),
+    Kind("update many, rolled back", _row(_update_many, False), alone=True),
     Kind("transaction that stays open", _stay_open, about=False),
     Kind("create table", _create, about=False),
     Kind("drop table", _drop),

@@ -66,9 +66,15 @@ class Values:
         length = self.rng.choice(edges) + self.rng.choice((-1, 0, 0, 1))
         if chance < 0.8:
             length = self.rng.randint(0, limit)
+        return self._repeated(min(length, limit))
+
+    def long_text(self, limit: int) -> bytes:
+        """A text of a page and more, which has pages of its own."""
+        return self._repeated(self.rng.randint(self.page_size, max(self.page_size, limit)))
+
+    def _repeated(self, length: int) -> bytes:
         self.serial += 1
         unit = f"{self.rng.choice(WORDS)}{self.serial:05d}.".encode()
-        length = min(length, limit)
         return (unit * (length // len(unit) + 1))[:length]
 
     def values(self, table: Table, chance: float) -> dict[str, Value]:

@@ -46,8 +46,13 @@ def test_no_pair_is_left_out_that_can_be_issued() -> None:
     pairs = {(a.name, b.name) for one in EVERY if len(one.kinds) == 2 for a, b in [one.kinds]}
     missing = set(itertools.product([k.name for k in KINDS], repeat=2)) - pairs
     about = {kind.name for kind in KINDS if kind.about}
-    assert missing == {("drop table", name) for name in about} | {
+    gone = {("drop table", name) for name in about} | {
         ("drop index", kind.name) for kind in KINDS if kind.named
+    }
+    alone = {pair for pair in missing if any(k.alone for k in KINDS if k.name in pair)}
+    assert missing == gone | alone
+    assert {pair[0] for pair in pairs & {(k.name, "purge") for k in KINDS if k.alone}} == {
+        k.name for k in KINDS if k.alone
     }
 
 
@@ -76,8 +81,8 @@ def test_what_comes_before_the_crashes_is_a_sequence_of_its_own(number: int) -> 
     (shorter,) = (
         other
         for other in EVERY
-        if (other.kinds, other.rows, other.logged, other.system)
-        == (before, one.rows, logged, one.system)
+        if (other.kinds, other.rows, other.logged, other.system, other.long, other.through)
+        == (before, one.rows, logged, one.system, one.long, one.through)
         and not other.checkpoint
     )
     switch = ["set log_optimize_ddl off"] if one.logged and not logged else []
@@ -93,11 +98,27 @@ def test_what_a_sequence_varies() -> None:
     )
     assert {one.logged for one in of_names("update", "delete")} == {False}
     assert {one.rows for one in of_names("add index")} == {0, 10, 100}
+    for single in (of_names("delete many"), of_names("delete many", "purge")):
+        assert {(one.long, one.through) for one in single} == set(
+            itertools.product((False, True), repeat=2)
+        )
+    assert not any(one.long or one.through for one in pairs)
     for one in pairs:
         text = generate("bounded", {"sequence": EVERY.index(one)}, 1).text
         assert ("set log_optimize_ddl off" in text) is one.logged
         assert text.count("checkpoint full") == 1 + one.checkpoint
         assert text.splitlines()[-1].startswith("add index t ")
+
+
+def test_long_texts_have_pages_of_their_own() -> None:
+    """Of every row, and each with a beginning of its own, which its index has."""
+    (one,) = (s for s in of_names("insert") if s.long and s.through)
+    script = generate("bounded", {"sequence": EVERY.index(one)}, 3)
+    rows = [s.values for s in script.statements[: script.prepared] if s.values and s.table == "t"]
+    texts = [row["x"] for row in rows]
+    assert len(texts) == one.rows == len({text[:12] for text in texts})
+    assert all(4096 <= len(text) <= 6000 for text in texts)
+    assert "restart clean log_write_through=on" in script.text
 
 
 def test_longer_ones_come_behind() -> None:
