@@ -237,12 +237,16 @@ static bool is_in_changed(const persist_t *persist, const fs_event_t *event, con
                || (dir->kind == FS_MOVE_DIR && is_about(persist, event, dir->name2)));
 }
 
-/** Does a rename lead into the directory that the other event makes or removes? */
+/** Does a rename take a file from elsewhere into the directory that the other event makes or
+removes? */
 static bool leads_into(const persist_t *persist, const fs_event_t *rename, const fs_event_t *dir)
 {
-    return (dir->kind == FS_MKDIR || dir->kind == FS_RMDIR) && fs_renames(rename)
-           && (image_name_is_within(persist->image, rename->name2, dir->name)
-               || (rename->swaps && image_name_is_within(persist->image, rename->name, dir->name)));
+    if ((dir->kind != FS_MKDIR && dir->kind != FS_RMDIR) || !fs_renames(rename)) {
+        return false;
+    }
+    bool from = image_name_is_within(persist->image, rename->name, dir->name);
+    bool to = image_name_is_within(persist->image, rename->name2, dir->name);
+    return (to && !from) || (rename->swaps && from && !to);
 }
 
 /** Does a rename lead out of the directory? */

@@ -491,6 +491,29 @@ static void test_rename_into_new_dir(void **state)
     image_undo(f->image);
 }
 
+/** A rename inside it does not: with the directory its file is lost under both names. */
+static void test_rename_inside_new_dir(void **state)
+{
+    persist_fixture_t *f = *state;
+    add_dir(&f->list, f->image, FS_MKDIR, "a");
+    add_dir(&f->list, f->image, FS_MKDIR, "a/b");
+    add_entry(&f->list, f->image, FS_LINK, 0, "a/new", NULL);
+    add_entry(&f->list, f->image, FS_RENAME, 0, "a/new", "a/b/f");
+    add_sync_dir(&f->list, f->image, "a/b");
+    add_sync_dir(&f->list, f->image, "a");
+    persist_advance(&f->persist, 6);
+    assert_int_equal(f->persist.n_pending, 1);
+    settle(f);
+    assert_false(image_dir_is_there(f->image, name_of(f->image, "a")));
+    assert_absent(f->image, "a/b/f");
+    image_undo(f->image);
+    add_sync_dir(&f->list, f->image, ".");
+    persist_advance(&f->persist, 7);
+    settle(f);
+    assert_file(f->image, "a/b/f", "");
+    image_undo(f->image);
+}
+
 /** A pattern means whole paths: what is below a folder of that name is not in the set, nor what is
 longer. */
 static void test_path_set(void **state)
@@ -528,6 +551,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_mkdir_ordered, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_rmdir, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_rename_into_new_dir, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_rename_inside_new_dir, setup, persist_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
