@@ -8,7 +8,11 @@ static struct {
     engine_options_t last; /**< under which an engine was opened */
     uint32_t n;
     uint32_t changes; /**< the opening after which the database has another table; 0: none */
+    uint32_t forgets; /**< the opening that finds the files as the one before it has; 0: none */
+    image_t *image;
 } opened;
+/** A purge leaves some history for later. */
+static bool purge_ends_early;
 
 dberr_t __real_engine_open(os_t *os, probe_t *probe, const engine_options_t *options, bool writable,
                            engine_t **engine, err_sink_t *err);
@@ -20,11 +24,26 @@ dberr_t __wrap_engine_open(os_t *os, probe_t *probe, const engine_options_t *opt
 {
     opened.last = *options;
     opened.n++;
+    if (opened.forgets > 0 && opened.n == opened.forgets - 1) {
+        image_mark(opened.image);
+    } else if (opened.forgets > 0 && opened.n == opened.forgets) {
+        image_undo(opened.image);
+    }
     dberr_t status = __real_engine_open(os, probe, options, writable, engine, err);
     if (opened.n == opened.changes) {
         assert_int_equal(status, DB_SUCCESS);
         create_table_of_two(*engine, "more", DICT_CHAR, 60);
     }
+    return status;
+}
+
+dberr_t __real_engine_purge(engine_t *engine, uint32_t limit, bool *done);
+dberr_t __wrap_engine_purge(engine_t *engine, uint32_t limit, bool *done);
+
+dberr_t __wrap_engine_purge(engine_t *engine, uint32_t limit, bool *done)
+{
+    dberr_t status = __real_engine_purge(engine, limit, done);
+    *done = *done && !purge_ends_early;
     return status;
 }
 
@@ -50,6 +69,7 @@ static const verdict_t *judged(const engine_options_t *options, judge_case_t c)
     static outcome_t outcome;
     opened.n = UINT32_MAX / 2; /* of the openings that are no recoveries */
     image_t *image = image_create();
+    opened.image = image;
     engine_t *engine = open_engine_on(image, &probe, options);
     create_table_of_two(engine, "t", DICT_CHAR, 60);
     const ddl_alter_t export = {.kind = ALTER_EXPORT, .table = "t"};
@@ -158,7 +178,8 @@ static void test_other_ways(void **state)
     } WAYS[] = {{{.twice = true}, 3, 17},
                 {{.in_batches = true}, 2, 18},
                 {{.purged = true}, 3, 25},
-                {{.exported = "t", .export_acked = true}, 2, 28}};
+                {{.exported = "t", .export_acked = true}, 2, 28},
+                {{.worked = true}, 3, 2}};
     (void)state;
     engine_options_t options;
     options_set_defaults(&options);
@@ -175,12 +196,42 @@ static void test_other_ways(void **state)
     }
 }
 
+/** New work must be there, all of it, when the database is started again. */
+static void test_work_is_kept(void **state)
+{
+    (void)state;
+    engine_options_t options;
+    options_set_defaults(&options);
+    options.page_size = 4096;
+    opened.forgets = 3;
+    const verdict_t *verdict = judged(&options, (judge_case_t){.worked = true});
+    opened.forgets = 0;
+    assert_int_equal(verdict->n, 1);
+    assert_int_equal(verdict->findings[0].invariant, 1);
+    assert_non_null(strstr(verdict->findings[0].what, "after new work"));
+}
+
+/** A purge that has not done all of it says nothing of what it leaves. */
+static void test_a_purge_ends(void **state)
+{
+    (void)state;
+    engine_options_t options;
+    options_set_defaults(&options);
+    options.page_size = 4096;
+    purge_ends_early = true;
+    const verdict_t *verdict = judged(&options, (judge_case_t){.purged = true});
+    purge_ends_early = false;
+    assert_int_equal(verdict->n, 1);
+    assert_int_equal(verdict->findings[0].invariant, 30);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_ways),   cmocka_unit_test(test_copies),
         cmocka_unit_test(test_no_copies),    cmocka_unit_test(test_small),
-        cmocka_unit_test(test_another_mode),
+        cmocka_unit_test(test_another_mode), cmocka_unit_test(test_work_is_kept),
+        cmocka_unit_test(test_a_purge_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

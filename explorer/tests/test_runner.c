@@ -269,6 +269,21 @@ static void test_acknowledged_export(void **state)
     assert_int_equal(f->shared->records[0].path.level[0].seq, last->seq);
 }
 
+/** A recovery that has not ended when the time is up: nobody knows whether it would, and so it is
+told. */
+static void test_cut_short(void **state)
+{
+    fixture_t *f = *state;
+    run_limits_t limits = {.jobs = 1, .batch_states = 64, .deadline_s = 60, .budget_s = 0.2};
+    victim = 0;
+    listen(f, stall_at_victim);
+    double seconds;
+    assert_false(runner_run(&f->explorer, &f->plan, &f->order, &limits, &seconds));
+    assert_int_equal(atomic_load(&f->shared->counts.unfinished), 1);
+    assert_int_equal(atomic_load(&f->shared->n_records), 0);
+    assert_true(seconds < 10);
+}
+
 /** With time enough a budget runs the same states as without one. */
 static void test_budget_runs_all(void **state)
 {
@@ -296,6 +311,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_worker_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_acknowledged_export, setup, teardown),
         cmocka_unit_test_setup_teardown(test_budget_runs_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cut_short, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,8 +52,10 @@ class Ways(FsCase):
         self.assertEqual(places(run, WRITE, FDATASYNC), changes)
 
     def test_libaio(self) -> None:
-        """io_submit of a write around the page cache."""
-        self.assertEqual(places(self.way("aio"), WRITE), [(WRITE, PAGE, PAGE)])
+        """io_submit of a write around the page cache: of the kernel's, not of the disk's, so it is not durable."""
+        run = self.way("aio")
+        self.assertEqual(places(run, WRITE), [(WRITE, PAGE, PAGE)])
+        self.assertEqual(run.trace.of(WRITE)[0].flags & DURABLE, 0)
 
     def test_copies_of_the_kernel(self) -> None:
         """sendfile, copy_file_range and splice are writes of what they copy."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tornpage.reports.summary import Summary
+from tornpage.reports.summary import Summary, cut_states, judged_states
 from tornpage.vocabulary.model import config_of
 from tornpage.workloads.workload import lengths_of
 
@@ -64,7 +64,8 @@ def bound_of(summary: Summary) -> Bound | None:
     explored: dict[str, set[int]] = {}
     for label, part in summary.explored.items():
         found = _SEQUENCE.search(label)
-        if found and (part["states"] or things == "sequences"):  # a place not reached has no state
+        # A place that was not reached has no state.
+        if found and (judged_states(part) or things == "sequences"):
             explored.setdefault(config_of(label), set()).add(int(found[1]))
     common = set.intersection(*explored.values()) if explored else set()
     length = sum(common >= set(range(end)) for end in ends)
@@ -72,8 +73,9 @@ def bound_of(summary: Summary) -> Bound | None:
 
 
 def _whole(explored: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """Crashes of recoveries have states that no plan counts beforehand: of these nothing is said."""
-    if any(int(part["depth"]) > 1 for part in explored.values()):
+    """Crashes of recoveries have states that no plan counts beforehand: of these nothing is said, nor where
+    the end of the time has left a state without a verdict."""
+    if any(int(part["depth"]) > 1 or cut_states(part) for part in explored.values()):
         return ()
     models: dict[str, bool] = {}
     judged = set[str]()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from xml.etree import ElementTree as ET
 
 from tornpage.reports.cells import CellCount, Example
-from tornpage.reports.summary import BugSeen, Summary
+from tornpage.reports.summary import BugSeen, Summary, judged_states
 from tornpage.reports.verdict import looked_at, verdict_of
 from tornpage.vocabulary.model import Outcome, config_of
 
@@ -130,7 +130,7 @@ def _explorations(summary: Summary, bugs: dict[int, BugSeen]) -> Iterator[_Case]
         case = _Case(f"{summary.run.campaign}.{config}", "crash states", seconds)
         case.bugs = [(bugs[bug], how) for bug, how in sorted(shown.items())]
         case.errors = _unsure(cells)
-        if not any(int(part["states"]) for part in parts):
+        if not any(judged_states(part) for part in parts):
             case.skipped = "no crash state was judged"
         yield case
 

@@ -28,7 +28,7 @@ from tornpage.vocabulary.model import (
 )
 from tornpage.vocabulary.notebook import Shown, table_of
 
-__all__ = ["BugSeen", "Claims", "Finding", "Summary", "summarise"]
+__all__ = ["BugSeen", "Claims", "Finding", "Summary", "cut_states", "judged_states", "summarise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,13 @@ class Summary:
     @property
     def states(self) -> int:
         """Power-loss states that were recovered and judged."""
-        return sum(int(part["states"]) for part in self.explored.values())
+        return sum(judged_states(part) for part in self.explored.values())
+
+    @property
+    def cut_short(self) -> int:
+        """Power-loss states that the end of the time has left without a verdict: nobody knows whether their
+        recoveries end."""
+        return sum(cut_states(part) for part in self.explored.values())
 
     @property
     def distinct(self) -> int:
@@ -312,6 +318,16 @@ class Summary:
                 "coverage": self.torn_pages.to_json(),
             }
         return data
+
+
+def judged_states(part: Mapping[str, Any]) -> int:
+    """Of what the explorer said of one exploration: the states that have a verdict."""
+    return max(0, int(part["states"]) - cut_states(part))
+
+
+def cut_states(part: Mapping[str, Any]) -> int:
+    """As well: those that the end of the time has left without one."""
+    return int(part.get("unfinished", 0))
 
 
 def summarise(

@@ -223,6 +223,8 @@ def _not_exercised(summary: Summary, crash_model: str, depth: int) -> Iterable[s
     """The nearest first: what the run itself was about to do, then what it is not about."""
     if summary.run.state == "stopped":
         yield "what the time was up for"
+    if summary.cut_short:
+        yield f"{_several(summary.cut_short, 'state')} that the time was up for"
     if summary.run.origin.examined is not None:
         yield from (f"control of {config}" for config in summary.run.origin.examined.blind)
         if not summary.run.origin.examined.states:

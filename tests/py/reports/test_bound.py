@@ -70,6 +70,7 @@ def test_a_configuration_that_lacks_one_counts() -> None:
         (part({**WHOLE, "log-cut": (2, 3)}), ("all-persisted",)),
         (part({"one-torn": (9, 9)}), ("all-persisted", "log-cut")),
         (part(depth=2), ()),
+        ({**part(), "unfinished": 1}, ()),
     ],
 )
 def test_a_model_is_whole_if_each_exploration_judged_all_its_states(

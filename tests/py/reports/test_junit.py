@@ -207,6 +207,7 @@ def test_a_power_loss_campaign_has_a_case_per_configuration() -> None:
         f"{ON} seed=1,depth=1": part,
         f"{ON} seed=2,depth=2": part,
         f"{OFF} seed=1,depth=1": {**part, "states": 0},
+        f"{OFF} seed=2,depth=1": {**part, "states": 1, "unfinished": 1},
     }
     run = Run(1, "powerloss", "engine", 1, 0, {}, "finished", 2.0, ORIGIN)
     summary = make_summary(run, [], [row(make_result(0, broken=3), "17.subset.2")], None, explored)

@@ -155,6 +155,26 @@ def test_what_a_run_did_not_come_to_is_named() -> None:
     assert (data["models"], data["crashes"]) == (["one-torn", "subset"], 1200)
 
 
+@pytest.mark.parametrize(
+    ("states", "cut", "line"),
+    [
+        (
+            7,
+            2,
+            "CLEAN (exit 0): engine 0123abcd, fs posix, 2 models, 5 states; not exercised: 2 states",
+        ),
+        (1, 1, "NOTHING EXERCISED (exit 3): no crash was judged"),
+        (0, 1, "NOTHING EXERCISED (exit 3): no crash was judged"),
+    ],
+)
+def test_a_state_that_was_cut_short_is_not_judged(states: int, cut: int, line: str) -> None:
+    """Its recovery may never end: the explorer counts it, and has no verdict on it."""
+    part = {**next(iter(EXPLORED.values())), "states": states, "unfinished": cut}
+    summary = replace(losses(), explored={"log=on seed=1": part})
+    assert verdict_of(summary).line.startswith(line)
+    assert f"{cut} state" in looked_at(summary).not_exercised[0]
+
+
 def test_what_no_canary_was_made_for_is_told() -> None:
     """By name, unless another configuration has had an occasion."""
     assert looked_at(losses()).to_json()["no_canary"] == []
