@@ -12,7 +12,7 @@ from tornpage.campaigns import replay
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Exploration, loss_plan
 from tornpage.store.rows import TrialRow
-from tornpage.vocabulary.model import TrialResult, TrialSpec, Violation
+from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 
 LOST = Violation(1, "acknowledged commits are missing: prefix 3 found (model subset)")
 REFUSED = Violation(30, "refused: no such file x12 (model subset)")
@@ -38,6 +38,24 @@ def test_another_finding_is_told_from_the_stored_one(
 ) -> None:
     """Where there was one."""
     assert replay._is_other(stored, found) is other
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"outcome": Outcome.CLEAN}, False),
+        ({"violations": (REFUSED,)}, False),
+        ({"violations": (LOST, REFUSED)}, False),
+        ({"digest": "another"}, False),
+        ({"trace_hash": "another"}, False),
+        ({"violations": (LOST, replace(LOST, what="in other words"))}, True),
+        ({"reason": "in other words", "seconds": {"run": 9.0}}, True),
+    ],
+)
+def test_a_verdict_is_what_was_judged(change: dict[str, Any], same: bool) -> None:
+    """The state that was found, the recording that led there, and what is broken; no words, no times."""
+    stored = result(LOST)
+    assert (replay._verdict(replace(stored, **change)) == replay._verdict(stored)) is same
 
 
 def test_a_state_is_searched_for_as_it_was_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,8 +11,10 @@ from typing import Any, cast
 import pytest
 from builders import make_golden_run
 
-from tornpage.campaigns.runner import _run_fault_free, _take_golden_runs, _try_judge
+from tornpage.campaigns import runner
+from tornpage.campaigns.runner import _kill, _run_fault_free, _take_golden_runs, _try_judge
 from tornpage.plans.campaign import Campaign, Hit, fault_free_spec
+from tornpage.store.origin import Origin
 from tornpage.store.rows import GoldenRunRow
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import DeafError, FailedRunError
@@ -98,6 +101,34 @@ def test_what_is_under_way_when_the_time_is_up_is_told(tmp_path: Path) -> None:
     assert workers.handed == labels[:3]
     assert [row.config for row in rows] == sorted(labels[:3])
     assert all(row.violations == broken for row in rows)
+
+
+@pytest.mark.parametrize(("cells", "state"), [(["a cell"], "running"), ([], "finished")])
+def test_kills_are_finished_with_their_trials(
+    cells: list[str], state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None was played: the run goes on another time, or its time was up. Without anything to disturb there is
+    none to play."""
+    golden_runs = {LABELS[0]: make_golden_run()}
+    monkeypatch.setattr(runner, "executor_of", lambda _context: nullcontext(Workers()))
+    monkeypatch.setattr(runner, "_take_golden_runs", lambda *_: ([], golden_runs))
+    monkeypatch.setattr(runner, "_try_judge", lambda *_: None)
+    monkeypatch.setattr(runner, "cells_of", lambda *_: cells)
+    monkeypatch.setattr(runner, "_run_fault_free", lambda *_: None)
+    monkeypatch.setattr(runner, "_run_trials", lambda *_: None)
+    context = SimpleNamespace(
+        progress=QuietProgress(), paths=find_paths(), out=tmp_path, origin=Origin()
+    )
+    with Store(tmp_path / "s.db") as store:
+        run = _kill(
+            store,
+            lambda origin: store.begin_run("kills", "engine", 7, 1, {}, origin),
+            CAMPAIGN,
+            "engine",
+            cast(Any, context),
+            tmp_path,
+        )
+    assert run.state == state
 
 
 def test_a_script_that_the_target_fails_has_its_row() -> None:

@@ -16,6 +16,7 @@ from builders import make_result, make_spec
 from sqlalchemy import event
 
 from tornpage.store import trials
+from tornpage.store.origin import Origin
 from tornpage.store.rows import GoldenRunRow
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
@@ -90,6 +91,19 @@ def test_interrupted_run_is_found_until_it_is_finished(tmp_path: Path) -> None:
         store.fail_run(old)
         with pytest.raises(ConfigError, match="no interrupted run of smoke"):
             store.resume_run("smoke", "engine")
+
+
+def test_a_run_of_a_night_goes_on_with_its_night(tmp_path: Path) -> None:
+    """Alone it would be resumed under limits that are not the night's."""
+    with Store(tmp_path / "s.db") as store:
+        night = store.begin_night({}, Origin()).id
+        run = store.begin_run("smoke", "engine", 1, 3, {"name": "smoke"}, night=night).id
+        assert store.run(run).night == night
+        assert not store.has_unfinished("smoke", "engine")
+        with pytest.raises(ConfigError, match="no interrupted run of smoke"):
+            store.resume_run("smoke", "engine")
+        alone = begin(store)
+        assert store.resume_run("smoke", "engine").id == alone
 
 
 def test_a_run_is_finished_with_all_its_verdicts_only(tmp_path: Path) -> None:

@@ -85,6 +85,8 @@ def test_a_worker_with_other_programs_refuses(monkeypatch: pytest.MonkeyPatch) -
     for other, told in (({"engine": "xyz"}, "another engine than"), ({"judge": "1"}, "judge")):
         with pytest.raises(ConfigError, match=told):
             remote._check(remote.Order("run", "engine", {**here, **other}, str, None))
+    with pytest.raises(ConfigError, match="another preload than"):
+        remote._check(remote.Order("run", "engine", {"version": "1", "engine": "abc"}, str, None))
 
 
 class FutureCancelledError(Exception):
