@@ -7,8 +7,10 @@ comes to in other ways is compared. */
 static struct {
     engine_options_t last; /**< under which an engine was opened */
     uint32_t n;
-    uint32_t changes; /**< the opening after which the database has another table; 0: none */
-    uint32_t forgets; /**< the opening that finds the files as the one before it has; 0: none */
+    uint32_t changes;  /**< the opening after which the database has another table; 0: none */
+    uint32_t converts; /**< the opening that asked for a format of the log; 0: none did */
+    dberr_t refusal;   /**< what became of that one; DB_SUCCESS: what comes of it */
+    uint32_t forgets;  /**< the opening that finds the files as the one before it has; 0: none */
     image_t *image;
 } opened;
 /** A purge leaves some history for later. */
@@ -24,6 +26,12 @@ dberr_t __wrap_engine_open(os_t *os, probe_t *probe, const engine_options_t *opt
 {
     opened.last = *options;
     opened.n++;
+    if (options->log_format != 0) {
+        opened.converts = opened.n;
+        if (opened.refusal != DB_SUCCESS) {
+            return opened.refusal;
+        }
+    }
     if (opened.forgets > 0 && opened.n == opened.forgets - 1) {
         image_mark(opened.image);
     } else if (opened.forgets > 0 && opened.n == opened.forgets) {
@@ -177,6 +185,7 @@ static void test_other_ways(void **state)
         uint32_t invariant;
     } WAYS[] = {{{.twice = true}, 3, 17},
                 {{.in_batches = true}, 2, 18},
+                {{.converted = true}, 3, 18},
                 {{.purged = true}, 3, 25},
                 {{.exported = "t", .export_acked = true}, 2, 28},
                 {{.worked = true}, 3, 2}};
@@ -225,12 +234,37 @@ static void test_a_purge_ends(void **state)
     assert_int_equal(verdict->findings[0].invariant, 30);
 }
 
+/** A start that asks for another format of the log is refused for that, or not at all; in both cases
+the database is looked at. */
+static void test_another_log_format(void **state)
+{
+    (void)state;
+    engine_options_t options;
+    options_set_defaults(&options);
+    options.page_size = 4096;
+    const judge_case_t c = {.converted = true};
+    opened.converts = 0;
+    (void)judged_under(&options, c, 3);
+    assert_int_equal(opened.converts, 2);
+    opened.refusal = DB_UNSUPPORTED;
+    (void)judged_under(&options, c, 3);
+    opened.refusal = DB_CORRUPTION;
+    const verdict_t *verdict = judged(&options, c);
+    opened.refusal = DB_SUCCESS;
+    assert_int_equal(verdict->n, 1);
+    assert_int_equal(verdict->findings[0].invariant, 18);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_ways),   cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_no_copies),    cmocka_unit_test(test_small),
-        cmocka_unit_test(test_another_mode), cmocka_unit_test(test_work_is_kept),
+        cmocka_unit_test(test_another_log_format),
+        cmocka_unit_test(test_other_ways),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_no_copies),
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_another_mode),
+        cmocka_unit_test(test_work_is_kept),
         cmocka_unit_test(test_a_purge_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

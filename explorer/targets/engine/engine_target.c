@@ -10,6 +10,7 @@ before it has left of the number. */
 #include "explorer/targets/engine/engine_canary.h"
 
 #define BATCHES_EVERY 16U
+#define CONVERTED_EVERY 16U
 #define PURGE_EVERY 4U
 #define SMALL_EVERY 4U
 #define WORK_EVERY 4U
@@ -56,6 +57,7 @@ static dberr_t engine_judge(void *of, const target_case_t *c, outcome_t *outcome
     what.purged = draw(&drawn, PURGE_EVERY);
     what.small = draw(&drawn, SMALL_EVERY);
     what.worked = draw(&drawn, WORK_EVERY);
+    what.converted = draw(&drawn, CONVERTED_EVERY);
     what.in_full = draw(&drawn, self->config->in_full);
     judge_state(&self->judge, &what, outcome);
     *err = self->judge.failed;

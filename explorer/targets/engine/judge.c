@@ -157,6 +157,31 @@ static void judge_in_batches(judge_t *judge, outcome_t *outcome)
     image_undo(judge->image);
 }
 
+/** I18, with the other format of the log asked for. A log that recovery needs is not converted: the
+start is refused and has changed nothing, or the database comes to the same. */
+static void judge_converted(judge_t *judge, outcome_t *outcome)
+{
+    verdict_t *verdict = &outcome->verdict;
+    engine_options_t options = judge->options;
+    options.log_format = options.log_format == LOG_FORMAT_10_5 ? LOG_FORMAT_10_4 : LOG_FORMAT_10_5;
+    image_mark(judge->image);
+    const char *what = "with the other log format: ";
+    err_sink_t sink = {.msg = ""};
+    engine_t *engine = NULL;
+    dberr_t err =
+        engine_open(image_os(judge->image), &judge->probe, &options, true, &engine, &sink);
+    if (err != DB_SUCCESS && err != DB_UNSUPPORTED) {
+        verdict_add(verdict, SOURCE_RECOVERY, 18, "%s%s: %.180s", what, err_name(err), sink.msg);
+    }
+    uint64_t digest = 0;
+    if ((err == DB_SUCCESS && judge_close(engine, what, verdict)) || err == DB_UNSUPPORTED) {
+        if (judge_again(judge, &judge->options, what, &digest, verdict)) {
+            outcome_compare(outcome, 18, what, digest);
+        }
+    }
+    image_undo(judge->image);
+}
+
 /** I25: purge finishes what the crash has cut short, and changes no row. */
 static void judge_purged(judge_t *judge, outcome_t *outcome)
 {
@@ -365,6 +390,9 @@ static void judge_other_ways(judge_t *judge, const judge_case_t *c, const check_
     }
     if (c->in_batches) {
         judge_in_batches(judge, outcome);
+    }
+    if (c->converted) {
+        judge_converted(judge, outcome);
     }
     if (c->purged) {
         judge_purged(judge, outcome);

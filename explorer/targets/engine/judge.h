@@ -58,6 +58,7 @@ typedef struct judge_case {
     bool small;        /**< recover with the smallest memory and pool in the first place */
     bool twice;        /**< recover again, after a recovery that was let go of (I17) */
     bool in_batches;   /**< recover again with the smallest memory and pool (I18) */
+    bool converted;    /**< start it with the other log format first (I18) */
     bool purged;       /**< recover again and purge all history (I25) */
     bool worked;       /**< do new work on what was recovered (work.h) */
     bool in_full;      /**< scan without what earlier scans know, too: both must say the same */
