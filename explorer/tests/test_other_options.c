@@ -95,6 +95,7 @@ static const verdict_t *judged(const engine_options_t *options, judge_case_t c)
     judge_state(&judge, &c, &outcome);
     judge_free(&judge);
     allowed_free(&allowed);
+    allowed_free(&outcome.worked);
     image_destroy(image);
     return &outcome.verdict;
 }
