@@ -235,7 +235,7 @@ static void test_a_purge_ends(void **state)
     assert_int_equal(verdict->findings[0].invariant, 30);
 }
 
-/** A start that asks for another format of the log is refused for that, or not at all; in both cases
+/** A start that asks for another log format is refused for that, or not at all; in both cases
 the database is looked at. */
 static void test_another_log_format(void **state)
 {
