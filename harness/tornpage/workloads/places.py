@@ -107,6 +107,22 @@ ALIKE = {
     "import": 192,
 }
 """The same of kinds that begin like others, or are made of them: one in STRIDE, twice as many checkpoints."""
+FILLED = frozenset(
+    {
+        "create table",
+        "drop table",
+        "truncate table",
+        "rename table",
+        "add index",
+        "drop index",
+        "rename index",
+        "rename column",
+        "modify column",
+        "add column, algorithm=instant",
+        "export",
+    }
+)
+"""Kinds that meet a full log at each yield point: the steps of files, names and the catalogue."""
 CHECKPOINTS = frozenset({"set log_optimize_ddl", "checkpoint", "full checkpoint"})
 """Kinds whose yield points are amid a checkpoint of their own: another one waits for its end."""
 
@@ -157,6 +173,11 @@ def places_of(workload: str = "places") -> tuple[Place, ...]:
         for act, full in ACTS
         if not (act == "checkpoint" and kind.name in CHECKPOINTS)
         for number in _numbers(kind.name, dense=full)
+    ) + tuple(
+        Place(kind, False, "fill", False, number)
+        for kind in KINDS
+        if kind.name in FILLED
+        for number in _numbers(kind.name, dense=True)
     )
     large = tuple(
         Place(kind, kind.logged, "fill", False, number)
@@ -227,6 +248,6 @@ def _ready(
     if isinstance(kind, PreambleKind):
         kind.preamble(ground)
         return partial(kind.play, ground), kind.then and partial(kind.then, ground)
-    for change in CHANGES * ROWS:
+    for change in () if place.act == "fill" else CHANGES * ROWS:
         change.play(ground)
     return partial(kind.play, ground), None

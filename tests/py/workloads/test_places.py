@@ -12,7 +12,7 @@ from tornpage.workloads.full_log import LARGE_KINDS
 from tornpage.workloads.kinds import KINDS
 from tornpage.workloads.mid_backup import FILE, MID_BACKUP_KINDS, SYSTEM
 from tornpage.workloads.parse import parse_script
-from tornpage.workloads.places import ALIKE, BEHIND, EACH, FIRST, LATER, YIELDS, places_of
+from tornpage.workloads.places import ALIKE, BEHIND, EACH, FILLED, FIRST, LATER, YIELDS, places_of
 from tornpage.workloads.preambles import PreambleKind
 from tornpage.workloads.script import PLACED, Verb
 from tornpage.workloads.workload import generate
@@ -49,9 +49,17 @@ def test_every_kind_that_has_yield_points_has_places() -> None:
 
 def test_large_statements_meet_a_full_log() -> None:
     """At their beginning, and at some of their many steps."""
-    large = [one for one in EVERY if one.act == "fill"]
+    large = [one for one in EVERY if one.act == "fill" and one.kind not in KINDS]
     assert {one.kind for one in large} == set(LARGE_KINDS)
     assert numbers("large drop", "fill") == [*range(1, FIRST + 1), *LATER[:2]]
+
+
+def test_steps_of_files_and_names_meet_a_full_log() -> None:
+    """At each of their yield points."""
+    small = {one.kind.name for one in EVERY if one.act == "fill" and one.kind in KINDS}
+    assert small == FILLED and set(YIELDS) >= FILLED
+    for name in FILLED:
+        assert numbers(name, "fill") == list(range(1, YIELDS[name] + 1))
 
 
 def test_statements_behind_a_preamble() -> None:
