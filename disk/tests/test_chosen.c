@@ -69,6 +69,30 @@ static void test_what_is_named(void **state)
     }
 }
 
+/** Where several sectors are written whole they follow the first that the write has of them. */
+static void test_whole_units(void **state)
+{
+    static const struct {
+        const char *line;
+        const char *seen;
+    } CASES[] = {{"lose 1 3 2=1000\n", "..bbb...."}, {"lose 1 3 2=0001\n", ".....b..."}};
+    persist_fixture_t *f = *state;
+    for (uint32_t i = 0; i < f->list.n; i++) {
+        f->list.events[i].seq = i + 1;
+    }
+    f->list.events[1].unit = 2048;
+    f->list.events[1].offset = 4096 + 512;
+    f->list.events[1].length = 2048;
+    for (uint32_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        chosen_t chosen;
+        char seen[10];
+        assert_int_equal(load(CASES[i].line, &chosen, NULL), DB_SUCCESS);
+        look(f, &chosen, 0, seen);
+        assert_string_equal(seen, CASES[i].seen);
+        chosen_free(&chosen);
+    }
+}
+
 /** An operation that is no write is there or is not. */
 static void test_of_a_name(void **state)
 {
@@ -157,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_is_named, models_setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_of_a_name, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_whole_units, models_setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_count, models_setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_coherent, models_setup, persist_teardown),
         cmocka_unit_test(test_wrong_files),

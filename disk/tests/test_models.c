@@ -197,6 +197,59 @@ static void test_bounded_and_fair(void **state)
     fs_list_free(&list);
 }
 
+/** The event that is singled out of a stretch is another one at another crash point. */
+static void test_stretches_are_drawn_from(void **state)
+{
+    const persist_fixture_t *f = *state;
+    bool seen[100] = {false};
+    uint32_t n_seen = 0;
+    fs_list_t list = {.events = NULL};
+    for (uint32_t i = 0; i < 100; i++) {
+        add_fill(&list, 0, i * 512, 512, 'n');
+    }
+    persist_t persist;
+    persist_init(&persist, &list, f->image, NULL);
+    persist_advance(&persist, 100);
+    for (uint64_t point = 0; point < 100; point++) {
+        for (uint32_t k = 0; k < MODEL_PICKS_MAX; k++) {
+            const fs_event_t *one = model_single(&CONFIG, MODEL_ONE_DROPPED, k, point, &persist);
+            n_seen += !seen[one - list.events];
+            seen[one - list.events] = true;
+        }
+    }
+    assert_int_equal(n_seen, 100);
+    persist_free(&persist);
+    fs_list_free(&list);
+}
+
+/** Of many waiting events some states keep few, and some nearly all. */
+static void test_subsets_are_thin_and_dense(void **state)
+{
+    persist_fixture_t *f = *state;
+    uint32_t n_thin = 0;
+    uint32_t n_dense = 0;
+    fs_list_t list = {.events = NULL};
+    for (uint32_t i = 0; i < 100; i++) {
+        add_fill(&list, 0, i * 512, 512, 'n');
+    }
+    persist_t persist;
+    persist_init(&persist, &list, f->image, NULL);
+    persist_advance(&persist, 100);
+    for (uint64_t point = 0; point < 10; point++) {
+        for (uint32_t k = 0; k < model_count(&CONFIG, MODEL_SUBSET, &persist); k++) {
+            torn_t torn = {.n = {{{0}}}};
+            image_mark(f->image);
+            model_apply(&CONFIG, MODEL_SUBSET, k, point, &persist, &torn);
+            image_undo(f->image);
+            n_thin += torn.n[0][1][TEAR_DROPPED] > 65;
+            n_dense += torn.n[0][1][TEAR_DROPPED] < 35;
+        }
+    }
+    assert_true(n_thin > 10 && n_dense > 10);
+    persist_free(&persist);
+    fs_list_free(&list);
+}
+
 /** Right after a write of the log: every prefix of it, and nothing else changed. Not before, not
 later. */
 static void test_log_cut(void **state)
@@ -222,6 +275,7 @@ static void test_by_file(void **state)
     persist_fixture_t *f = *state;
     persist_t persist;
     bool seen[2][2] = {{false}};
+    bool beginning = false; /* of the first file's writes */
     assert_int_equal(model_count(&CONFIG, MODEL_BY_FILE, &f->persist), 0);
     uint32_t other = image_inode_create(f->image);
     add_fill(&f->list, other, 0, 512, 'd');
@@ -234,10 +288,11 @@ static void test_by_file(void **state)
         model_apply(&CONFIG, MODEL_BY_FILE, 0, point, &persist, &torn);
         bool first = bytes_of(f->image, 0)[0] == 'c';
         bool second = image_size(f->image, other) > 0;
+        beginning |= bytes_of(f->image, 0)[0] == 'a';
         seen[first][second] = true;
         image_undo(f->image);
     }
-    assert_true(seen[0][0] && seen[0][1] && seen[1][0] && seen[1][1]);
+    assert_true(seen[0][0] && seen[0][1] && seen[1][0] && seen[1][1] && beginning);
     persist_free(&persist);
 }
 
@@ -309,6 +364,33 @@ static void test_waiting_writes_have_a_hash(void **state)
     }
 }
 
+/** And so does all that says which change it is. */
+static void test_waiting_changes_have_a_hash(void **state)
+{
+    (void)state;
+    static const fs_event_t CHANGES[] = {
+        {.kind = FS_RENAME, .inode = 1, .name = 2, .name2 = 3},
+        {.kind = FS_RENAME, .inode = 1, .name = 2, .name2 = 3, .swaps = true},
+        {.kind = FS_RENAME, .inode = 1, .name = 3, .name2 = 2},
+        {.kind = FS_RENAME, .inode = 2, .name = 2, .name2 = 3},
+        {.kind = FS_LINK, .inode = 1, .name = 2, .name2 = 3},
+        {.kind = FS_TRUNCATE, .inode = 1, .offset = 512},
+        {.kind = FS_TRUNCATE, .inode = 1, .offset = 1024},
+        {.kind = FS_ZERO, .inode = 1, .offset = 512},
+        {.kind = FS_ZERO, .inode = 1, .offset = 512, .length = 512},
+    };
+    uint64_t hashes[sizeof(CHANGES) / sizeof(CHANGES[0])];
+    for (size_t i = 0; i < sizeof(CHANGES) / sizeof(CHANGES[0]); i++) {
+        fs_list_t list = {.n = 0};
+        *fs_list_add(&list, FS_WRITE) = CHANGES[i];
+        hashes[i] = fs_list_hash(&list, 7);
+        for (size_t other = 0; other < i; other++) {
+            assert_int_not_equal(hashes[other], hashes[i]);
+        }
+        fs_list_free(&list);
+    }
+}
+
 /** What a state is told to keep of the three writes: the same characters that look() finds. */
 typedef struct heard {
     char text[10];
@@ -322,11 +404,8 @@ static void hear(void *ctx, uint32_t pending, uint64_t first, uint64_t end)
     }
 }
 
-/** In the order in which the writes happened: each state of each model is what the watch hears of
-it. */
-static void test_watch_hears_what_is_kept(void **state)
+static void check_watch(persist_fixture_t *f)
 {
-    persist_fixture_t *f = *state;
     uint32_t states = 0;
     for (uint32_t m = 0; m < MODEL_KINDS; m++) {
         for (uint32_t k = 0; k < model_count(&CONFIG, (model_t)m, &f->persist); k++) {
@@ -345,6 +424,17 @@ static void test_watch_hears_what_is_kept(void **state)
         }
     }
     assert_int_equal(states, count_all(&CONFIG, &f->persist));
+}
+
+/** In the order in which the writes happened: each state of each model is what the watch hears of
+it, by sectors, also where several of them are written whole. */
+static void test_watch_hears_what_is_kept(void **state)
+{
+    persist_fixture_t *f = *state;
+    for (uint32_t unit = 0; unit <= 2048; unit += 2048) {
+        f->list.events[1].unit = unit;
+        check_watch(f);
+    }
 }
 
 static uint32_t single_of(const persist_fixture_t *f, model_t model, uint32_t k)
@@ -552,6 +642,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kill_leaves_writes_waiting, models_setup,
                                         persist_teardown),
         cmocka_unit_test(test_waiting_writes_have_a_hash),
+        cmocka_unit_test(test_waiting_changes_have_a_hash),
+        cmocka_unit_test_setup_teardown(test_stretches_are_drawn_from, models_setup,
+                                        persist_teardown),
+        cmocka_unit_test_setup_teardown(test_subsets_are_thin_and_dense, models_setup,
+                                        persist_teardown),
         cmocka_unit_test_setup_teardown(test_by_file, models_setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_watch_hears_what_is_kept, models_setup,
                                         persist_teardown),

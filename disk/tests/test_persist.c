@@ -303,6 +303,54 @@ static void test_durable(void **state)
     assert_memory_equal(bytes_of(f->image, 0), "adaa\0\0\0\0c", 9);
 }
 
+/** A durable write takes along what it needs: no name, where an fsync of the file would, and
+nothing at all if it writes nothing. */
+static void test_durable_takes_no_more(void **state)
+{
+    persist_fixture_t *f = *state;
+    f->disk.fs = fs_profile_find("btrfs");
+    image_link(f->image, name_of(f->image, "a"), 0);
+    add_entry(&f->list, f->image, FS_RENAME, 0, "a", "b");
+    add_write(&f->list, 0, 0, "bytes");
+    f->list.events[1].durable = true;
+    add_write(&f->list, 0, 600, "waits");
+    add_write(&f->list, 0, 600, "");
+    f->list.events[3].durable = true;
+    add_sync(&f->list, f->image, 1, "other");
+    persist_advance(&f->persist, 4);
+    assert_false(persist_is_under_way(&f->persist));
+    persist_advance(&f->persist, 5);
+    assert_file(f->image, "a", "bytes");
+    assert_absent(f->image, "b");
+    assert_int_equal(persist_pending(&f->persist, 1)->offset, 600);
+}
+
+/** A folder is not gone while what was taken out of it may be in it: by a rename, or an exchange.
+*/
+static void test_taken_out_of_a_folder(void **state)
+{
+    persist_fixture_t *f = *state;
+    for (uint32_t i = 0; i < 3; i++) {
+        static const char *const FROM[] = {"d/x", "y", "y"};
+        static const char *const TO[] = {"y", "d/x", "z"};
+        fs_list_clear(&f->list);
+        add_entry(&f->list, f->image, FS_RENAME, 0, FROM[i], TO[i]);
+        f->list.events[0].swaps = i == 1;
+        add_entry(&f->list, f->image, FS_RMDIR, IMAGE_NONE, "d", NULL);
+        const fs_event_t *events = f->list.events;
+        assert_int_equal(persist_needs(&f->persist, &events[1], &events[0]), i < 2);
+    }
+}
+
+/** The move of a folder is not there without one that came before. */
+static void test_moves_have_an_order(void **state)
+{
+    persist_fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_MOVE_DIR, IMAGE_NONE, "d", "e");
+    add_entry(&f->list, f->image, FS_MOVE_DIR, IMAGE_NONE, "g", "h");
+    assert_true(persist_needs(&f->persist, &f->list.events[1], &f->list.events[0]));
+}
+
 /** On a disk of larger sectors a durable write takes what waited of such a one along; one that lies
 is never durable. */
 static void test_durable_sectors(void **state)
@@ -544,6 +592,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_overlap, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_durable, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_durable_sectors, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_durable_takes_no_more, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_taken_out_of_a_folder, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_moves_have_an_order, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_same_name_and_file, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_zero, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_move_dir, setup, persist_teardown),

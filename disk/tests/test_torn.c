@@ -20,12 +20,32 @@ static void test_lost_places(void **state)
     assert_true(torn_overlaps(&torn, &f->list.events[0]));
 }
 
+/** Another file, place or length that was lost is another loss to crash below. */
+static void test_losses_have_a_hash(void **state)
+{
+    (void)state;
+    static const fs_event_t LOST[] = {{.inode = 1, .offset = 512, .length = 512},
+                                      {.inode = 2, .offset = 512, .length = 512},
+                                      {.inode = 1, .offset = 1024, .length = 512},
+                                      {.inode = 1, .offset = 512, .length = 1024}};
+    uint64_t hashes[sizeof(LOST) / sizeof(LOST[0])];
+    for (size_t i = 0; i < sizeof(LOST) / sizeof(LOST[0]); i++) {
+        torn_t torn = {.n = {{{0}}}};
+        torn_add(&torn, &LOST[i], TEAR_DROPPED);
+        hashes[i] = torn_hash(&torn, 7);
+        for (size_t other = 0; other < i; other++) {
+            assert_int_not_equal(hashes[other], hashes[i]);
+        }
+    }
+}
+
 /** Whatever was drawn, the count names the mask that came of it: over many crash points, for writes
 of two and of eight sectors, and never an interior mask of two. */
 static void test_masks_are_counted_as_they_came(void **state)
 {
     persist_fixture_t *f = *state;
     uint32_t seen[2][TEAR_KINDS] = {{0}};
+    uint32_t kept_of_interior = 0; /* by bits: numbers of sectors */
     f->list.events[1].first_flush = true;
     for (uint32_t point = 0; point < 600; point++) {
         bool two = point % 2 != 0;
@@ -45,10 +65,16 @@ static void test_masks_are_counted_as_they_came(void **state)
             assert_int_equal(torn.n[0][1][i], 0);
         }
         seen[two][tear]++;
+        uint32_t n_kept = 0;
+        for (const char *at = sectors; *at != '\0'; at++) {
+            n_kept += *at == 'b';
+        }
+        kept_of_interior |= tear == TEAR_INTERIOR ? 1U << n_kept : 0;
     }
     assert_true(seen[0][TEAR_PREFIX] > 0 && seen[0][TEAR_SUFFIX] > 0 && seen[0][TEAR_INTERIOR] > 0);
     assert_true(seen[1][TEAR_PREFIX] > 0 && seen[1][TEAR_SUFFIX] > 0);
     assert_int_equal(seen[1][TEAR_INTERIOR], 0);
+    assert_int_equal(kept_of_interior & 0x7E, 0x7E); /* from one to six of eight */
 }
 
 /** Every waiting write is kept, torn or dropped, and the last two are counted. */
@@ -100,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lost_places, models_setup, persist_teardown),
+        cmocka_unit_test(test_losses_have_a_hash),
         cmocka_unit_test_setup_teardown(test_masks_are_counted_as_they_came, models_setup,
                                         persist_teardown),
         cmocka_unit_test_setup_teardown(test_dropped_writes_are_counted, models_setup,

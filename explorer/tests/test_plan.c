@@ -109,6 +109,24 @@ static bool is_in_line(const known_t *one)
     return one->point > 0 && events->events[one->point - 1].issued_line == wanted_line;
 }
 
+/** --kinds: a line per statement, and what it says is its kind; of before the first it is none. */
+static void test_kinds(void **state)
+{
+    static const uint32_t OF_LINE[] = {0, 1, 2, 1, 3, 0};
+    (void)state;
+    char path[] = "/tmp/test_kinds_XXXXXX";
+    put_text(path, "add index\nadd column\r\nadd index\nadd\n");
+    kinds_t kinds;
+    err_sink_t err = {.msg = ""};
+    assert_int_equal(kinds_load(path, &kinds, &err), DB_SUCCESS);
+    assert_int_equal(kinds.n, 4);
+    for (uint32_t line = 0; line < 6; line++) {
+        assert_int_equal(kinds_of(&kinds, line), OF_LINE[line]);
+    }
+    kinds_free(&kinds);
+    (void)unlink(path);
+}
+
 /** --at-seq: after these events, and nowhere else. */
 static void test_chosen_points(void **state)
 {
@@ -206,6 +224,26 @@ static void test_order_of_the_trace(void **state)
     }
 }
 
+/** With crashes of recoveries a state stands for all below it: as many as are asked for, or the
+rest of a tree more. */
+static void test_states_below(void **state)
+{
+    static const struct {
+        uint32_t depth;
+        uint64_t states;
+        uint64_t per_tree;
+        uint64_t n;
+    } CASES[] = {{1, 7, 1, 7}, {2, 1, 5, 1}, {2, 5, 5, 1}, {2, 6, 5, 2}, {3, 22, 21, 2}};
+    fixture_t *f = *state;
+    for (uint32_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        f->campaign.depth = CASES[i].depth;
+        assert_int_equal(order_states_per_tree(&f->campaign), CASES[i].per_tree);
+        order_t order = draw(f, (order_limits_t){.states = CASES[i].states});
+        assert_int_equal(order.n, CASES[i].n);
+        order_free(&order);
+    }
+}
+
 /** --slice: every state is in one slice, and they follow one another along the trace. */
 static void check_slices(fixture_t *f, uint64_t states)
 {
@@ -293,6 +331,18 @@ static bool tears_head(const known_t *one)
            && one->model == MODEL_ONE_TORN && one->newest;
 }
 
+/** How a state of the model tears its write. */
+static uint32_t tear_of(const known_t *known, uint64_t number)
+{
+    uint32_t k = 0;
+    while (number > 0 && known[number - 1].model == known[number].model
+           && known[number - 1].point == known[number].point) {
+        number--;
+        k++;
+    }
+    return k % TEAR_PARTS;
+}
+
 /** heads: each write of the first bytes of a file is torn once, early, and none of them in several
 ways before all have been. */
 static void test_heads(void **state)
@@ -307,12 +357,15 @@ static void test_heads(void **state)
     order_t plain = draw(f, (order_limits_t){.states = (uint64_t)n_heads * 3});
     bool *torn = mem_alloc(f->plan.n_points * sizeof(*torn));
     uint32_t n_torn = 0;
+    uint32_t tears = 0;
     for (uint64_t i = 0; i < early.n; i++) {
         const order_state_t *one = &early.states[i];
+        tears |= tears_head(&known[one->number]) ? 1U << tear_of(known, one->number) : 0;
         n_torn += tears_head(&known[one->number]) && !torn[one->point];
         torn[one->point] |= tears_head(&known[one->number]);
     }
     assert_int_equal(n_torn, n_heads);
+    assert_int_equal(tears, (1U << TEAR_PARTS) - 1);
     assert_true(count(&plain, known, tears_head) < n_heads);
     free(torn);
     order_free(&plain);
@@ -514,6 +567,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_states_by_model, setup, teardown),
         cmocka_unit_test_setup_teardown(test_beginnings, setup, teardown),
         cmocka_unit_test_setup_teardown(test_order_of_the_trace, setup, teardown),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test_setup_teardown(test_states_below, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slices, setup, teardown),
         cmocka_unit_test_setup_teardown(test_suspects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_accused, setup, teardown),

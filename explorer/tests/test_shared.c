@@ -45,7 +45,27 @@ static void test_visited(void **state)
     visited_leave_clean(&first);
     assert_true(visited_enter(shared, 5).clean);
     assert_true(visited_enter(shared, 6).fresh);
+    assert_true(visited_enter(shared, 5 + (1ULL << 32)).fresh); /* in the place of another */
     shared_destroy(shared);
+}
+
+/** The smallest of several states is the same one in each run: all that an id has counts. */
+static void test_order_of_ids(void **state)
+{
+    static const char *const SORTED[] = {"2.subset.0",
+                                         "2.subset.1",
+                                         "10.all-persisted.0",
+                                         "2.subset.0/3.subset.0",
+                                         "2.subset.0/3.subset.2",
+                                         "2.subset.1/3.subset.0"};
+    const size_t n = sizeof(SORTED) / sizeof(SORTED[0]);
+    (void)state;
+    for (size_t i = 0; i < n * n; i++) {
+        state_path_t a;
+        state_path_t b;
+        assert_true(state_path_parse(SORTED[i / n], &a) && state_path_parse(SORTED[i % n], &b));
+        assert_int_equal(state_path_compare(&a, &b), i / n < i % n ? -1 : i / n > i % n);
+    }
 }
 
 /** What was found right with less below it is seen again with more, and with as much it is not. */
@@ -132,11 +152,9 @@ static void test_records_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_visited),
-        cmocka_unit_test(test_visited_with_more_below),
-        cmocka_unit_test(test_reserved_keys),
-        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_ids),           cmocka_unit_test(test_visited),
+        cmocka_unit_test(test_order_of_ids),  cmocka_unit_test(test_visited_with_more_below),
+        cmocka_unit_test(test_reserved_keys), cmocka_unit_test(test_full),
         cmocka_unit_test(test_records_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

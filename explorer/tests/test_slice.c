@@ -8,6 +8,9 @@ exploration is refused. */
 
 typedef struct merge_fixture {
     char path[32]; /**< of all slices, one behind the other */
+    uint64_t events;
+    uint64_t possible; /**< states of one model */
+    uint64_t records;  /**< that each slice has had, nearly all of them without room */
     merged_t merged;
     summary_t summary;
     err_sink_t err;
@@ -18,6 +21,8 @@ static int setup(void **state)
     merge_fixture_t *f = calloc(1, sizeof(*f));
     assert_non_null(f);
     (void)snprintf(f->path, sizeof(f->path), "/tmp/slices-XXXXXX");
+    f->events = 9;
+    f->possible = 70;
     put_text(f->path, "");
     *state = f;
     return 0;
@@ -40,10 +45,15 @@ static void say(const merge_fixture_t *f, uint32_t number, uint32_t of, bool com
     summary_t summary = {.depth = 1,
                          .jobs = 1,
                          .crash_points = 4,
-                         .events = 9,
+                         .events = f->events,
                          .complete = complete,
-                         .possible = {[MODEL_ALL_PERSISTED] = 4, [MODEL_ONE_TORN] = 70}};
+                         .possible = {[MODEL_ALL_PERSISTED] = 4, [MODEL_ONE_TORN] = f->possible}};
     assert_non_null(shared);
+    for (uint64_t i = 0; i < f->records; i++) {
+        record_t record = {.low = 1};
+        assert_true(state_path_parse("1.subset.0", &record.path));
+        shared_record(shared, &record);
+    }
     shared_count(shared, TALLY_STATE, COUNT_OF(hung), hung);
     if (image != 0) {
         shared_count(shared, image, COUNT_OF(distinct), 1);
@@ -126,12 +136,53 @@ static void test_refused(void **state)
     merged_free(&f->merged);
 }
 
+/** Of one recording, and of the same states in it. */
+static void test_another_exploration(void **state)
+{
+    merge_fixture_t *f = *state;
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(truncate(f->path, 0), 0);
+        say(f, 1, 2, true, 0, 0);
+        f->events += i == 1;
+        f->possible += i == 2;
+        say(f, 2, 2, true, 0, 0);
+        assert_int_equal(merge(f), i == 0 ? DB_SUCCESS : DB_ERROR);
+        merged_free(&f->merged);
+    }
+}
+
+/** A slice in place of another is none of its own. */
+static void test_one_slice_twice(void **state)
+{
+    merge_fixture_t *f = *state;
+    say(f, 1, 2, true, 0, 0);
+    say(f, 1, 2, true, 0, 0);
+    assert_int_equal(merge(f), DB_ERROR);
+    merged_free(&f->merged);
+}
+
+/** Findings that found no room, of all slices. */
+static void test_lost(void **state)
+{
+    merge_fixture_t *f = *state;
+    f->records = RECORDS_MAX + 3U;
+    say(f, 1, 2, true, 0, 0);
+    f->records = 0;
+    say(f, 2, 2, true, 0, 0);
+    assert_int_equal(merge(f), DB_SUCCESS);
+    assert_int_equal(f->summary.records_lost, 3);
+    merged_free(&f->merged);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_complete, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_another_exploration, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_slice_twice, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
