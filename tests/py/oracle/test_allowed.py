@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from tornpage.oracle.allowed import Allowed, allowed_after
+from tornpage.oracle.backups import Backup
+from tornpage.oracle.exports import Export
 from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
+from tornpage.oracle.prefixes import prefixes_of
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.state import State
 from tornpage.workloads.parse import parse_script
@@ -134,3 +141,26 @@ def test_a_backup_that_was_acknowledged_must_be_there() -> None:
     assert flying.judge(oracle.states[-1], {}).violations == ()
     wrong = flying.judge(oracle.states[-1], {"b": FoundBackup(None, "refused")})
     assert [violation.invariant for violation in wrong.violations] == [28]
+
+
+def test_an_acknowledged_export_is_one_whatever_commits_may_be_lost() -> None:
+    """Its file was fsynced, which a promise of no durability takes nothing from."""
+    oracle = SimpleNamespace(exports={2: "t"})
+    allowed = Allowed(cast(Any, oracle), 0, 2, 2, CONSISTENT)
+    assert allowed.export() == Export("t", acked=True)
+
+
+def test_the_explorer_is_told_of_backups_and_of_the_end() -> None:
+    """Which one is finished by a prefix, and whether it must be there; and which prefix a clean end has."""
+    for sure in (True, False):
+        oracle = SimpleNamespace(
+            states=[{}, {}],
+            commit_lines=[0, 1],
+            exports={},
+            backups={1: Backup("b", sure)},
+            end=1,
+        )
+        told = [json.loads(line) for line in prefixes_of(cast(Any, oracle)).splitlines()]
+        assert [line.get("backup") for line in told] == [None, "b"]
+        assert told[1]["sure"] is sure
+        assert [line.get("end") for line in told] == [None, True]

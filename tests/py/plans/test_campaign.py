@@ -391,3 +391,15 @@ def test_default_campaigns_have_many_scripts(name: str, models: str) -> None:
     for loss in ("powerloss", "churn", "mix"):
         parts = loss_parts(load_campaign(loss, data_folder("workloads")))
         assert len(parts) >= 40 and sum(depth == 2 for _, depth in parts) * 4 >= len(parts)
+
+
+def test_who_tears_the_log_meets_a_stale_block(tmp_path: Path) -> None:
+    """There it is read on most often; elsewhere some trials do."""
+    chosen = campaign(tmp_path)
+    cells = cells_of(chosen, golden_run_for(chosen))  # type: ignore[arg-type]
+    stale: dict[Site, list[bool]] = {Site.REDO: [], Site.PAGE0: []}
+    for number in range(80):
+        draw = draw_trial(chosen, "engine", cells, number)
+        stale[draw.cell.site].append(draw.spec.plan.stale_log)
+    assert all(stale[Site.REDO]) and len(stale[Site.REDO]) == 40
+    assert 0 < sum(stale[Site.PAGE0]) < 20

@@ -15,6 +15,7 @@ from tornpage.live.recovered import Recovery
 from tornpage.oracle.rules import Setting
 from tornpage.plans.origin import origin_under
 from tornpage.store.origin import Origin
+from tornpage.targets.command.answers import recovery_answer, run_answer
 from tornpage.targets.command.file import Choice, load_target_file
 from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.registry import explorer_path
@@ -342,3 +343,27 @@ def test_what_a_shell_has_in_braces_is_not_ours(tmp_path: Path) -> None:
                 load_target_file(file)
         else:
             load_target_file(file)
+
+
+def test_of_a_disk_nothing_is_left_out(tmp_path: Path) -> None:
+    """What a file names that no crash needs is named by its path, and a disk has sectors."""
+    target = target_of(tmp_path, TOLD)
+    options = {"cache": "large", "under": "ext4"}
+    words = target.explore_command(tmp_path / "t", tmp_path / "a", options).argv
+    assert "--ignore" not in words and "--recorder-fs" in words
+
+
+@pytest.mark.parametrize(
+    "line", ['{"state": {"rows": "1 a"}}', '{"ok": 1, "state": {"rows": "1 a"}}']
+)
+def test_an_answer_says_whether_it_is_right(line: str) -> None:
+    """A state alone is no answer."""
+    answer = recovery_answer(said(line + "\n"), (), observed=True)
+    assert not answer.ok and "no `ok`" in answer.message
+
+
+@pytest.mark.parametrize("number", ["-1", "1.5", '"1"', "null"])
+def test_a_state_has_the_number_of_its_statement(number: str) -> None:
+    """Any other is told with its line."""
+    answer = run_answer(said(f'{{"n": {number}, "state": {{}}}}\n'), observed=True)
+    assert not answer.ok and "line 1 of its output" in answer.message

@@ -7,7 +7,8 @@ import json
 import struct
 import zlib
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from fake_trace import FakeTrace
@@ -17,7 +18,7 @@ from innodb_pages import SIZE, full_crc32, page
 
 from tornpage.faults.stream import CREATED
 from tornpage.faults.trace import WRITE_PAYLOAD, Op
-from tornpage.targets.innodb.judge import answer
+from tornpage.targets.innodb.judge import _find, answer
 from tornpage.targets.innodb.log import Log, open_log
 from tornpage.targets.innodb.old_records import read_group
 from tornpage.targets.innodb.page import (
@@ -584,3 +585,44 @@ def test_what_is_shown_is_asked_by_file(
     for words in (["log", str(tmp_path / "no")], ["page", str(tmp_path / "t.ibd"), "2", str(SIZE)]):
         monkeypatch.setattr("sys.argv", ["show", *words])
         assert main() == 1 and capsys.readouterr().err.startswith(words[1])
+
+
+def test_a_page_that_was_free_in_an_earlier_life_is_needed() -> None:
+    """A checkpoint passes what it holds now."""
+    judge = Judge()
+    ring = group(FREE) + group(INIT)
+    data = page(5, 9, FIRST_LSN + len(ring))
+    ring += group(b"\x34\x05\x08\x10\xaa")
+    judge.rules.write("ib_logfile0", 12288, ring, 1)
+    judge.rules.sync("ib_logfile0")
+    judge.doublewrite(data)
+    judge.rules.write("t/t.ibd", 9 * SIZE, data, 3)
+    judge.rules.write("ib_logfile0", 4096, checkpoint(FIRST_LSN + len(ring)), 5)
+    judge.rules.sync("ib_logfile0")
+    assert judge.broken == ["ckpt_pages"]
+
+
+@pytest.mark.parametrize(("result", "broken"), [(0, []), (-5, ["write_ahead"])])
+def test_an_fsync_that_failed_is_none(result: int, broken: list[str], tmp_path: Path) -> None:
+    """Of the log: a page that relies on it is ahead of it."""
+    base = tmp_path / "base"
+    (base / "t").mkdir(parents=True)
+    files = {"ibdata1": system_file(), "t/t.ibd": page(5, 0, 1, 8), "ib_logfile0": log_file(b"")}
+    for name, data in files.items():
+        (base / name).write_bytes(data)
+    ring = group(INIT)
+    data = page(5, 9, FIRST_LSN + len(ring))
+    trace = FakeTrace().write("ib_logfile0", 12288, ring, full=True)
+    trace.fsync("ib_logfile0", result).write("t/t.ibd", 9 * SIZE, data, full=True)
+    (tmp_path / "trace").write_bytes(trace.data())
+    asked = {"trace": str(tmp_path / "trace"), "base": str(base), "doublewrite": False}
+    assert [one["rule"] for one in answer(asked)["findings"]] == broken
+
+
+def test_the_system_tablespace_is_read_first(tmp_path: Path) -> None:
+    """It tells of which size the pages of all files are."""
+    for name in ("a.ibd", "ib_logfile0", "ibdata1", "z.ibd", "other.txt"):
+        (tmp_path / name).write_bytes(name.encode())
+    found: list[str] = []
+    _find(cast(Any, SimpleNamespace(find=lambda path, _data: found.append(path))), str(tmp_path))
+    assert found == ["ibdata1", "a.ibd", "ib_logfile0", "z.ibd"]
