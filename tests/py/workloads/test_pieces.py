@@ -10,6 +10,7 @@ import pytest
 
 from tornpage.workloads import builds, collisions, mix, phases
 from tornpage.workloads.book import Book
+from tornpage.workloads.shapes import SMALL
 
 PARTS = {"change", "drain", "several", "in_steps", "lengthen"}
 """Of other pieces."""
@@ -63,7 +64,7 @@ def test_each_collision_comes(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(collisions, name, lambda _book, _table, name=name: seen.add(name))
     for seed in range(20):
         book = Book(random.Random(seed), page_size=4096, dblwr_pages=16)
-        collisions.collide(book, book.create("t", mix.SMALL))
+        collisions.collide(book, book.create("t", SMALL))
     assert seen == every
 
 
@@ -72,7 +73,7 @@ def test_a_script_may_end_settled(share: float, monkeypatch: pytest.MonkeyPatch)
     """Without history, or as it stands."""
     ends: list[Book] = []
     monkeypatch.setattr(mix, "SETTLED_SHARE", share)
-    monkeypatch.setattr(mix.phases, "settle", ends.append)
+    monkeypatch.setattr(phases, "settle", ends.append)
     mix._generate(mix.MixParams(rows=16, phases=1), random.Random(5), lambda _: [_nothing] * 8, 0)
     assert len(ends) == share
 
