@@ -156,6 +156,8 @@ static void test_small(void **state)
         assert_true(small.recv_memory < options.recv_memory);
         assert_true(small.buffer_pool_pages < options.buffer_pool_pages);
     }
+    engine_options_t torn = judged_under(&options, (judge_case_t){.torn = "t", .seed = 6}, 1);
+    assert_false(torn.log_optimize_ddl); /* drawn, too */
     engine_options_t other = judged_under(&options, (judge_case_t){.small = false, .seed = 7}, 1);
     assert_int_equal(other.dblwr_pages, options.dblwr_pages);
     assert_int_equal(other.log_optimize_ddl, options.log_optimize_ddl);

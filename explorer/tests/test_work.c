@@ -5,10 +5,12 @@ way is found. */
 #include <stdio.h>
 
 #include "base/mach.h"
+#include "explorer/targets/engine/torn_table.h"
 #include "explorer/targets/engine/work.h"
 
 #define SEEDS 300U
 #define ROWS 40U
+#define PAGE 16384U /* bytes of one */
 
 typedef struct fixture {
     image_t *image;
@@ -119,7 +121,7 @@ static void assert_promises(const fs_list_t *list, uint32_t n)
 }
 
 /** One seed, on the image of before. @return prefixes that the work added */
-static uint32_t work_once(fixture_t *f, uint64_t seed, verdict_t *verdict)
+static uint32_t work_once(fixture_t *f, uint64_t seed, const char *torn, verdict_t *verdict)
 {
     image_mark(f->image);
     fs_list_t list = {.n = 0};
@@ -127,7 +129,8 @@ static uint32_t work_once(fixture_t *f, uint64_t seed, verdict_t *verdict)
     engine_t *engine = open_engine(f);
     allowed_t allowed;
     allowed_extend(&allowed, &f->base, 0, 1);
-    bool right = work_run(engine, f->image, &f->found, seed, &allowed, verdict);
+    bool right = work_run(engine, f->image, &f->found, &(work_draw_t){.seed = seed, .torn = torn},
+                          &allowed, verdict);
     assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     image_os_record(f->image, NULL);
     uint32_t n = allowed.n - 1;
@@ -151,12 +154,67 @@ static void test_all_seeds(void **state)
     uint32_t least = UINT32_MAX;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         verdict_t verdict = {.n = 0};
-        uint32_t n = work_once(*state, seed, &verdict);
+        uint32_t n = work_once(*state, seed, "", &verdict);
         assert_int_equal(verdict.n, 0);
         most = n > most ? n : most;
         least = n < least ? n : least;
     }
     assert_true(least >= 2 && most >= 6);
+}
+
+static const check_table_t *table_of(const check_report_t *report, const char *name)
+{
+    uint32_t i = 0;
+    while (strcmp(report->tables[i].name, name) != 0) {
+        i++;
+    }
+    return &report->tables[i];
+}
+
+/** A torn table is worked on, and its new index often comes alone, before any page is written. */
+static void test_torn(void **state)
+{
+    fixture_t *f = *state;
+    uint32_t alone = 0;
+    for (uint64_t seed = 0; seed < 32; seed++) {
+        image_mark(f->image);
+        engine_t *engine = open_engine(f);
+        allowed_t allowed;
+        verdict_t verdict = {.n = 0};
+        const work_draw_t draw = {.seed = seed, .torn = "k"};
+        allowed_extend(&allowed, &f->base, 0, 1);
+        assert_true(work_run(engine, f->image, &f->found, &draw, &allowed, &verdict));
+        assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
+        check_report_t report;
+        scan(f, &report);
+        const check_table_t *k = table_of(&report, "k");
+        assert_int_equal(table_of(&report, "t")->hash, table_of(&f->found, "t")->hash);
+        assert_int_equal(table_of(&report, "e")->rows, 0);
+        alone += k->rows == ROWS && k->n_indexes == 1;
+        check_report_free(&report);
+        image_undo(f->image);
+        allowed_free(&allowed);
+    }
+    assert_true(alone > 4 && alone < 24);
+}
+
+/** Only a page whose ends are of two writes; the first table by name. */
+static void test_torn_table(void **state)
+{
+    fixture_t *f = *state;
+    static const char *const FILES[] = {"t.ibd", "k.ibd"};
+    static const byte OTHER[] = {0xff, 0xff, 0xff, 0xff};
+    char table[NAME_LEN_MAX + 1];
+    image_mark(f->image);
+    assert_false(torn_table_find(f->image, table));
+    assert_string_equal(table, "");
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t inode = image_lookup(f->image, image_name_find(f->image, FILES[i]));
+        assert_true(image_write(f->image, inode, PAGE - sizeof(OTHER), OTHER, sizeof(OTHER)));
+        assert_true(torn_table_find(f->image, table));
+        assert_int_equal(table[0], FILES[i][0]);
+    }
+    image_undo(f->image);
 }
 
 /** Rows that are others than those that it goes by. */
@@ -165,7 +223,7 @@ static void test_other_rows(void **state)
     fixture_t *f = *state;
     f->found.tables[0].hash++;
     verdict_t verdict = {.n = 0};
-    (void)work_once(f, 7, &verdict);
+    (void)work_once(f, 7, "", &verdict);
     f->found.tables[0].hash--;
     assert_int_equal(verdict.n, 1);
     assert_int_equal(verdict.findings[0].invariant, 2);
@@ -183,7 +241,7 @@ static void test_no_table(void **state)
     uint32_t n_tables = f->found.n_tables;
     f->found.n_tables = 1;
     verdict_t verdict = {.n = 0};
-    (void)work_once(f, 7, &verdict);
+    (void)work_once(f, 7, "", &verdict);
     f->found.tables = tables;
     f->found.n_tables = n_tables;
     assert_int_equal(verdict.n, 1);
@@ -210,7 +268,8 @@ static void test_in_the_way(void **state)
         }
         allowed_t allowed;
         allowed_extend(&allowed, &f->base, 0, 1);
-        hits += !work_run(engine, f->image, &f->found, seed, &allowed, &verdict);
+        hits += !work_run(engine, f->image, &f->found, &(work_draw_t){.seed = seed, .torn = ""},
+                          &allowed, &verdict);
         assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
         image_undo(f->image);
         allowed_free(&allowed);
@@ -224,6 +283,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_seeds, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torn, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torn_table, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_table, setup, teardown),
         cmocka_unit_test_setup_teardown(test_in_the_way, setup, teardown),

@@ -8,12 +8,14 @@ before it has left of the number. */
 
 #include "disk/models.h"
 #include "explorer/targets/engine/engine_canary.h"
+#include "explorer/targets/engine/torn_table.h"
 
 #define BATCHES_EVERY 16U
 #define CONVERTED_EVERY 16U
 #define PURGE_EVERY 4U
 #define SMALL_EVERY 4U
 #define WORK_EVERY 4U
+#define WORK_TORN_EVERY 1U /**< where there is a torn page to be met */
 
 typedef struct engine_self {
     const engine_config_t *config;
@@ -56,7 +58,8 @@ static dberr_t engine_judge(void *of, const target_case_t *c, outcome_t *outcome
     what.in_batches = draw(&drawn, BATCHES_EVERY);
     what.purged = draw(&drawn, PURGE_EVERY);
     what.small = draw(&drawn, SMALL_EVERY);
-    what.worked = draw(&drawn, WORK_EVERY);
+    bool torn = torn_table_find(self->judge.image, what.torn);
+    what.worked = draw(&drawn, torn ? WORK_TORN_EVERY : WORK_EVERY);
     what.converted = draw(&drawn, CONVERTED_EVERY);
     what.in_full = draw(&drawn, self->config->in_full);
     judge_state(&self->judge, &what, outcome);

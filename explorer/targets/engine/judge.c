@@ -209,15 +209,16 @@ static void judge_purged(judge_t *judge, outcome_t *outcome)
 }
 
 /** Those of the first recovery and of new work, which may be crashed again. A small one has the
-smallest doublewrite area, too, in a file whose copies lie further behind. It, and every other one
-with as much memory as the run, has a mode of loads that is drawn: the log's mode counts until it is
-recovered, and with much memory what it left is still there when the new one begins. */
+smallest doublewrite area, too, in a file whose copies lie further behind. It, every other one with
+as much memory as the run, and all of a table that is torn have a mode of loads that is drawn: the
+log's mode counts until it is recovered, and with much memory what it left is still there when the
+new one begins. */
 static engine_options_t first_options(const judge_t *judge, const judge_case_t *c)
 {
     engine_options_t options = c->small ? small_options(judge) : judge->options;
     if (c->small) {
         options.dblwr_pages = DBLWR_PAGES_SMALLEST;
-    } else if ((c->seed & 4) != 0) {
+    } else if ((c->seed & 4) != 0 && c->torn[0] == '\0') {
         return options;
     }
     options.log_optimize_ddl = (c->seed & 1) != 0;
@@ -364,7 +365,8 @@ static void judge_worked(judge_t *judge, const judge_case_t *c, const check_repo
     }
     outcome->counters[ENGINE_WORKED] = 1;
     allowed_extend(worked, c->expected->allowed, c->expected->high, c->seed);
-    bool right = work_run(engine, judge->image, found, c->seed, worked, verdict);
+    const work_draw_t draw = {.seed = c->seed, .torn = c->torn};
+    bool right = work_run(engine, judge->image, found, &draw, worked, verdict);
     if (!judge_end(engine, right && clean, what, verdict) || !right) {
         return;
     }

@@ -52,16 +52,17 @@ typedef struct judge_case {
     fs_list_t *record;
     /** this table's file can be carried elsewhere as it is, if its .cfg is whole (I28); or NULL */
     const char *exported;
-    bool export_acked; /**< and its .cfg must be there, and whole */
-    uint64_t seed;     /**< of the work */
-    bool killed;       /**< what recovery finds may lie in the page cache only */
-    bool small;        /**< recover with the smallest memory and pool in the first place */
-    bool twice;        /**< recover again, after a recovery that was let go of (I17) */
-    bool in_batches;   /**< recover again with the smallest memory and pool (I18) */
-    bool converted;    /**< start it with the other log format first (I18) */
-    bool purged;       /**< recover again and purge all history (I25) */
-    bool worked;       /**< do new work on what was recovered (work.h) */
-    bool in_full;      /**< scan without what earlier scans know, too: both must say the same */
+    bool export_acked;           /**< and its .cfg must be there, and whole */
+    uint64_t seed;               /**< of the work */
+    char torn[NAME_LEN_MAX + 1]; /**< a table that the crash has torn (torn_table.h); "": none */
+    bool killed;                 /**< what recovery finds may lie in the page cache only */
+    bool small;      /**< recover with the smallest memory and pool in the first place */
+    bool twice;      /**< recover again, after a recovery that was let go of (I17) */
+    bool in_batches; /**< recover again with the smallest memory and pool (I18) */
+    bool converted;  /**< start it with the other log format first (I18) */
+    bool purged;     /**< recover again and purge all history (I25) */
+    bool worked;     /**< do new work on what was recovered (work.h) */
+    bool in_full;    /**< scan without what earlier scans know, too: both must say the same */
 } judge_case_t;
 
 /** The judge must stay where it is. history: outlives it. */

@@ -2,10 +2,14 @@
 
 Place: above work_stmt.c; judge.c calls it between opening and closing.
 
-    A: delete, insert, update ----------------------------- commits, rolls back, or stays open
-         B: insert two, delete, update some, commit
-              C: is refused what A has changed and what B has inserted
-                   page cleaner or checkpoint   index; inserts; purge; drop; a new table */
+    index, or later
+      A: delete, insert, update ----------------------------- commits, rolls back, or stays open
+           B: insert two, delete, update some, commit
+                C: is refused what A has changed and what B has inserted
+                     page cleaner or checkpoint   index; inserts; purge; drop; a new table
+
+An index at once is loaded among pages as the recovery has left them: none is home, and the crash
+may have torn them. */
 #include "explorer/targets/engine/work_int.h"
 
 #define XXH_INLINE_ALL
@@ -185,40 +189,60 @@ static void insert_some(work_t *work)
     work_commit(work, &trx);
 }
 
-static void work_on_table(work_t *work)
+/** The torn one, or any. */
+static check_table_t *draw_table(work_t *work, const char *torn)
 {
-    work->table = &work->tables[stream_below(&work->stream, work->n_tables)];
+    check_table_t *drawn = &work->tables[stream_below(&work->stream, work->n_tables)];
+    for (uint32_t i = 0; i < work->n_tables; i++) {
+        if (strcmp(work->tables[i].name, torn) == 0) {
+            drawn = &work->tables[i];
+        }
+    }
+    return drawn;
+}
+
+static void work_on_table(work_t *work, const char *torn)
+{
+    work->table = draw_table(work, torn);
     if (!work_read_rows(work)) {
         return;
     }
+    bool is_torn = torn[0] != '\0';
+    char index[NAME_LEN_MAX + 1] = "";
+    bool at_once = stream_below(&work->stream, 4) < (is_torn ? 3 : 2);
+    if (at_once) {
+        add_index(work, index);
+    }
+    if (at_once && is_torn && stream_below(&work->stream, 2) == 0) {
+        return; /* before anything writes the torn page */
+    }
     insert_some(work);
     bool unused = transactions(work);
-    char index[NAME_LEN_MAX + 1] = "";
-    if (unused && stream_below(&work->stream, 2) == 0) {
+    if (!at_once && unused && stream_below(&work->stream, 2) == 0) {
         add_index(work, index);
     }
     insert_some(work);
     purge(work);
-    if (stream_below(&work->stream, 2) == 0) {
+    if (unused && stream_below(&work->stream, 2) == 0) {
         drop_index(work, index);
     }
 }
 
-bool work_run(engine_t *engine, image_t *image, const check_report_t *found, uint64_t seed,
-              allowed_t *allowed, verdict_t *verdict)
+bool work_run(engine_t *engine, image_t *image, const check_report_t *found,
+              const work_draw_t *draw, allowed_t *allowed, verdict_t *verdict)
 {
     work_t work = {.engine = engine,
                    .image = image,
                    .allowed = allowed,
                    .verdict = verdict,
-                   .stream = {.state = seed},
+                   .stream = {.state = draw->seed},
                    .n_tables = found->n_tables,
                    .right = true};
     work.tables = mem_alloc((found->n_tables + 1U) * sizeof(*work.tables));
     work.pk = mem_alloc(PAGE_SIZE_MAX);
     if (found->n_tables > 0) {
         memcpy(work.tables, found->tables, found->n_tables * sizeof(*work.tables));
-        work_on_table(&work);
+        work_on_table(&work, draw->torn);
     }
     if (found->n_tables == 0 || stream_below(&work.stream, 4) == 0) {
         create_table(&work);

@@ -8,12 +8,18 @@ it. */
 #include "disk/image.h"
 #include "explorer/judge/allowed.h"
 
+/** What the work is drawn by. */
+typedef struct work_draw {
+    uint64_t seed;
+    const char *torn; /**< the table that is worked on, if it is there; "": any */
+} work_draw_t;
+
 /** Works on the open database, whose tables the scanner found as in `found`. Each commit adds a
 prefix to `allowed`, and stamps the recorded events with the prefixes that it issues and
 acknowledges, counted from 0 = as found. A transaction may stay open. What is refused that must
 work, or taken that must be refused, is a finding.
 @return nothing was found */
-bool work_run(engine_t *engine, image_t *image, const check_report_t *found, uint64_t seed,
-              allowed_t *allowed, verdict_t *verdict);
+bool work_run(engine_t *engine, image_t *image, const check_report_t *found,
+              const work_draw_t *draw, allowed_t *allowed, verdict_t *verdict);
 
 #endif

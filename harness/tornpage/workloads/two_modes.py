@@ -48,6 +48,15 @@ def _two(ground: Ground, logged: bool, start_again: bool, first: int, second: in
     (_start_again if start_again else _set)(ground, logged)
 
 
+def _all_home(ground: Ground) -> None:
+    """Behind a load without redo nothing waits, and no checkpoint has come; then the mode changes."""
+    book, table = ground.book, ground.it
+    _begin(ground, logged=False)
+    book.add_indexes(table, [table.shape.indexes[OTHER]])
+    book.add(Verb.CLEAN, number=CLEANED)
+    _set(ground, logged=True)
+
+
 def _one_home(ground: Ground) -> None:
     """Of two loads with redo the pages of the first one are home, those of the second one are not."""
     book, table = ground.book, ground.it
@@ -58,9 +67,17 @@ def _one_home(ground: Ground) -> None:
     _set(ground, logged=False)
 
 
+def _load_alone(ground: Ground, index: int) -> None:
+    ground.book.add_indexes(ground.it, [ground.it.shape.indexes[index]])
+
+
 def _load(ground: Ground, index: int) -> None:
+    _load_alone(ground, index)
+    _insert(ground)
+
+
+def _insert(ground: Ground) -> None:
     book, table = ground.book, ground.it
-    book.add_indexes(table, [table.shape.indexes[index]])
     trx = book.begin()
     for _ in range(ROWS):
         book.insert(table, trx)
@@ -95,5 +112,13 @@ TWO_MODES_KINDS = (
         partial(_load, index=OTHER),
         "clean",
         _NUMBERS,
+    ),
+    PreambleKind(
+        "two indexes, all home between them, logged behind a set",
+        _all_home,
+        partial(_load_alone, index=WIDE),
+        "clean",
+        _NUMBERS,
+        then=_insert,
     ),
 )
