@@ -319,10 +319,11 @@ static bool action_check(const line_t *line)
 {
     const plan_rule_t *rule = line->rule;
     bool is_write = rule->kinds == BIT(TP_OP_WRITE);
-    bool on_sync = rule->action == TP_ACTION_DROP || rule->action == TP_ACTION_ERROR;
+    bool fits = is_write || (rule->action == TP_ACTION_DROP && rule->kinds == KINDS_FSYNC)
+                || (rule->action == TP_ACTION_ERROR && rule->kinds != KINDS_MARK);
     bool shaped = line_has(line, KEY_SECTORS) || line_has(line, KEY_BYTES);
 
-    if (rule->action != TP_ACTION_KILL && !is_write && !(rule->kinds == KINDS_FSYNC && on_sync)) {
+    if (rule->action != TP_ACTION_KILL && !fits) {
         return line_refuse(line, "this action cannot be done to this kind of operation");
     }
     if (!is_write && (shaped || line_has(line, KEY_SECTOR))) {

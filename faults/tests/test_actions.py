@@ -152,6 +152,31 @@ class WriteActions(PreloadCase):
         self.assertEqual(path.read_bytes(), b"o" * 512 + bytes(512) + b"n" * 512 + b"zzz")
 
 
+class OtherErrors(PreloadCase):
+    """Whatever else changes the folder, or reads, can fail: then it has not been done."""
+
+    def test_it_fails_once(self) -> None:
+        """The program is told, the recording has the fault before what failed, and the next one succeeds."""
+        operations = {
+            "read": "pread 0 4 0",
+            "truncate": "ftruncate 0 8",
+            "rename": "rename f g",
+            "sync_dir": "fsync 1",
+            "unlink": "unlink g",
+        }
+        plan = "".join(
+            f"fault kind={kind} file=* nth=1 action=error errno=ENOSPC\n" for kind in operations
+        )
+        twice = [one for one in operations.values() for _ in range(2)]
+        run = self.run_ops("open 0 f wc", "open 1 . d", "write 0 4 x", *twice, plan=plan)
+        self.assertEqual([one[1:] for one in run.results[3::2]], [(-1, errno.ENOSPC)] * 5)
+        self.assertTrue(all(one[2] == 0 for one in run.results[4::2]), run.results)
+        faults = [at for at, one in enumerate(run.trace.records) if one.kind == FAULT]
+        failed = [run.trace.records[at + 1].result for at in faults]
+        self.assertEqual(failed, [-errno.ENOSPC] * 5)
+        self.assertEqual(list(self.root.iterdir()), [])
+
+
 class SyncActions(PreloadCase):
     """A sync that fails once and lies afterwards."""
 

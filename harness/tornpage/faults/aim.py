@@ -11,13 +11,16 @@ from dataclasses import dataclass, replace
 from tornpage.vocabulary.model import Action, Fault, FaultKind, Site, WriteEvent
 from tornpage.vocabulary.seeds import make_rng
 
-__all__ = ["SECTOR", "SHORT", "RecoveryAim", "faults_of", "fits", "is_error"]
+__all__ = ["SECTOR", "SHORT", "RecoveryAim", "faults_of", "fits", "is_error", "is_of_names"]
 
 SECTOR = 512
 """Bytes per sector of a plan's mask."""
 
 SHORT = "write:short"
 """The mask of a write that takes half of what it is given, and says so."""
+
+_OPERATIONS = ("truncate", "rename", "unlink", "sync_dir")
+"""What can fail beside a write and its fsync."""
 
 LATE_KILL_MAX = 16
 LATE_KILL_SECTORS = ("none", "all", "prefix:1", "prefix:2", "prefix:4", "suffix:1", "suffix:2")
@@ -43,13 +46,21 @@ class RecoveryAim:
 
 
 def is_error(mask: str) -> bool:
-    """Whether the write or its fsync fails, or is short; otherwise the process is killed inside the write."""
-    return mask.startswith(("write:", "fsync:"))
+    """Whether the operation or its fsync fails, or is short; otherwise the process is killed inside the
+    write."""
+    return mask.partition(":")[0] in ("write", "fsync", *_OPERATIONS)
+
+
+def is_of_names(mask: str) -> bool:
+    """Whether what fails is a change of a size or a name, or the sync of a folder."""
+    return mask.partition(":")[0] in _OPERATIONS
 
 
 def fits(mask: str, write: WriteEvent) -> bool:
     """An fsync can fail only where there is one. A mask that tears must leave sectors out and keep
-    others: a write of one sector cannot be torn."""
+    others: a write of one sector cannot be torn. What is no write can only fail."""
+    if is_of_names(mask) or write.kind is not FaultKind.WRITE:
+        return mask.partition(":")[0] == write.kind.value
     if mask == SHORT:
         return write.length > 1
     if is_error(mask):
@@ -77,7 +88,7 @@ def faults_of(mask: str, write: WriteEvent, rng: random.Random) -> tuple[Fault, 
         )
         return (fault,)
     kind, _, error = mask.partition(":")
-    nth = write.nth if kind == "write" else write.next_fsync
+    nth = write.next_fsync if kind == "fsync" else write.nth
     failed = Fault(FaultKind(kind), nth, Action.ERROR, file=write.file, error=error)
     if mask == SHORT:
         failed = replace(failed, action=Action.SHORT, error=None, bytes=write.length // 2)

@@ -236,8 +236,12 @@ def _check_action(
     given: set[str],
     refuse: Callable[[str, str], PlanError],
 ) -> None:
-    possible = {FaultKind.WRITE: set(Action), FaultKind.FSYNC: {Action.DROP, Action.ERROR}}
-    if action is not Action.KILL and action not in possible.get(kind, set()):
+    possible = {
+        FaultKind.WRITE: set(Action),
+        FaultKind.FSYNC: {Action.DROP, Action.ERROR},
+        FaultKind.MARK: set[Action](),
+    }
+    if action is not Action.KILL and action not in possible.get(kind, {Action.ERROR}):
         raise refuse("action", f"{action} cannot be done to {kind}")
     if action is Action.TEAR and not given & set(_SHAPED):
         raise refuse("action", "tear needs sectors or bytes")

@@ -19,7 +19,7 @@ from tornpage.faults.trace import Trace
 from tornpage.live.contents import KnownContents
 from tornpage.live.fault_free import FaultFreeRun, oracle_of, run_fault_free, script_of
 from tornpage.live.journal import Journal, read_journal
-from tornpage.live.writes import Names, list_writes, names_of, written_names
+from tornpage.live.writes import Names, list_operations, list_writes, names_of, written_names
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import Finding, Setting
@@ -148,6 +148,7 @@ def _take(
                 target, run.trace, setting.page_size, issued=True, unit=setting.unit, names=names
             )
         ),
+        operations=tuple(list_operations(run.trace, issued=True)) if names is None else (),
         trace_hash=run.hash,
         events=run.trace.events_declared,
         statements=len(run.oracle.steps) or len(run.oracle.states) - 1,
@@ -211,7 +212,7 @@ def _baseline(
         setting=setting,
         journal=read_journal(trace),
         findings=findings,
-        by_seq={write.seq: write for write in golden_run.writes},
+        by_seq={one.seq: one for one in (*golden_run.writes, *golden_run.operations)},
         contents=KnownContents(trace),
         names=names,
     )

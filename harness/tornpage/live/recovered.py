@@ -17,12 +17,12 @@ from tornpage.faults.process import ChildResult
 from tornpage.faults.trace import Trace
 from tornpage.live.hit import tears_nothing
 from tornpage.live.stage import Stage
-from tornpage.live.writes import list_writes
+from tornpage.live.writes import list_operations, list_writes
 from tornpage.oracle.allowed import Allowed
 from tornpage.oracle.rules import ask_export, ask_rules
 from tornpage.targets.target import Planted, RecoveryAnswer
 from tornpage.vocabulary.errors import ChildError, MachineError, TornpageError
-from tornpage.vocabulary.model import Action, Fault, FaultPlan, Violation
+from tornpage.vocabulary.model import Action, Fault, FaultKind, FaultPlan, Violation
 
 __all__ = ["Recovered", "Recovery", "recover_crash"]
 
@@ -55,6 +55,13 @@ class Recovery:
     def with_errors(self) -> bool:
         """Its operations were to fail, not it."""
         return any(fault.action is Action.ERROR for fault in self.faults)
+
+    @property
+    def may_go_on(self) -> bool:
+        """What failed is the removal of a file: that shows in what is there, if it matters."""
+        return all(
+            fault.kind is FaultKind.UNLINK for fault in self.faults if fault.action is Action.ERROR
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +165,7 @@ def _drawn(stage: Stage, aim: RecoveryAim, trace: Trace) -> tuple[Fault, ...]:
     if names is not None:  # of the image, on which the disturbed one is played
         names = names.with_stable(files_below(stage.image).keys())
     writes = list_writes(stage.target, trace, setting.page_size, unit=setting.unit, names=names)
-    return aim.draw(writes)
+    return aim.draw([*writes, *(list_operations(trace) if names is None else ())])
 
 
 def _with_rules(stage: Stage, fault_free: Recovery) -> Recovery:

@@ -82,14 +82,15 @@ def once_each(violations: Iterable[Violation]) -> tuple[Violation, ...]:
 
 
 def _judge_disturbed(name: str, one: Recovery, *, ruled: bool) -> Iterator[Violation]:
-    """A recovery whose write or fsync failed must say so and stop."""
+    """A recovery whose write, fsync or change of a name failed must say so and stop."""
     if one.child.timed_out:
         yield Violation(30, f"{name} hung")
     elif one.killed or not one.with_errors:
         return
     elif one.answer.ok:
-        if ruled and not any(violation.invariant == 23 for violation in one.rules):
-            yield Violation(23, f"{name} succeeds after a failed write or fsync")
+        told = any(violation.invariant == 23 for violation in one.rules)
+        if ruled and not told and not one.may_go_on:
+            yield Violation(23, f"{name} succeeds after a failed operation")
     elif not (one.answer.stopped or one.answer.refused):
         yield Violation(30, f"{name} failed without a clear message: {one.answer.message}")
 

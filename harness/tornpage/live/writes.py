@@ -10,15 +10,16 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import re
-from collections.abc import Mapping, Set
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
 from tornpage.faults.aim import SECTOR
 from tornpage.faults.trace import Event, FilePaths, Op, Trace
 from tornpage.targets.target import Target
-from tornpage.vocabulary.model import Site, WriteEvent
+from tornpage.vocabulary.model import FaultKind, Site, WriteEvent
 
-__all__ = ["Names", "list_writes", "names_of", "written_names"]
+__all__ = ["Names", "list_operations", "list_writes", "names_of", "written_names"]
 
 _LISTED = frozenset((Op.OPEN, Op.RENAME, Op.LINK, Op.WRITE, Op.FSYNC, Op.FDATASYNC, Op.MARK))
 _TOLD = ("issue", "page_write")
@@ -151,6 +152,42 @@ def list_writes(
         write if write.next_fsync <= listing.syncs.of(write.file) else replace(write, next_fsync=0)
         for write in listing.writes
     ]
+
+
+_KINDS = {
+    Op.TRUNCATE: FaultKind.TRUNCATE,
+    Op.RENAME: FaultKind.RENAME,
+    Op.UNLINK: FaultKind.UNLINK,
+    Op.SYNC_DIR: FaultKind.SYNC_DIR,
+}
+"""Operations other than writes that can be made to fail."""
+
+
+def list_operations(trace: Trace, *, issued: bool = False) -> Iterator[WriteEvent]:
+    """What a run or a recovery does to sizes, names and folders; issued: since its first statement was. Of a
+    rename either name counts in a plan; it is called by the old one. Failed ones are counted, not listed."""
+    paths, counts, line = FilePaths(), Counter[tuple[FaultKind, str]](), 0
+    for event in trace.events(kinds=frozenset((Op.OPEN, Op.LINK, Op.MARK, *_KINDS))):
+        if event.kind == Op.MARK:
+            if trace.tells(event, ("issue",)):
+                line = int(trace.mark(event).facts["n"])
+            continue
+        kind = _KINDS.get(Op(event.kind))
+        if kind is not None:
+            names = _names_of(trace, event, paths)
+            counts.update((kind, name) for name in {*names})
+            if (line or not issued) and event.result == 0 and names[0]:
+                nth = counts[kind, names[0]]
+                yield WriteEvent(
+                    nth, event.seq, names[0], 0, 0, Site.FILE_OP, line, next_fsync=0, kind=kind
+                )
+        paths.see(trace, event)
+
+
+def _names_of(trace: Trace, event: Event, paths: FilePaths) -> tuple[str, ...]:
+    if event.kind == Op.TRUNCATE:
+        return (paths[event.file],)
+    return trace.renamed(event) if event.kind == Op.RENAME else (trace.text(event),)
 
 
 class _Listing:

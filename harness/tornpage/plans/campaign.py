@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 import xxhash
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tornpage.faults.aim import SHORT, is_error
+from tornpage.faults.aim import SHORT, is_error, is_of_names
 from tornpage.plans.limits import BOUNDS
 from tornpage.targets.option import FS, UNDER
 from tornpage.targets.registry import DEFAULT_TARGET, family_of
@@ -56,7 +56,7 @@ Mask = Annotated[
     str,
     Field(
         pattern=r"^(none|all|random|prefix:(\d+|half)|suffix:(\d+|half)|mask:[01]+"
-        r"|write:short|(write|fsync):(EIO|ENOSPC|EDQUOT))$"
+        r"|write:short|(write|fsync|truncate|rename|unlink|sync_dir):(EIO|ENOSPC|EDQUOT))$"
     ),
 ]
 
@@ -84,11 +84,19 @@ class Hit(BaseModel):
     `suffix:N` (N sectors, or `half`), `mask:0110` (1 = reached, repeated over the write). A mask that tears
     skips writes that it would leave whole, such as `prefix:4` for one of four sectors. For crash_model
     io_error: the operation that fails and how, `write:EIO`, `fsync:ENOSPC`, also `EDQUOT`; `fsync` is the
-    file's next one. `write:short`, for `sort_run` and `row_log`: half of it is written, and the write says
-    so. Half of the time a target that goes on is killed inside one of its next 16 writes."""
+    file's next one. `truncate`, `rename`, `unlink` and `sync_dir` are for `file_op`: `rename:EIO`.
+    `write:short`, for `sort_run` and `row_log`: half of it is written, and the write says so. Half of the
+    time a target that goes on is killed inside one of its next 16 writes."""
     during: Literal["run", "recovery"] = "run"
     """`run`: hit a write of the workload. `recovery`: kill the run inside one of its writes, each site
     equally likely, with random sectors; then hit a write of the first recovery."""
+
+    @model_validator(mode="after")
+    def _names_fail_as_a_whole(self) -> Hit:
+        named = {is_of_names(mask) for mask in self.masks}
+        if {site is Site.FILE_OP for site in self.sites} != named or len(named) > 1:
+            raise ValueError("file_op has masks such as rename:EIO, and no other site has them")
+        return self
 
     @model_validator(mode="after")
     def _short_where_no_rule_reads(self) -> Hit:
@@ -205,7 +213,7 @@ class Campaign(BaseModel):
             raise ValueError("cross has an option without a value")
         masks = [mask for hit in self.hit for mask in hit.masks]
         if any(is_error(mask) != (self.crash_model == "io_error") for mask in masks):
-            raise ValueError("masks write:ERROR and fsync:ERROR are those of crash_model io_error")
+            raise ValueError("masks such as write:ERROR are those of crash_model io_error")
         for names, values in self.vary.items():
             if any(value.count(",") != names.count(",") for value in values):
                 raise ValueError(f"vary: {names!r}: each value needs one part per name")

@@ -125,6 +125,7 @@ class FaultKind(StrEnum):
     TRUNCATE = "truncate"
     RENAME = "rename"
     UNLINK = "unlink"
+    SYNC_DIR = "sync_dir"
     MARK = "mark"
 
 
@@ -295,9 +296,10 @@ class TrialResult:
 @_JSON
 @dataclass(frozen=True, slots=True)
 class WriteEvent:
-    """One write of the golden run.
+    """One write of the golden run, or a change of a size or a name, or the sync of a folder (kind).
 
-    nth: 1-based among the writes to `file` (its path at that time); seq: event number in the trace.
+    nth: 1-based among those of its kind of `file` (its path at that time; of a rename the old one); seq:
+    event number in the trace.
     next_fsync: the same number of the first fsync of the file after it, 0 if there is none.
     facts: the page_write marker of a home write (space, page, lsn, type, level, index, dblwr, why, load).
     line: script line in flight, or last finished. unit: bytes of an aligned part of the file that the
@@ -315,6 +317,7 @@ class WriteEvent:
     next_fsync: int = 1
     unit: int = 512
     promised: int = 512
+    kind: FaultKind = FaultKind.WRITE
 
 
 @_JSON
@@ -324,7 +327,8 @@ class GoldenRun:
 
     key: names the run (target, options, workload, seed). writes: those after the first statement was
     issued, so that the database exists. violations: of the trace invariants over the
-    whole run and of the final state against the oracle. statements: lines executed.
+    whole run and of the final state against the oracle. statements: lines executed. operations: what it
+    does to sizes, names and folders meanwhile, of a target whose files are always called the same.
     """
 
     key: str
@@ -334,11 +338,12 @@ class GoldenRun:
     statements: int
     violations: tuple[Violation, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
+    operations: tuple[WriteEvent, ...] = ()
 
     def by_site(self) -> dict[Site, list[WriteEvent]]:
-        """The writes of each site, in the order of the run."""
+        """The writes and other operations of each site, in the order of the run."""
         sites: dict[Site, list[WriteEvent]] = {}
-        for write in self.writes:
+        for write in (*self.writes, *self.operations):
             sites.setdefault(write.site, []).append(write)
         return sites
 

@@ -12,7 +12,7 @@ from fake_trace import FakeTrace
 
 from tornpage.faults.aim import RecoveryAim, faults_of, fits
 from tornpage.faults.trace import Op
-from tornpage.live.writes import Names, list_writes, names_of
+from tornpage.live.writes import Names, list_operations, list_writes, names_of
 from tornpage.targets.engine.target import EngineTarget
 from tornpage.vocabulary.model import Action, Fault, FaultKind, Site
 
@@ -41,6 +41,32 @@ def test_a_recovery_has_writes_before_any_statement() -> None:
         ("ib_logfile0", 2, Site.REDO, 0),
     ]
     assert list_writes(target, trace, 4096, issued=True) == []
+
+
+def test_changes_of_names_are_operations() -> None:
+    """Each is counted as a plan counts it: failed ones too, a rename under both of its names. Each can only
+    fail, and by the mask of its kind."""
+    fake = FakeTrace().sync_dir().mark("issue n=7").write("a", 0, 512).rename("a", "b")
+    fake.record(Op.UNLINK, payload=b"b", result=-5).unlink("b").rename("c", "b").sync_dir()
+    fake.open("d", created=True).record(Op.TRUNCATE, file=2, offset=9)
+    found = list(list_operations(fake.trace()))
+    assert [(one.kind.value, one.file, one.nth, one.line) for one in found] == [
+        ("sync_dir", ".", 1, 0),
+        ("rename", "a", 1, 7),
+        ("unlink", "b", 2, 7),
+        ("rename", "c", 1, 7),
+        ("sync_dir", ".", 2, 7),
+        ("truncate", "d", 1, 7),
+    ]
+    assert list(list_operations(fake.trace(), issued=True)) == found[1:]
+    masks = [
+        f"{kind}:EIO" for kind in ("sync_dir", "rename", "unlink", "truncate", "write", "fsync")
+    ]
+    fitting = [[mask for mask in (*masks, "none", "all") if fits(mask, one)] for one in found]
+    assert fitting == [[f"{one.kind.value}:EIO"] for one in found]
+    assert not any(fits(mask, make_write(1, Site.REDO)) for mask in masks[:4])
+    fault = faults_of("unlink:EIO", found[2], random.Random(1))[0]
+    assert fault == Fault(FaultKind.UNLINK, 2, Action.ERROR, file="b", error="EIO")
 
 
 def test_a_write_of_nothing_is_none() -> None:

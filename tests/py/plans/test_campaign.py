@@ -235,6 +235,18 @@ def test_masks_belong_to_their_crash_model(tmp_path: Path, model: str, mask: str
         campaign(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("sites", "masks"),
+    [("page0", "rename:EIO"), ("file_op", "write:EIO"), ("file_op", "unlink:EIO, fsync:EIO")],
+)
+def test_what_fails_of_a_name_is_no_write(tmp_path: Path, sites: str, masks: str) -> None:
+    """And the other way round."""
+    listed = ", ".join(f'"{mask}"' for mask in masks.split(", "))
+    text = TEXT.replace('"kill"', '"io_error"').replace('"prefix:1", "random"', listed)
+    with pytest.raises(ConfigError, match="file_op"):
+        campaign(tmp_path, text.replace('"page0", "redo"', f'"{sites}"'))
+
+
 def test_a_short_write_is_one_of_a_temporary_file(tmp_path: Path) -> None:
     """The rules on bytes would not know what is in the file behind half of a page."""
     text = TEXT.replace('"kill"', '"io_error"').replace('"prefix:1", "random"', '"write:short"')
