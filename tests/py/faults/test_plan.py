@@ -73,7 +73,7 @@ def _with(line: str) -> str:
         (_with("") + _with('during = "recovery:1"\nfollows = true'), 11, "follows"),
         ('crash_model = "power_loss"\n' + _with(""), 1, "crash_model"),
         ('[[fault]]\nkind = "mark"\nnth = 1\n', 1, "text"),
-        ('[[fault]]\nkind = "rename"\nfile = "x"\nnth = 1\naction = "error"\n', 5, "action"),
+        ('[[fault]]\nkind = "rename"\nfile = "x"\nnth = 1\naction = "drop"\n', 5, "action"),
         (_with("") + _with("nth = 0").replace("nth = 1\n", ""), 9, "nth"),
     ],
 )
