@@ -119,7 +119,6 @@ FILLED = frozenset(
         "rename column",
         "modify column",
         "add column, algorithm=instant",
-        "export",
     }
 )
 """Kinds that meet a full log at each yield point: the steps of files, names and the catalogue."""
