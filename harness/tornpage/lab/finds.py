@@ -22,12 +22,12 @@ from tornpage.workers.context import Progress
 
 __all__ = ["FindRow", "FindTable", "measure_finds", "median", "sample"]
 
-SAMPLE_STEP = 16
+SAMPLE_MAX = 16
 
 
 def sample(mutants: Sequence[Mutant]) -> list[Mutant]:
     """A few of all, by name, so that each mechanism has about its share."""
-    return list(mutants[::SAMPLE_STEP])
+    return list(mutants[:: -(-len(mutants) // SAMPLE_MAX)])
 
 
 Times = tuple[float | None, ...]

@@ -174,7 +174,7 @@ def list_operations(trace: Trace, *, issued: bool = False) -> Iterator[WriteEven
             continue
         kind = _KINDS.get(Op(event.kind))
         if kind is not None:
-            names = _names_of(trace, event, paths)
+            names = _paths_of(trace, event, paths)
             counts.update((kind, name) for name in {*names})
             if (line or not issued) and event.result == 0 and names[0]:
                 nth = counts[kind, names[0]]
@@ -184,7 +184,7 @@ def list_operations(trace: Trace, *, issued: bool = False) -> Iterator[WriteEven
         paths.see(trace, event)
 
 
-def _names_of(trace: Trace, event: Event, paths: FilePaths) -> tuple[str, ...]:
+def _paths_of(trace: Trace, event: Event, paths: FilePaths) -> tuple[str, ...]:
     if event.kind == Op.TRUNCATE:
         return (paths[event.file],)
     return trace.renamed(event) if event.kind == Op.RENAME else (trace.text(event),)
