@@ -267,7 +267,7 @@ dberr_t engine_close(engine_t *engine, bool clean, err_sink_t *message)
         while (err == DB_SUCCESS && engine->n_open > 0) {
             err = trx_rollback(engine->open[--engine->n_open]);
         }
-        AND_THEN(err, buf_checkpoint_full(engine->pool));
+        AND_THEN(err, buf_checkpoint_last(engine->pool));
     }
     if (err != DB_SUCCESS) {
         err = engine_explain(engine, err);

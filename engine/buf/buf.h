@@ -193,6 +193,10 @@ WARN_UNUSED dberr_t buf_checkpoint(buf_pool_t *pool);
 /** Flushes everything, then checkpoints: "sharp". */
 WARN_UNUSED dberr_t buf_checkpoint_full(buf_pool_t *pool);
 
+/** The same before a clean close. Its marker names no space: nothing is written behind it, and a
+log without names may be converted (log_convert()). */
+WARN_UNUSED dberr_t buf_checkpoint_last(buf_pool_t *pool);
+
 /** Call before starting a writing mtr or a logged file operation, with no page pinned: makes room
 in the log for one mtr of MTR_LOG_MAX_PAGES pages of records, or the operation's record, by page
 cleaning and checkpoints as the age demands. */

@@ -45,8 +45,10 @@ static dberr_t buf_checkpoint_log_marker(buf_pool_t *pool, lsn_t c, lsn_t *marke
 {
     redo_group_t group;
     redo_group_init(&group, log_format(pool->log));
+    pool->ckpt_names = false;
     for (fil_space_t *space = fil_first(pool->fil); space != NULL; space = space->next) {
-        space->named = buf_checkpoint_names(space, c);
+        space->named = !pool->ends && buf_checkpoint_names(space, c);
+        pool->ckpt_names |= space->named;
         if (space->named) {
             redo_rec_t name = {.op = OP_FILE_NAME,
                                .space = space->id,
@@ -75,7 +77,7 @@ static log_loads_t buf_slot_loads(const buf_pool_t *pool)
 /** Would a checkpoint now say nothing new? */
 static bool buf_checkpoint_is_current(const buf_pool_t *pool)
 {
-    if (log_lsn(pool->log) != pool->ckpt_end_lsn
+    if (log_lsn(pool->log) != pool->ckpt_end_lsn || (pool->ends && pool->ckpt_names)
         || log_last_checkpoint(pool->log)->loads != buf_slot_loads(pool)) {
         return false;
     }
@@ -147,6 +149,12 @@ dberr_t buf_checkpoint_full(buf_pool_t *pool)
 {
     TRY(buf_flush_all(pool));
     return buf_checkpoint(pool);
+}
+
+dberr_t buf_checkpoint_last(buf_pool_t *pool)
+{
+    pool->ends = true;
+    return buf_checkpoint_full(pool);
 }
 
 /** Bytes of log, block overhead included, that one mtr, an allocation mtr beside it and the next

@@ -111,6 +111,8 @@ struct buf_pool {
 
     lsn_t ckpt_end_lsn; /**< end of the last checkpoint's marker, 0 before the first */
     bool ckpt_sharp;    /**< nothing was dirty at the last checkpoint */
+    bool ckpt_names;    /**< its marker's group names spaces */
+    bool ends;          /**< the next checkpoint is the last one */
 };
 
 /* ---- buf_list.c ---- */

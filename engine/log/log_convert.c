@@ -4,13 +4,15 @@
     | directory synced | renamed to ib_logfile0 | directory synced
 
 1. A log that tells of changes is not converted: what they mean is for the recovery that knows its
-   format.
+   format. Nor is one that names a file: what an unlogged load writes there now may be torn, and
+   recovery restores it in files that the log names.
 2. Until the rename the old log is in force, and untouched.
 3. Pages keep their LSNs: the new log starts behind all of them. */
 #include "base/check.h"
 #include "log/log_int.h"
 
-/** Reads from the checkpoint to the end, which there must be, without a change on the way. */
+/** Reads from the checkpoint to the end, which there must be, with no more than its markers on the
+way. */
 static dberr_t log_check_unchanged(log_t *log, lsn_t *end_lsn)
 {
     log_reader_t *reader = NULL;
@@ -23,7 +25,7 @@ static dberr_t log_check_unchanged(log_t *log, lsn_t *end_lsn)
 
         err = log_reader_next(reader, &group);
         if (err == DB_SUCCESS) {
-            changed = log_group_is_change(&group);
+            changed = group.n_recs != 1 || group.recs[0].op != OP_CHECKPOINT;
             marked |= log_group_is_marker(&group, &log->ckpt);
         }
     }

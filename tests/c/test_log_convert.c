@@ -27,16 +27,20 @@ static void make_earlier(log_fixture_t *f)
     mach_write_4(header + LOG_CRC_OFFSET, crc32c(header, LOG_CRC_OFFSET));
 }
 
-/** A name and a checkpoint, then a change if that is wanted. @return the end of the log */
-static lsn_t write_log(log_fixture_t *f, bool change)
+/** What comes behind a checkpoint. */
+typedef enum behind { NOTHING, A_NAME, A_CHANGE } behind_t;
+
+/** @return the end of the log */
+static lsn_t write_log(log_fixture_t *f, behind_t behind)
 {
     log_t *log = efx_log_start(&f->env);
     const redo_rec_t name = {.op = OP_FILE_NAME, .space = 1, .path = "t.ibd", .path_len = 5};
 
     lfx_append(log, 5, 7, 300);
     lfx_checkpoint(log);
-    log_append_rec(log, &name, NULL);
-    if (change) {
+    if (behind == A_NAME) {
+        log_append_rec(log, &name, NULL);
+    } else if (behind == A_CHANGE) {
         lfx_append(log, 1, 7, 0);
     }
     lsn_t end = log_lsn(log);
@@ -49,7 +53,7 @@ static lsn_t write_log(log_fixture_t *f, bool change)
 static void test_clean(void **state)
 {
     log_fixture_t *f = *state;
-    lsn_t end = write_log(f, false);
+    lsn_t end = write_log(f, NOTHING);
     make_earlier(f);
     log_t *log = NULL;
     assert_int_equal(log_open(&f->env, &log), DB_UNSUPPORTED);
@@ -72,13 +76,12 @@ static void test_clean(void **state)
 }
 
 /* Whatever may be a change refuses, and nothing is written; so does a log of a format to come. */
-static void test_refused(void **state)
+static void check_refused(log_fixture_t *f, behind_t behind)
 {
-    log_fixture_t *f = *state;
     byte *before = malloc(FILE_SIZE);
 
     assert_non_null(before);
-    (void)write_log(f, true);
+    (void)write_log(f, behind);
     make_earlier(f);
     memcpy(before, lfx_raw(f), FILE_SIZE);
     assert_int_equal(log_convert(&f->env, 0), DB_UNSUPPORTED);
@@ -91,12 +94,23 @@ static void test_refused(void **state)
     free(before);
 }
 
+static void test_refused(void **state)
+{
+    check_refused(*state, A_CHANGE);
+}
+
+/* A file that the log names may have a torn page that no record is about. */
+static void test_named(void **state)
+{
+    check_refused(*state, A_NAME);
+}
+
 /* A log that has the format wanted is left alone. */
 static void test_nothing_to_do(void **state)
 {
     log_fixture_t *f = *state;
 
-    (void)write_log(f, true);
+    (void)write_log(f, A_CHANGE);
     assert_int_equal(log_convert(&f->env, 0), DB_SUCCESS);
     assert_int_equal(log_convert(&f->env, log_format_10_4.id), DB_SUCCESS);
     assert_int_equal(header_format(f), log_format_10_4.id);
@@ -106,7 +120,7 @@ static void test_nothing_to_do(void **state)
 static void test_interrupted(void **state)
 {
     log_fixture_t *f = *state;
-    lsn_t end = write_log(f, false);
+    lsn_t end = write_log(f, NOTHING);
     assert_int_equal(lfx_create_file(f, LOG_FILE_TMP_NAME, FILE_SIZE), DB_SUCCESS);
     make_earlier(f);
     assert_int_equal(log_convert(&f->env, 0), DB_SUCCESS);
@@ -121,6 +135,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_clean, lfx_setup, lfx_teardown),
         cmocka_unit_test_setup_teardown(test_refused, lfx_setup, lfx_teardown),
+        cmocka_unit_test_setup_teardown(test_named, lfx_setup, lfx_teardown),
         cmocka_unit_test_setup_teardown(test_nothing_to_do, lfx_setup, lfx_teardown),
         cmocka_unit_test_setup_teardown(test_interrupted, lfx_setup, lfx_teardown),
     };

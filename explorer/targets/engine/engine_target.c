@@ -12,6 +12,7 @@ before it has left of the number. */
 
 #define BATCHES_EVERY 16U
 #define CONVERTED_EVERY 16U
+#define CONVERTED_TORN_EVERY 2U
 #define PURGE_EVERY 4U
 #define SMALL_EVERY 4U
 #define WORK_EVERY 4U
@@ -60,7 +61,7 @@ static dberr_t engine_judge(void *of, const target_case_t *c, outcome_t *outcome
     what.small = draw(&drawn, SMALL_EVERY);
     bool torn = torn_table_find(self->judge.image, what.torn);
     what.worked = draw(&drawn, torn ? WORK_TORN_EVERY : WORK_EVERY);
-    what.converted = draw(&drawn, CONVERTED_EVERY);
+    what.converted = draw(&drawn, torn ? CONVERTED_TORN_EVERY : CONVERTED_EVERY);
     what.in_full = draw(&drawn, self->config->in_full);
     judge_state(&self->judge, &what, outcome);
     *err = self->judge.failed;
