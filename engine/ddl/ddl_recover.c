@@ -179,14 +179,21 @@ static dberr_t ddl_find_tmp(void *ctx, const char *name)
 
 static dberr_t ddl_recover_tmp_files(trx_sys_t *sys)
 {
+    env_t *env = ddl_env(sys);
     ddl_tmp_search_t search = {.sys = sys, .name = ""};
-    for (;;) {
+    for (bool exported = false;;) {
         search.found = false;
-        dberr_t err = env_list(ddl_env(sys), ddl_find_tmp, &search);
-        if (err != DB_SUCCESS || !search.found) {
-            return err;
+        TRY(env_list(env, ddl_find_tmp, &search));
+        if (!search.found) {
+            /* Before the table changes (ddl_cfg_remove()). */
+            return exported ? env_sync_dir(env) : DB_SUCCESS;
         }
-        env_tmp_remove(ddl_env(sys), search.name);
+        if (ddl_is_cfg(sys, search.name)) {
+            exported = true;
+            TRY(env_unlink(env, search.name));
+        } else {
+            env_tmp_remove(env, search.name);
+        }
     }
 }
 

@@ -226,6 +226,17 @@ const char *allowed_export(const allowed_t *allowed, uint32_t low, uint32_t high
     return table[0] != '\0' ? table : NULL;
 }
 
+const char *allowed_export_over(const allowed_t *allowed, uint32_t last, uint32_t low,
+                                uint32_t high)
+{
+    const char *table = allowed->prefixes[last].exported;
+    bool over = table[0] != '\0' && strcmp(allowed->prefixes[last + 1].exported, table) != 0;
+    for (uint32_t k = low; k <= high && over; k++) {
+        over = strcmp(allowed->prefixes[k].exported, table) != 0;
+    }
+    return over ? table : NULL;
+}
+
 /* ---- judgement ---- */
 
 static bool table_is_known(const allowed_t *allowed, const check_table_t *table)

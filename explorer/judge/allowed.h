@@ -49,6 +49,10 @@ uint32_t allowed_newest(const allowed_t *allowed, uint32_t acked, uint32_t issue
 /** The table that is exported in the newest prefix from low to high that has one; *sure: in all of
 them. NULL: there is none. */
 const char *allowed_export(const allowed_t *allowed, uint32_t low, uint32_t high, bool *sure);
+/** The table whose export `last` is the last prefix of, if none from low to high exports it again.
+NULL: there is none. last: below low. */
+const char *allowed_export_over(const allowed_t *allowed, uint32_t last, uint32_t low,
+                                uint32_t high);
 
 /** One number for all tables and indexes of a report. */
 uint64_t allowed_digest(const check_table_t *tables, uint32_t n);

@@ -9,6 +9,8 @@ Rules
 3. What new work adds lies behind `shown_to`, and is judged by its own prefixes. */
 #include "explorer/judge/outcome.h"
 
+#include <string.h>
+
 void outcome_init(outcome_t *outcome)
 {
     outcome->verdict.n = 0;
@@ -16,9 +18,8 @@ void outcome_init(outcome_t *outcome)
     outcome->prefix = 0;
     outcome->digest = 0;
     outcome->worked = (allowed_t){.n = 0};
-    for (uint32_t i = 0; i < OUTCOME_COUNTERS_MAX; i++) {
-        outcome->counters[i] = 0;
-    }
+    memset(outcome->prepared, 0, sizeof(outcome->prepared));
+    memset(outcome->counters, 0, sizeof(outcome->counters));
 }
 
 void outcome_free(outcome_t *outcome)
@@ -71,6 +72,15 @@ expected_t outcome_expects(const outcome_t *outcome, const expected_t *expected,
         below.low = acked > 0 ? expected->high + acked : expected->low;
     }
     return below;
+}
+
+void outcome_expect_prepared(const outcome_t *outcome, uint32_t ended, expected_t *below)
+{
+    for (uint32_t i = 0; i < OUTCOME_BACKUPS_MAX; i++) {
+        if (outcome->prepared[i] > 0 && outcome->prepared[i] <= ended + 1) {
+            below->prepared |= 1U << i;
+        }
+    }
 }
 
 void expected_range(const expected_t *expected, uint32_t *low, uint32_t *high)

@@ -9,6 +9,7 @@ other ways (small batches, purge), and recoveries that follow a crash in the fir
 #include "explorer/judge/allowed.h"
 
 #define OUTCOME_COUNTERS_MAX 16U
+#define OUTCOME_BACKUPS_MAX 16U /**< of the first so many it is known when they were prepared */
 
 /** What a crash may have left. */
 typedef struct expected {
@@ -22,6 +23,7 @@ typedef struct expected {
     uint64_t shown; /**< its digest */
     uint32_t shown_prefix;
     uint32_t shown_to;
+    uint32_t prepared; /**< a bit per backup, by prefix: a prepare of it was acknowledged */
 } expected_t;
 
 typedef struct outcome {
@@ -32,6 +34,9 @@ typedef struct outcome {
     /** new work was done on what was found: what was expected, up to `high`, and the prefixes of
     the work; n = 0: none was done */
     allowed_t worked;
+    /** per backup, by prefix: its prepare was acknowledged behind so many recorded operations, and
+    one; 0: it was not */
+    uint32_t prepared[OUTCOME_BACKUPS_MAX];
     uint64_t counters[OUTCOME_COUNTERS_MAX]; /**< what the target counts: target_kind_t.counters */
 } outcome_t;
 
@@ -50,6 +55,8 @@ and of that what it has shown. acked, issued: the prefixes of its new work up to
 from 1. */
 expected_t outcome_expects(const outcome_t *outcome, const expected_t *expected, uint32_t acked,
                            uint32_t issued);
+/** Adds the prepares that were acknowledged when so many operations of the recovery had ended. */
+void outcome_expect_prepared(const outcome_t *outcome, uint32_t ended, expected_t *below);
 
 /** The range of prefixes in words of people: narrowed to the one that was shown. */
 void expected_range(const expected_t *expected, uint32_t *low, uint32_t *high);

@@ -48,6 +48,7 @@ const char ARGUMENTS_HELP[] =
     "  --sector BYTES     512 (default) or 4096\n"
     "  --seed N           of all choices; default 1\n"
     "  --states N         about as many, spread over the trace; default all\n"
+    "  --whole            all states of the basic models, however few --states allows\n"
     "  --budget TIME      end after 90, 60s, 5m, 2h: states in an order whose every beginning is "
     "the best\n"
     "                     sample\n"
@@ -191,6 +192,7 @@ enum {
     OPT_SECTOR,
     OPT_SEED,
     OPT_STATES,
+    OPT_WHOLE,
     OPT_BUDGET,
     OPT_PROGRESS,
     OPT_DEPTH,
@@ -242,6 +244,7 @@ static const struct option LONG_OPTIONS[] = {
     {"sector", required_argument, NULL, OPT_SECTOR},
     {"seed", required_argument, NULL, OPT_SEED},
     {"states", required_argument, NULL, OPT_STATES},
+    {"whole", no_argument, NULL, OPT_WHOLE},
     {"budget", required_argument, NULL, OPT_BUDGET},
     {"progress", required_argument, NULL, OPT_PROGRESS},
     {"depth", required_argument, NULL, OPT_DEPTH},
@@ -384,6 +387,8 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         return parse_u64(value, 0, UINT64_MAX, &args->campaign.models.seed);
     case OPT_STATES:
         return parse_u64(value, 1, UINT64_MAX >> 8, &args->order.states);
+    case OPT_WHOLE:
+        return args->order.whole = true;
     case OPT_BUDGET:
         return parse_duration(value, &args->run.budget_s);
     case OPT_PROGRESS:

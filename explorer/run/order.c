@@ -33,12 +33,16 @@ enum {
     PART_ACCUSED,
     PART_BOTH,
     PART_HEAD,
+    PART_WHOLE,
     PARTS
 };
 enum { LEVEL_PART, LEVEL_PLACE, LEVEL_KIND, LEVEL_MODEL, LEVELS };
 
 /** Weights of the parts: where no recovery is crashed again, and where they are. */
-static const uint64_t PART_WEIGHTS[2][PARTS] = {{36, 3, 9, 16, 8, 8, 36}, {12, 3, 9, 8, 4, 4, 12}};
+static const uint64_t PART_WEIGHTS[2][PARTS] = {
+    {36, 3, 9, 16, 8, 8, 36, STRIDE >> 8},
+    {12, 3, 9, 8, 4, 4, 12, STRIDE >> 8},
+};
 
 typedef struct node {
     uint64_t total; /**< states below it */
@@ -140,11 +144,13 @@ static bool is_head(const drawing_t *d, model_t model, uint32_t k)
 static uint32_t leaf_of(const drawing_t *d, model_t model, uint32_t k)
 {
     bool accused = is_accused(d, model, k);
-    uint32_t part = d->suspect && accused                                 ? PART_BOTH
+    bool basic = model_is_basic(d->models->enabled, model);
+    uint32_t part = basic && d->limits->whole                             ? PART_WHOLE
+                    : d->suspect && accused                               ? PART_BOTH
                     : d->suspect                                          ? PART_SUSPECT
                     : accused                                             ? PART_ACCUSED
                     : is_head(d, model, k)                                ? PART_HEAD
-                    : model_is_basic(d->models->enabled, model)           ? PART_BASIC
+                    : basic                                               ? PART_BASIC
                     : model_tears_newest(d->models, model, k, d->persist) ? PART_NEWEST
                                                                           : PART_OTHER;
     return ((part * PLACES + d->place) * d->limits->kinds->n + d->kind) * MODEL_KINDS
@@ -350,12 +356,25 @@ uint64_t order_states_per_tree(const campaign_t *campaign)
     return n;
 }
 
+static uint64_t basic_states(const state_plan_t *plan, const model_config_t *models)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < MODEL_KINDS; i++) {
+        n += model_is_basic(models->enabled, (model_t)i) ? plan->of_model[i] : 0;
+    }
+    return n;
+}
+
 static uint64_t states_wanted(const state_plan_t *plan, const campaign_t *campaign,
                               const order_limits_t *limits)
 {
     uint64_t per_tree = order_states_per_tree(campaign);
     uint64_t wanted =
         limits->states == 0 ? plan->total : (limits->states + per_tree - 1) / per_tree;
+    if (limits->whole) { /* and a half of the others at least */
+        uint64_t basic = basic_states(plan, &campaign->models);
+        wanted = wanted < basic + wanted / 2 ? basic + wanted / 2 : wanted;
+    }
     wanted = limits->hurried && wanted > ORDER_STATES_MAX ? ORDER_STATES_MAX : wanted;
     return wanted < plan->total ? wanted : plan->total;
 }

@@ -10,7 +10,8 @@ Its levels, from the top, each shared out by weight:
   leaves behind is what the next crash meets; of the rest those that tear the write that happened
   last, a quarter: where many wait, it is one of them in few states, and yet the one that a power
   failure tears. If asked for, each write of a file's first bytes is torn once, while it happens, in
-  as many states as are basic: what a file begins with leads to all the rest of it;
+  as many states as are basic: what a file begins with leads to all the rest of it. If all basic
+  states are asked for, they come before all others, which have half of `states` at least;
 - place: the site of the write that the crash point follows, or that it follows a hole, or that a
   name changes there (it follows such a change, or comes right before one). By the square root of
   its number, and half of it evenly: there are hundreds of data pages to one checkpoint, one hole or
@@ -53,6 +54,7 @@ typedef struct order_limits {
     uint32_t n_suspects;
     const order_page_t *accused; /**< pages of which it broke one */
     uint32_t n_accused;
+    bool whole;           /**< every basic state comes first, whatever `states` says */
     bool heads;           /**< each write of the first bytes of a file is torn once early */
     const kinds_t *kinds; /**< of statements */
 } order_limits_t;

@@ -130,8 +130,12 @@ static expected_t expected_there(const explorer_t *explorer, const visit_case_t 
     uint32_t acked = told > persist->n_before ? events[told - 1].acked_line : 0;
     uint32_t issued = at > persist->n_before ? events[at - 1].issued_line : 0;
     acked = explorer->campaign->relaxed ? 0 : acked;
-    return outcome_expects(&explorer->outcomes[parent->path.depth - 1], &parent->expected, acked,
-                           issued);
+    const outcome_t *outcome = &explorer->outcomes[parent->path.depth - 1];
+    expected_t below = outcome_expects(outcome, &parent->expected, acked, issued);
+    if (!explorer->campaign->relaxed && told >= persist->n_before) {
+        outcome_expect_prepared(outcome, told - persist->n_before, &below);
+    }
+    return below;
 }
 
 static bool nested_visit(explorer_t *explorer, const visit_case_t *parent, persist_t *persist,
@@ -361,6 +365,9 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     uint64_t key = remaining > 0 ? stream_mix(sample, c->way, 0, 0) : sample;
     if (expected->is_shown) {
         key = stream_mix(key, expected->shown, expected->shown_to, 0);
+    }
+    if (expected->prepared != 0) {
+        key = stream_mix(key, expected->prepared, 2, 0);
     }
     if (c->exported != NULL) { /* prefixes do not tell what is acknowledged */
         key = stream_mix(key, 1U + c->export_acked, 0, 0);

@@ -74,7 +74,9 @@ static void test_exported(void **state)
     assert_int_equal(load("{\"prefix\":0,\"line\":0,\"tables\":[]}\n"
                           "{\"prefix\":1,\"line\":3,\"exported\":\"t\",\"tables\":[]}\n"
                           "{\"prefix\":2,\"line\":4,\"exported\":\"t\",\"tables\":[]}\n"
-                          "{\"prefix\":3,\"line\":5,\"tables\":[]}\n",
+                          "{\"prefix\":3,\"line\":5,\"tables\":[]}\n"
+                          "{\"prefix\":4,\"line\":6,\"tables\":[]}\n"
+                          "{\"prefix\":5,\"line\":7,\"exported\":\"t\",\"tables\":[]}\n",
                           &allowed),
                      DB_SUCCESS);
     bool sure = false;
@@ -86,6 +88,12 @@ static void test_exported(void **state)
     assert_string_equal(allowed_export(&allowed, 2, 3, &sure), "t");
     assert_false(sure);
     assert_null(allowed_export(&allowed, 3, 3, &sure));
+    assert_null(allowed_export_over(&allowed, 0, 3, 3));
+    assert_null(allowed_export_over(&allowed, 1, 3, 3));
+    assert_string_equal(allowed_export_over(&allowed, 2, 3, 3), "t");
+    assert_string_equal(allowed_export_over(&allowed, 2, 4, 4), "t");
+    assert_null(allowed_export_over(&allowed, 2, 4, 5)); /* it may be exported again */
+    assert_null(allowed_export_over(&allowed, 0, 1, 2));
     allowed_free(&allowed);
     assert_int_equal(load("{\"prefix\":0,\"line\":0,\"exported\":7,\"tables\":[]}\n", &allowed),
                      DB_ERROR);

@@ -11,6 +11,10 @@ typedef struct fixture {
     probe_t probe;
     judge_t judge;
     allowed_t allowed; /**< without a table, of table t, of t and u */
+    uint32_t prepared; /**< expected_t.prepared */
+    uint32_t told;     /**< outcome_t.prepared of the first one */
+    uint32_t recorded; /**< operations */
+    bool worked;       /**< judge_case_t.worked */
 } fixture_t;
 
 /** What a clean close of these files leaves. */
@@ -81,12 +85,20 @@ static bool breaks(fixture_t *f, uint32_t named, uint32_t acked)
     allowed_prefix_t *prefix = &f->allowed.prefixes[named];
     (void)snprintf(prefix->backup, sizeof(prefix->backup), "b");
     prefix->backup_is_sure = true;
-    const expected_t expected = {
-        .allowed = &f->allowed, .low = acked, .high = last, .script_low = acked};
-    const judge_case_t c = {.expected = &expected};
+    const expected_t expected = {.allowed = &f->allowed,
+                                 .low = acked,
+                                 .high = last,
+                                 .script_low = acked,
+                                 .prepared = f->prepared};
+    fs_list_t record = {.n = 0};
+    const judge_case_t c = {.expected = &expected, .record = &record, .worked = f->worked};
     outcome_init(&outcome);
     judge_state(&f->judge, &c, &outcome);
     prefix->backup[0] = '\0';
+    f->told = outcome.prepared[0];
+    f->recorded = record.n;
+    fs_list_free(&record);
+    outcome_free(&outcome);
     for (uint32_t i = 0; i < outcome.verdict.n; i++) {
         assert_int_equal(outcome.verdict.findings[i].invariant, 28);
     }
@@ -117,11 +129,36 @@ static void test_unfinished(void **state)
     assert_false(breaks(f, 1, 0));
 }
 
+/** A copy is no longer enough once its prepare was acknowledged. */
+static void test_prepared(void **state)
+{
+    fixture_t *f = *state;
+    back_up(f, true);
+    f->prepared = 2; /* another one */
+    assert_false(breaks(f, 1, 1));
+    assert_int_equal(f->told, f->recorded + 1); /* it is the last thing that is recorded */
+    f->worked = true; /* what is recorded at last is new work, with no backup */
+    assert_false(breaks(f, 1, 1));
+    assert_int_equal(f->told, 0);
+    f->worked = false;
+    f->prepared = 1;
+    assert_true(breaks(f, 1, 1));
+    assert_int_equal(f->told, 0);
+    os_t *folder = NULL;
+    engine_status_t status;
+    assert_int_equal(os_folder_create(image_os(f->image), "b" BACKUP_FOLDER_SUFFIX, &folder),
+                     DB_SUCCESS);
+    assert_int_equal(engine_prepare(folder, &f->probe, &f->options, &status, NULL), DB_SUCCESS);
+    os_destroy(folder);
+    assert_false(breaks(f, 1, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_finished, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unfinished, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_prepared, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

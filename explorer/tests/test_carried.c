@@ -141,12 +141,35 @@ static void test_cfg(void **state)
     assert_int_equal(judge(f, true).n, 1);
 }
 
+/** Once the export is over a whole .cfg would vouch for a table that changes. */
+static void test_over(void **state)
+{
+    fixture_t *f = *state;
+    allow_what_is_there(f);
+    (void)snprintf(f->allowed.prefixes[0].exported, sizeof(f->allowed.prefixes[0].exported), "t");
+    static outcome_t outcome;
+    expected_t expected = {.allowed = &f->allowed, .high = 1};
+    const judge_case_t c = {.expected = &expected};
+    outcome_init(&outcome);
+    judge_state(&f->judge, &c, &outcome);
+    assert_int_equal(outcome.verdict.n, 0); /* it may not be over */
+    expected.low = expected.script_low = 1;
+    judge_state(&f->judge, &c, &outcome);
+    assert_int_equal(outcome.verdict.n, 1);
+    assert_int_equal(outcome.verdict.findings[0].invariant, 28);
+    assert_true(image_truncate(f->image, inode_of(f, "t.cfg"), 40));
+    outcome_init(&outcome);
+    judge_state(&f->judge, &c, &outcome);
+    assert_int_equal(outcome.verdict.n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(test_page_not_home, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cfg, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_over, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,6 +135,18 @@ static void test_worked(void **state)
     outcome_free(&shown);
 }
 
+/** A prepare binds from its acknowledgement on, and what bound above binds below. */
+static void test_prepared(void **state)
+{
+    outcome_fixture_t *f = *state;
+    expected_t below = {.prepared = 4};
+    f->outcome.prepared[0] = 3;
+    outcome_expect_prepared(&f->outcome, 1, &below);
+    assert_int_equal(below.prepared, 4);
+    outcome_expect_prepared(&f->outcome, 2, &below);
+    assert_int_equal(below.prepared, 5);
+}
+
 /** Each client by itself: none may come to another of its states than it was shown in. */
 static void test_clients(void **state)
 {
@@ -175,6 +187,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shown, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_shown, setup, teardown),
         cmocka_unit_test_setup_teardown(test_worked, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_prepared, setup, teardown),
         cmocka_unit_test_setup_teardown(test_clients, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

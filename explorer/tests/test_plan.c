@@ -374,6 +374,25 @@ static void test_heads(void **state)
     free(known);
 }
 
+/** whole: every basic state, and room for others, with suspects among them too. */
+static void test_whole(void **state)
+{
+    fixture_t *f = *state;
+    known_t *known = know_all(f);
+    const uint64_t suspect = point_seq(&f->trace.list, f->plan.n_points / 2);
+    order_limits_t limits = {.states = 0, .suspects = &suspect, .n_suspects = 1, .whole = true};
+    order_t all = draw(f, limits);
+    limits.states = 40;
+    order_t some = draw(f, limits);
+    uint32_t n = count(&all, known, is_basic);
+    assert_in_range(n, 60, all.n / 2);
+    assert_int_equal(count(&some, known, is_basic), n);
+    assert_int_equal(some.n, n + 20);
+    order_free(&some);
+    order_free(&all);
+    free(known);
+}
+
 static void check_choice(fixture_t *f, uint32_t n, uint32_t n_basic)
 {
     known_t *known = know_all(f);
@@ -573,6 +592,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_suspects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_accused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_heads, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_newest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rare_ones_stand_out, setup, teardown),

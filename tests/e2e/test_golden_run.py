@@ -20,7 +20,7 @@ from tornpage.vocabulary.model import FaultPlan, GoldenRun, Site
 def test_golden_run_is_clean_and_finds_every_site(golden_run: GoldenRun) -> None:
     """The fault-free run breaks nothing, ends as the oracle says, and writes to all sites."""
     assert golden_run.violations == ()
-    assert set(golden_run.by_site()) == {*ENGINE_SITES, Site.FILE_OP}
+    assert set(golden_run.by_site()) == {*ENGINE_SITES, Site.FILE_OP, Site.OTHER}
     assert all(write.line > 0 for write in golden_run.writes)
     assert from_json(GoldenRun, to_json(golden_run)) == golden_run
 

@@ -38,8 +38,12 @@ static bool copy_file(image_t *image, uint32_t name, uint32_t *copy)
 }
 
 /** Has it the checksum that it begins with? */
-static bool cfg_is_whole(const image_t *image, uint32_t inode)
+bool carried_cfg_is_whole(image_t *image, const char *table)
 {
+    uint32_t inode = image_lookup(image, name_of(image, table, ".cfg"));
+    if (inode == IMAGE_NONE) {
+        return false;
+    }
     uint64_t size = image_size(image, inode);
     if (size <= CFG_CHECKSUM_LEN || size > CFG_MAX) {
         return false;
@@ -53,9 +57,9 @@ static bool cfg_is_whole(const image_t *image, uint32_t inode)
 
 bool carried_take(image_t *image, const char *table, carried_t *out)
 {
-    return copy_file(image, name_of(image, table, ".ibd"), &out->data)
+    return carried_cfg_is_whole(image, table)
            && copy_file(image, name_of(image, table, ".cfg"), &out->cfg)
-           && cfg_is_whole(image, out->cfg);
+           && copy_file(image, name_of(image, table, ".ibd"), &out->data);
 }
 
 void carried_lay_down(image_t *image, const carried_t *carried, bool there)

@@ -15,6 +15,8 @@ typedef struct carried {
 /** Copies both as they are now. False: there is no file, or no whole .cfg, which vouches for it.
 The copies go with the image's newest mark. */
 bool carried_take(image_t *image, const char *table, carried_t *out);
+/** Is there a .cfg that vouches for the file? */
+bool carried_cfg_is_whole(image_t *image, const char *table);
 /** Gives the copies the names of an exported table CARRIED_NAME, or takes these away. */
 void carried_lay_down(image_t *image, const carried_t *carried, bool there);
 

@@ -273,6 +273,20 @@ static void judge_exported(judge_t *judge, const char *table, bool acked, outcom
     image_undo(judge->image);
 }
 
+/** An export that is over has no whole .cfg: the table may have changed since, and whoever carries
+the file away takes a part of that. */
+static void judge_exports_over(judge_t *judge, const expected_t *expected, verdict_t *verdict)
+{
+    for (uint32_t k = 0; k < expected->script_low; k++) {
+        const char *table =
+            allowed_export_over(expected->allowed, k, expected->script_low, expected->high);
+        if (table != NULL && carried_cfg_is_whole(judge->image, table)) {
+            verdict_add(verdict, SOURCE_RECOVERY, 28,
+                        "export of %s: over, and its .cfg is there, and whole", table);
+        }
+    }
+}
+
 void judge_export(judge_t *judge, const char *table, bool acked, outcome_t *outcome)
 {
     image_set_hashing(judge->image, false);
@@ -320,7 +334,7 @@ static bool judge_first(judge_t *judge, const judge_case_t *c, check_report_t *r
     if (!judge_close(engine, "", verdict)) {
         return false;
     }
-    judge_backups_prepare(judge, c->expected, &options, verdict, stats);
+    judge_backups_prepare(judge, c->expected, &options, outcome, stats);
     judge_listen_no_more(judge);
     judge_backups_scan(judge, c->expected, verdict);
     if (!judge_scan(judge, "", report, verdict)) {
@@ -402,8 +416,10 @@ static void judge_other_ways(judge_t *judge, const judge_case_t *c, const check_
     if (c->exported != NULL) {
         judge_exported(judge, c->exported, c->export_acked, outcome);
     }
+    judge_exports_over(judge, c->expected, &outcome->verdict);
     if (c->worked && verdict_state_is_right(&outcome->verdict)) {
-        judge_listen(judge, c);
+        judge_listen(judge, c); /* the record begins anew, and no backup is prepared in it */
+        memset(outcome->prepared, 0, sizeof(outcome->prepared));
         judge_worked(judge, c, found, outcome);
         judge_listen_no_more(judge);
         image_undo(judge->image);

@@ -19,8 +19,8 @@ SECTOR = 512
 SHORT = "write:short"
 """The mask of a write that takes half of what it is given, and says so."""
 
-_OPERATIONS = ("truncate", "rename", "unlink", "sync_dir")
-"""What can fail beside a write and its fsync."""
+_OF_NAMES = ("truncate", "rename", "unlink", "sync_dir")
+"""Changes of sizes and names, and syncs of folders."""
 
 LATE_KILL_MAX = 16
 LATE_KILL_SECTORS = ("none", "all", "prefix:1", "prefix:2", "prefix:4", "suffix:1", "suffix:2")
@@ -48,18 +48,18 @@ class RecoveryAim:
 def is_error(mask: str) -> bool:
     """Whether the operation or its fsync fails, or is short; otherwise the process is killed inside the
     write."""
-    return mask.partition(":")[0] in ("write", "fsync", *_OPERATIONS)
+    return mask.partition(":")[0] in ("write", "fsync", "read", *_OF_NAMES)
 
 
 def is_of_names(mask: str) -> bool:
     """Whether what fails is a change of a size or a name, or the sync of a folder."""
-    return mask.partition(":")[0] in _OPERATIONS
+    return mask.partition(":")[0] in _OF_NAMES
 
 
 def fits(mask: str, write: WriteEvent) -> bool:
     """An fsync can fail only where there is one. A mask that tears must leave sectors out and keep
     others: a write of one sector cannot be torn. What is no write can only fail."""
-    if is_of_names(mask) or write.kind is not FaultKind.WRITE:
+    if mask.startswith("read:") or is_of_names(mask) or write.kind is not FaultKind.WRITE:
         return mask.partition(":")[0] == write.kind.value
     if mask == SHORT:
         return write.length > 1

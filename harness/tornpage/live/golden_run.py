@@ -148,7 +148,11 @@ def _take(
                 target, run.trace, setting.page_size, issued=True, unit=setting.unit, names=names
             )
         ),
-        operations=tuple(list_operations(run.trace, issued=True)) if names is None else (),
+        operations=tuple(
+            list_operations(target, run.trace, setting.page_size, issued=True, unit=setting.unit)
+        )
+        if names is None
+        else (),
         trace_hash=run.hash,
         events=run.trace.events_declared,
         statements=len(run.oracle.steps) or len(run.oracle.states) - 1,

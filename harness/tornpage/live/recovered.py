@@ -58,10 +58,9 @@ class Recovery:
 
     @property
     def may_go_on(self) -> bool:
-        """What failed is the removal of a file: that shows in what is there, if it matters."""
-        return all(
-            fault.kind is FaultKind.UNLINK for fault in self.faults if fault.action is Action.ERROR
-        )
+        """What failed is a read, or the removal of a file: that shows in what is there, if it matters."""
+        failed = {fault.kind for fault in self.faults if fault.action is Action.ERROR}
+        return failed <= {FaultKind.READ, FaultKind.UNLINK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +163,11 @@ def _drawn(stage: Stage, aim: RecoveryAim, trace: Trace) -> tuple[Fault, ...]:
     setting, names = stage.base.setting, stage.base.names
     if names is not None:  # of the image, on which the disturbed one is played
         names = names.with_stable(files_below(stage.image).keys())
-    writes = list_writes(stage.target, trace, setting.page_size, unit=setting.unit, names=names)
-    return aim.draw([*writes, *(list_operations(trace) if names is None else ())])
+    size = setting.page_size
+    found = list_writes(stage.target, trace, size, unit=setting.unit, names=names)
+    if names is None:
+        found += list_operations(stage.target, trace, size, unit=setting.unit)
+    return aim.draw(found)
 
 
 def _with_rules(stage: Stage, fault_free: Recovery) -> Recovery:

@@ -155,6 +155,7 @@ def list_writes(
 
 
 _KINDS = {
+    Op.READ: FaultKind.READ,
     Op.TRUNCATE: FaultKind.TRUNCATE,
     Op.RENAME: FaultKind.RENAME,
     Op.UNLINK: FaultKind.UNLINK,
@@ -162,10 +163,16 @@ _KINDS = {
 }
 """Operations other than writes that can be made to fail."""
 
+READS_EVERY = 64
+"""Of the reads of a file the first so many are listed, then one in so many: a run may have a million."""
 
-def list_operations(trace: Trace, *, issued: bool = False) -> Iterator[WriteEvent]:
-    """What a run or a recovery does to sizes, names and folders; issued: since its first statement was. Of a
-    rename either name counts in a plan; it is called by the old one. Failed ones are counted, not listed."""
+
+def list_operations(
+    target: Target, trace: Trace, page_size: int, *, issued: bool = False, unit: int = SECTOR
+) -> Iterator[WriteEvent]:
+    """What a run or a recovery reads, and does to sizes, names and folders; issued, unit: as of
+    list_writes(). Of a rename either name counts in a plan; it is called by the old one. Failed ones are
+    counted, not listed."""
     paths, counts, line = FilePaths(), Counter[tuple[FaultKind, str]](), 0
     for event in trace.events(kinds=frozenset((Op.OPEN, Op.LINK, Op.MARK, *_KINDS))):
         if event.kind == Op.MARK:
@@ -176,16 +183,29 @@ def list_operations(trace: Trace, *, issued: bool = False) -> Iterator[WriteEven
         if kind is not None:
             names = _paths_of(trace, event, paths)
             counts.update((kind, name) for name in {*names})
-            if (line or not issued) and event.result == 0 and names[0]:
-                nth = counts[kind, names[0]]
+            site: Site | None = Site.FILE_OP
+            if kind is FaultKind.READ:
+                site = target.site_of(names[0], event.offset, None, page_size)
+            nth = counts[kind, names[0]]
+            spared = kind is FaultKind.READ and nth > READS_EVERY and nth % READS_EVERY
+            if (line or not issued) and event.result >= 0 and names[0] and site and not spared:
                 yield WriteEvent(
-                    nth, event.seq, names[0], 0, 0, Site.FILE_OP, line, next_fsync=0, kind=kind
+                    nth=nth,
+                    seq=event.seq,
+                    file=names[0],
+                    offset=0,
+                    length=0,
+                    site=site,
+                    line=line,
+                    next_fsync=0,
+                    promised=unit,
+                    kind=kind,
                 )
         paths.see(trace, event)
 
 
 def _paths_of(trace: Trace, event: Event, paths: FilePaths) -> tuple[str, ...]:
-    if event.kind == Op.TRUNCATE:
+    if event.kind in (Op.READ, Op.TRUNCATE):
         return (paths[event.file],)
     return trace.renamed(event) if event.kind == Op.RENAME else (trace.text(event),)
 

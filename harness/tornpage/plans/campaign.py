@@ -56,7 +56,7 @@ Mask = Annotated[
     str,
     Field(
         pattern=r"^(none|all|random|prefix:(\d+|half)|suffix:(\d+|half)|mask:[01]+"
-        r"|write:short|(write|fsync|truncate|rename|unlink|sync_dir):(EIO|ENOSPC|EDQUOT))$"
+        r"|write:short|(write|fsync|read|truncate|rename|unlink|sync_dir):(EIO|ENOSPC|EDQUOT))$"
     ),
 ]
 
@@ -84,7 +84,8 @@ class Hit(BaseModel):
     `suffix:N` (N sectors, or `half`), `mask:0110` (1 = reached, repeated over the write). A mask that tears
     skips writes that it would leave whole, such as `prefix:4` for one of four sectors. For crash_model
     io_error: the operation that fails and how, `write:EIO`, `fsync:ENOSPC`, also `EDQUOT`; `fsync` is the
-    file's next one. `truncate`, `rename`, `unlink` and `sync_dir` are for `file_op`: `rename:EIO`.
+    file's next one. `read:EIO` is a read of the site's files; one of a page, but a first one, is of `other`.
+    `truncate`, `rename`, `unlink` and `sync_dir` are for `file_op`: `rename:EIO`.
     `write:short`, for `sort_run` and `row_log`: half of it is written, and the write says so. Half of the
     time a target that goes on is killed inside one of its next 16 writes."""
     during: Literal["run", "recovery"] = "run"
@@ -120,6 +121,8 @@ class PowerLoss(BaseModel):
     """Names of `tornpage list models`; none means all."""
     states: int = Field(default=0, ge=0, le=BOUNDS["states"].high)
     """Approximate limit of crash states per exploration; 0: all."""
+    whole: bool = False
+    """Judge every state of the basic models, `all-persisted` and `log-cut`, however few `states` allows."""
     budget_s: float = Field(default=0, ge=0, le=BOUNDS["budget_s"].high)
     """Limit of seconds per exploration; 0: none."""
     depth: int = Field(default=1, ge=1, le=3)

@@ -67,12 +67,14 @@ class Scope:
     """Where an exploration looks, within its limits. jobs: processes that share it; events: only crash points
     after events of these numbers, both included, None = all; ignored_fsyncs: patterns of files whose fsync is
     a lie; aim: only crash points after events by which the run broke a rule on bytes; else a quarter of the
-    states; canaries: also judge states that must be condemned."""
+    states; whole: all states of the basic models, however few the limit allows; canaries: also judge states
+    that must be condemned."""
 
     jobs: int = 1
     events: tuple[int, int] | None = None
     ignored_fsyncs: tuple[str, ...] = ()
     aim: bool = False
+    whole: bool = False
     canaries: bool = False
 
 
@@ -174,6 +176,8 @@ def _arguments(spec: TrialSpec, recording: Recording, limits: Limits, scope: Sco
         arguments += [option, str(seq)]
     for inode, offset in recording.accused:
         arguments += ["--accused", f"{inode}:{offset}"]
+    if scope.whole:
+        arguments += ["--whole"]
     if scope.canaries:
         arguments += ["--canaries"]
     for pattern in scope.ignored_fsyncs:

@@ -434,7 +434,7 @@ def loss_limits(campaign: Campaign, depth: int) -> Limits:
 def loss_scope(campaign: Campaign) -> Scope:
     """Where it looks."""
     assert campaign.explore is not None, "the campaign's model says so"
-    return Scope(aim=campaign.explore.aim)
+    return Scope(aim=campaign.explore.aim, whole=campaign.explore.whole)
 
 
 def give_up(store: Store, run: int, out: Path) -> None:

@@ -97,7 +97,7 @@ class Site(StrEnum):
     FILE_OP = "file_op"
     """Create, rename, unlink, truncate."""
     OTHER = "other"
-    """Any other write, such as that of a page that recovery restores from doublewrite."""
+    """Any other write, such as that of a page that recovery restores from doublewrite; the read of a page."""
 
 
 PAGE_SITES = frozenset(
@@ -296,7 +296,7 @@ class TrialResult:
 @_JSON
 @dataclass(frozen=True, slots=True)
 class WriteEvent:
-    """One write of the golden run, or a change of a size or a name, or the sync of a folder (kind).
+    """One write of the golden run, or a read, a change of a size or a name, or the sync of a folder (kind).
 
     nth: 1-based among those of its kind of `file` (its path at that time; of a rename the old one); seq:
     event number in the trace.
@@ -328,7 +328,7 @@ class GoldenRun:
     key: names the run (target, options, workload, seed). writes: those after the first statement was
     issued, so that the database exists. violations: of the trace invariants over the
     whole run and of the final state against the oracle. statements: lines executed. operations: what it
-    does to sizes, names and folders meanwhile, of a target whose files are always called the same.
+    reads, and does to sizes, names and folders meanwhile, of a target whose files are always called the same.
     """
 
     key: str

@@ -4,8 +4,11 @@ in a way that is rare by chance.
 - An import takes the place of rows that have changed: a checkpoint at each of its yield points.
 - Pages of a table are written by a batch, change again, and are written one by one, while the batch waits for
   its fsync or before: the batch begins at each yield point of these changes.
+- A crash ends an export, and the table changes: its `.cfg` must not come back.
 - An index that has taken the pages of another load changes, and its pages are written: the doublewrite area
   has copies of the same pages with contents of before.
+- Pages of an index that was loaded where another one had been, and has changed since, are freed and loaded
+  again, with no checkpoint between all that.
 - A page that was loaded without redo is as old as the checkpoint that comes behind the load: another
   one comes at each yield point of the load, so that the second one is before the page's stamp, at it, or
   behind it.
@@ -84,6 +87,11 @@ def _update_and_export(ground: Ground) -> None:
     ground.book.export(ground.it)
 
 
+def _export_and_crash(ground: Ground) -> None:
+    ground.book.export(ground.it)
+    ground.book.restart(False, {})
+
+
 def _load_over_load(ground: Ground) -> None:
     """The index of wide entries is loaded again; then two of one page each take its pages."""
     book, table = ground.book, ground.it
@@ -94,6 +102,23 @@ def _load_over_load(ground: Ground) -> None:
     book.add_indexes(table, [narrow])
     book.add_indexes(table, [other])
     book.add(Verb.CLEAN, number=CLEANED)
+
+
+def _load_and_change(ground: Ground) -> None:
+    """Pages that were freed are loaded without redo, and change: all behind one checkpoint."""
+    book, table = ground.book, ground.it
+    wide = table.shape.indexes[0]
+    book.drop_index(table, wide.name)
+    book.add_indexes(table, [wide])
+    _update(ground)
+
+
+def _free_and_load(ground: Ground) -> None:
+    """They are free again, and are loaded once more."""
+    book, table = ground.book, ground.it
+    wide = table.shape.indexes[0]
+    book.drop_index(table, wide.name)
+    book.add_indexes(table, [wide])
 
 
 def _start_load(ground: Ground, index: int) -> None:
@@ -134,6 +159,14 @@ PREAMBLE_KINDS = (
         "import into changed rows", _into_changed, _import, "checkpoint", range(65, 113), full=True
     ),
     PreambleKind("export of rows that change", _update, _update_and_export, "clean", range(1, 65)),
+    PreambleKind(
+        "changes behind a crash amid an export",
+        _update,
+        _export_and_crash,
+        "clean",
+        range(1, 9),
+        then=_update,
+    ),
     *(
         PreambleKind(
             "change behind a load over a load",
@@ -144,6 +177,13 @@ PREAMBLE_KINDS = (
             then=_flush,
         )
         for act in ("clean", "evict")
+    ),
+    PreambleKind(
+        "free and load behind a load that changes",
+        _load_and_change,
+        _free_and_load,
+        "clean",
+        range(1, 25),
     ),
     *(
         PreambleKind(

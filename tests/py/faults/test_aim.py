@@ -44,12 +44,15 @@ def test_a_recovery_has_writes_before_any_statement() -> None:
 
 
 def test_changes_of_names_are_operations() -> None:
-    """Each is counted as a plan counts it: failed ones too, a rename under both of its names. Each can only
+    """Reads, too. Each is counted as a plan counts it: failed ones, a rename under both names. Each can only
     fail, and by the mask of its kind."""
     fake = FakeTrace().sync_dir().mark("issue n=7").write("a", 0, 512).rename("a", "b")
     fake.record(Op.UNLINK, payload=b"b", result=-5).unlink("b").rename("c", "b").sync_dir()
     fake.open("d", created=True).record(Op.TRUNCATE, file=2, offset=9)
-    found = list(list_operations(fake.trace()))
+    fake.record(Op.READ, file=2, length=9, result=-5).record(Op.READ, file=2, length=9, result=9)
+    target = EngineTarget(Path("engine"), Path("preload"))
+    found = list(list_operations(target, fake.trace(), 4096, unit=2048))
+    assert {one.promised for one in found} == {2048}  # of the kill behind it
     assert [(one.kind.value, one.file, one.nth, one.line) for one in found] == [
         ("sync_dir", ".", 1, 0),
         ("rename", "a", 1, 7),
@@ -57,16 +60,27 @@ def test_changes_of_names_are_operations() -> None:
         ("rename", "c", 1, 7),
         ("sync_dir", ".", 2, 7),
         ("truncate", "d", 1, 7),
+        ("read", "d", 2, 7),
     ]
-    assert list(list_operations(fake.trace(), issued=True)) == found[1:]
-    masks = [
-        f"{kind}:EIO" for kind in ("sync_dir", "rename", "unlink", "truncate", "write", "fsync")
-    ]
+    assert list(list_operations(target, fake.trace(), 4096, issued=True, unit=2048)) == found[1:]
+    kinds = ("sync_dir", "rename", "unlink", "truncate", "read", "write", "fsync")
+    masks = [f"{kind}:EIO" for kind in kinds]
     fitting = [[mask for mask in (*masks, "none", "all") if fits(mask, one)] for one in found]
     assert fitting == [[f"{one.kind.value}:EIO"] for one in found]
-    assert not any(fits(mask, make_write(1, Site.REDO)) for mask in masks[:4])
+    assert not any(fits(mask, make_write(1, Site.REDO)) for mask in masks[:5])
+    assert [one.site for one in found] == [Site.FILE_OP] * 6 + [Site.OTHER]
     fault = faults_of("unlink:EIO", found[2], random.Random(1))[0]
     assert fault == Fault(FaultKind.UNLINK, 2, Action.ERROR, file="b", error="EIO")
+
+
+def test_of_many_reads_some_are_listed() -> None:
+    """Under the number that a plan gives them."""
+    fake = FakeTrace().open("d", created=True)
+    for _ in range(200):
+        fake.record(Op.READ, file=1, length=9, result=9)
+    target = EngineTarget(Path("engine"), Path("preload"))
+    found = [one.nth for one in list_operations(target, fake.trace(), 4096)]
+    assert found == [*range(1, 65), 128, 192]
 
 
 def test_a_write_of_nothing_is_none() -> None:

@@ -198,6 +198,7 @@ def test_what_says_nothing_is_no_pass() -> None:
         (recovery(answer(), ERROR), True, [23]),
         (recovery(answer(), replace(ERROR, kind=FaultKind.RENAME)), True, [23]),
         (recovery(answer(), replace(ERROR, kind=FaultKind.UNLINK)), True, []),
+        (recovery(answer(), replace(ERROR, kind=FaultKind.READ)), True, []),
         (recovery(answer(), ERROR), False, []),
         (recovery(answer(), ERROR, rules=(replace(RULE, invariant=23),)), True, [23]),
         (recovery(DIED, ERROR), True, [30]),

@@ -237,7 +237,12 @@ def test_masks_belong_to_their_crash_model(tmp_path: Path, model: str, mask: str
 
 @pytest.mark.parametrize(
     ("sites", "masks"),
-    [("page0", "rename:EIO"), ("file_op", "write:EIO"), ("file_op", "unlink:EIO, fsync:EIO")],
+    [
+        ("page0", "rename:EIO"),
+        ("file_op", "write:EIO"),
+        ("file_op", "unlink:EIO, fsync:EIO"),
+        ("file_op", "read:EIO"),
+    ],
 )
 def test_what_fails_of_a_name_is_no_write(tmp_path: Path, sites: str, masks: str) -> None:
     """And the other way round."""

@@ -180,8 +180,8 @@ def test_where_to_look_is_handed_on(
     monkeypatch.setattr(explorer, "run_child", run)
     told = replace(recording, ready=5, over=90, at=Path("/place"))
     limits = Limits(models=("subset", "one-torn"), depth=2, states=30, budget_s=4.0)
-    scope = Scope(jobs=3, canaries=True, ignored_fsyncs=("*.db",))
-    whole = "--jobs 3|--model subset|--model one-torn|--depth 2|--states 30|--budget 4.0|--canaries"
+    scope = Scope(jobs=3, whole=True, canaries=True, ignored_fsyncs=("*.db",))
+    whole = "--jobs 3|--model subset|--model one-torn|--depth 2|--states 30|--budget 4.0|--whole|--canaries"
     whole += "|--ignore-fsync *.db|--from-seq 5|--to-seq 90|--recover-at /place"
     part = Scope(events=(7, 9))
     for given, where, words in (
