@@ -51,7 +51,9 @@ class SparseFile:
         while at < len(data):
             number, start = divmod(offset + at, PART_BYTES)
             piece = data[at : at + PART_BYTES - start]
-            part = self._parts.setdefault(number, bytearray(PART_BYTES))
+            part = self._parts.get(number)
+            if part is None:
+                part = self._parts[number] = bytearray(PART_BYTES)
             part[start : start + len(piece)] = piece
             at += len(piece)
         if data:
