@@ -151,6 +151,16 @@ static void test_small_subsets(void **state)
     persist_free(&persist);
 }
 
+/** So many writes of a sector each wait. */
+static void wait_many(persist_t *persist, fs_list_t *list, image_t *image, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        add_fill(list, 0, i * 512, 512, 'n');
+    }
+    persist_init(persist, list, image, NULL);
+    persist_advance(persist, n);
+}
+
 /** Many waiting events: the number of states is bounded, the newest is always singled out, the
 others come from all parts; the choice depends on the crash point and on nothing that was done
 before. */
@@ -161,12 +171,8 @@ static void test_bounded_and_fair(void **state)
     bool dropped[1000] = {false};
     (void)state;
     fs_list_t list = {.events = NULL};
-    for (uint32_t i = 0; i < 1000; i++) {
-        add_fill(&list, 0, i * 512, 512, 'n');
-    }
     persist_t persist;
-    persist_init(&persist, &list, f->image, NULL);
-    persist_advance(&persist, 1000);
+    wait_many(&persist, &list, f->image, 1000);
     assert_int_equal(count_all(&CONFIG, &persist), 1 + 1 + 16 + 16 + 0 + 8 + 32 + 0 + 1 + 32);
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t k = 0; k < 16; k++) {
@@ -204,12 +210,8 @@ static void test_stretches_are_drawn_from(void **state)
     bool seen[100] = {false};
     uint32_t n_seen = 0;
     fs_list_t list = {.events = NULL};
-    for (uint32_t i = 0; i < 100; i++) {
-        add_fill(&list, 0, i * 512, 512, 'n');
-    }
     persist_t persist;
-    persist_init(&persist, &list, f->image, NULL);
-    persist_advance(&persist, 100);
+    wait_many(&persist, &list, f->image, 100);
     for (uint64_t point = 0; point < 100; point++) {
         for (uint32_t k = 0; k < MODEL_PICKS_MAX; k++) {
             const fs_event_t *one = model_single(&CONFIG, MODEL_ONE_DROPPED, k, point, &persist);
@@ -229,12 +231,8 @@ static void test_subsets_are_thin_and_dense(void **state)
     uint32_t n_thin = 0;
     uint32_t n_dense = 0;
     fs_list_t list = {.events = NULL};
-    for (uint32_t i = 0; i < 100; i++) {
-        add_fill(&list, 0, i * 512, 512, 'n');
-    }
     persist_t persist;
-    persist_init(&persist, &list, f->image, NULL);
-    persist_advance(&persist, 100);
+    wait_many(&persist, &list, f->image, 100);
     for (uint64_t point = 0; point < 10; point++) {
         for (uint32_t k = 0; k < model_count(&CONFIG, MODEL_SUBSET, &persist); k++) {
             torn_t torn = {.n = {{{0}}}};

@@ -273,8 +273,7 @@ static void judge_exported(judge_t *judge, const char *table, bool acked, outcom
     image_undo(judge->image);
 }
 
-/** An export that is over has no whole .cfg: the table may have changed since, and whoever carries
-the file away takes a part of that. */
+/** An export that is over has no whole .cfg: it would vouch for a file that may have changed. */
 static void judge_exports_over(judge_t *judge, const expected_t *expected, verdict_t *verdict)
 {
     for (uint32_t k = 0; k < expected->script_low; k++) {
@@ -282,7 +281,7 @@ static void judge_exports_over(judge_t *judge, const expected_t *expected, verdi
             allowed_export_over(expected->allowed, k, expected->script_low, expected->high);
         if (table != NULL && carried_cfg_is_whole(judge->image, table)) {
             verdict_add(verdict, SOURCE_RECOVERY, 28,
-                        "export of %s: over, and its .cfg is there, and whole", table);
+                        "export of %s: it is over, but a whole .cfg is there", table);
         }
     }
 }

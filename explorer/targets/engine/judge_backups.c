@@ -48,7 +48,7 @@ static bool prepare_backup(judge_t *judge, const backup_claim_t *claim,
     bool prepared = false;
     if (claim->prepared && backup_state(judge, folder) != BACKUP_PREPARED) {
         verdict_add(verdict, SOURCE_RECOVERY, 28,
-                    "backup %s: its prepare was acknowledged, and is not there", claim->name);
+                    "backup %s: its prepare was acknowledged, but it is not prepared", claim->name);
     } else if (backup_is_finished(judge, folder)) {
         dberr_t err = engine_prepare(folder, &judge->probe, options, &status, &sink);
         stats->backups_prepared += status.stats.backups_prepared;

@@ -35,7 +35,7 @@ from tornpage.lab.tryout import (
 from tornpage.plans.campaign import Campaign, default_campaigns, fault_free_spec
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Scope
-from tornpage.powerloss.runner import look_limits, loss_limits, loss_parts, loss_scope
+from tornpage.powerloss.runner import look_limits, look_scope, loss_limits, loss_parts, loss_scope
 from tornpage.targets.registry import DEFAULT_TARGET, make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.codec import to_plain
@@ -286,7 +286,7 @@ def _looks_between(parts: Sequence[Exploration]) -> Iterator[Exploration]:
         for spec, limits, scope in parts[max(1, number * LOOKS_EACH) : (number + 1) * LOOKS_EACH]:
             look = look_limits(limits)
             if look is not None:
-                yield spec, look, scope
+                yield spec, look, look_scope(scope)
         yield part
 
 

@@ -56,7 +56,7 @@ Mask = Annotated[
     str,
     Field(
         pattern=r"^(none|all|random|prefix:(\d+|half)|suffix:(\d+|half)|mask:[01]+"
-        r"|write:short|(write|fsync|read|truncate|rename|unlink|sync_dir):(EIO|ENOSPC|EDQUOT))$"
+        r"|write:short|read:EIO|(write|fsync|truncate|rename|unlink|sync_dir):(EIO|ENOSPC|EDQUOT))$"
     ),
 ]
 
@@ -67,7 +67,7 @@ _STRICT = ConfigDict(extra="forbid", frozen=True)
 _NOT_WORK: Any = {
     **dict.fromkeys(("claims", "default", "description", "run_claims", "target"), True),
     **dict.fromkeys(("scripts", "seed", "trials", "fault_free", "stacks"), True),
-    "explore": {"budget_s", "states"},
+    "explore": {"budget_s", "states", "whole"},
 }
 """Keys of a campaign that say how much, or to whom; not what."""
 
@@ -122,7 +122,8 @@ class PowerLoss(BaseModel):
     states: int = Field(default=0, ge=0, le=BOUNDS["states"].high)
     """Approximate limit of crash states per exploration; 0: all."""
     whole: bool = False
-    """Judge every state of the basic models, `all-persisted` and `log-cut`, however few `states` allows."""
+    """Judge every state of the basic models, however few `states` allows: of `all-persisted` and `log-cut`;
+    where recoveries are crashed, `kill` takes the place of the first."""
     budget_s: float = Field(default=0, ge=0, le=BOUNDS["budget_s"].high)
     """Limit of seconds per exploration; 0: none."""
     depth: int = Field(default=1, ge=1, le=3)

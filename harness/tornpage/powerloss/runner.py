@@ -46,6 +46,7 @@ __all__ = [
     "forget_slices",
     "give_up",
     "look_limits",
+    "look_scope",
     "loss_limits",
     "loss_parts",
     "loss_scope",
@@ -172,14 +173,18 @@ def look_limits(limits: Limits) -> Limits | None:
     return replace(limits, states=LOOK_STATES) if worth else None
 
 
+def look_scope(scope: Scope) -> Scope:
+    """Where a first look looks: a few states of all models, in which canaries need not be heard again."""
+    return replace(scope, whole=False, canaries=False)
+
+
 def _looked_at(part: Part) -> Part | None:
-    """The first look at it, in which canaries need not be heard again; None: it is not worth one, or another
-    recording of it would differ."""
+    """The first look at it; None: it is not worth one, or another recording of it would differ."""
     limits = look_limits(part.limits)
     target = make_target(part.spec.target, part.paths.build)
     if limits is None or Capability.DETERMINISTIC not in target.capabilities:
         return None
-    return replace(part, limits=limits, scope=replace(part.scope, canaries=False))
+    return replace(part, limits=limits, scope=look_scope(part.scope))
 
 
 def _shown_at_first_look(

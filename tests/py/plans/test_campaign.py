@@ -55,6 +55,7 @@ def golden_run_for(chosen: Campaign) -> dict[str, object]:
         ("trials = 10", "trials = 0", "c.toml: crash_model kill needs trials"),
         ('"page0"', '"page00"', "sites"),
         ('"random"', '"prefix:x"', "masks"),
+        ('"random"', '"read:ENOSPC"', "masks"),
         ("seed = 3", "seed = 3\nsede = 4", "sede"),
         ('"kill"', '"power loss"', "crash_model"),
         ('"random"]', '"random"]\nduring = "recovery:2"', "during"),

@@ -13,8 +13,9 @@ from tornpage.campaigns import runner as campaigns
 from tornpage.campaigns.runner import go_on
 from tornpage.plans.campaign import Campaign
 from tornpage.powerloss import runner
+from tornpage.powerloss.explorer import Scope
 from tornpage.powerloss.parts import Explored, Part
-from tornpage.powerloss.runner import LOOK_STATES, STATES_MAX
+from tornpage.powerloss.runner import LOOK_STATES, STATES_MAX, look_scope
 from tornpage.store.origin import Origin
 from tornpage.store.rows import GoldenRunRow, Run
 from tornpage.store.store import Store
@@ -102,6 +103,11 @@ def test_what_shows_something_is_explored_first(begun: Callable[..., Engine]) ->
     engine.goes()
     assert engine.looks == [(0, LOOK_STATES), (1, LOOK_STATES), (2, LOOK_STATES)]
     assert engine.explored == [(2, 1000), (0, 1000), (1, 1000)]
+
+
+def test_a_look_is_a_sample() -> None:
+    """Also where the exploration has to judge all states of some models."""
+    assert look_scope(Scope(jobs=2, aim=True, whole=True, canaries=True)) == Scope(jobs=2, aim=True)
 
 
 def test_where_nothing_shows_the_order_is_that_of_the_campaign(
