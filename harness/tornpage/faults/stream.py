@@ -30,8 +30,6 @@ __all__ = [
 CREATED = 1
 DIRECTORY = 2
 """Flags of an open."""
-PLAYED = frozenset((Op.OPEN, Op.WRITE, Op.TRUNCATE, Op.FALLOCATE, Op.RENAME, Op.LINK, Op.UNLINK))
-"""What a file or a name is changed by."""
 KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
 """Modes of fallocate that are followed."""
 WHAT_TO_DO = "rename within it to a new name, or name the file in `ignore` if no crash needs it"
@@ -90,7 +88,7 @@ class RecordedFiles:
 
     def follow(self, trace: Trace) -> str:
         """Plays these events, the ones behind those before; what cannot be followed, else ""."""
-        for event in trace.events(kinds=PLAYED):
+        for event in trace.events(kinds=_PLAYERS):
             problem = self._disk.play(trace, event)
             if problem:
                 return problem
@@ -179,33 +177,39 @@ class _Disk:
 
     def play(self, trace: Trace, event: Event) -> str:
         """One event; what cannot be followed, else ""."""
-        if event.result < 0:
-            return ""
-        if event.kind == Op.OPEN:
-            self._open(trace, event)
-        elif event.kind == Op.WRITE and event.result > 0:
-            if not event.flags & WRITE_PAYLOAD:
-                return f"write {event.seq} has no contents"
-            content = self.files.setdefault(event.file, SparseFile())
-            content.write(event.offset, trace.payload(event)[: event.result])
-        elif event.kind == Op.TRUNCATE:
-            number = event.file or self.names.get(trace.text(event), 0)
-            self.files.setdefault(number, SparseFile()).resize(event.offset)
-        elif event.kind == Op.FALLOCATE:
-            return self._allocate(event)
-        elif event.kind == Op.RENAME:
-            return self._rename(event, *trace.renamed(event))
-        elif event.kind == Op.LINK:
-            old, new = trace.renamed(event)
-            if old in self.names or event.file:
-                self.names[new] = event.file or self.names[old]
-        elif event.kind == Op.UNLINK:
-            self.names.pop(trace.text(event), None)
+        return _PLAYERS[event.kind](self, trace, event) if event.result >= 0 else ""
+
+    def _content(self, number: int) -> SparseFile:
+        found = self.files.get(number)
+        if found is None:
+            found = self.files[number] = SparseFile()
+        return found
+
+    def _write(self, trace: Trace, event: Event) -> str:
+        if event.result and not event.flags & WRITE_PAYLOAD:
+            return f"write {event.seq} has no contents"
+        if event.result:
+            self._content(event.file).write(event.offset, trace.payload(event)[: event.result])
         return ""
 
-    def _open(self, trace: Trace, event: Event) -> None:
+    def _truncate(self, trace: Trace, event: Event) -> str:
+        number = event.file or self.names.get(trace.text(event), 0)
+        self._content(number).resize(event.offset)
+        return ""
+
+    def _link(self, trace: Trace, event: Event) -> str:
+        old, new = trace.renamed(event)
+        if old in self.names or event.file:
+            self.names[new] = event.file or self.names[old]
+        return ""
+
+    def _unlink(self, trace: Trace, event: Event) -> str:
+        self.names.pop(trace.text(event), None)
+        return ""
+
+    def _open(self, trace: Trace, event: Event) -> str:
         if event.flags & DIRECTORY or not event.file:
-            return
+            return ""
         path = trace.text(event)
         before = self.names.get(path, 0)
         if before < 0 and event.file not in self.files and not event.flags & CREATED:
@@ -217,11 +221,12 @@ class _Disk:
                 self.names[path] = event.file
         elif event.offset & os.O_TRUNC:
             self.files[event.file].resize(0)
+        return ""
 
-    def _allocate(self, event: Event) -> str:
+    def _allocate(self, _trace: Trace, event: Event) -> str:
         if event.flags & ~(KEEP_SIZE | PUNCH_HOLE | ZERO_RANGE):
             return f"fallocate {event.seq} has a mode that is not followed: {event.flags}"
-        content = self.files.setdefault(event.file, SparseFile())
+        content = self._content(event.file)
         end = event.offset + event.length
         if not event.flags & KEEP_SIZE and content.size < end:
             content.resize(end)
@@ -229,8 +234,9 @@ class _Disk:
             content.zero(event.offset, end)
         return ""
 
-    def _rename(self, event: Event, old: str, new: str) -> str:
+    def _rename(self, trace: Trace, event: Event) -> str:
         """Also of a folder; an empty path is outside: what was written there was not recorded."""
+        old, new = trace.renamed(event)
         wanted = any(path and not is_ignored(path, self._ignored) for path in (old, new))
         if wanted and not (old and new):
             way = f"of {old} out of" if old else f"of a file from outside into {new} in"
@@ -253,6 +259,18 @@ class _Disk:
             return f"{what}, is not followed: {WHAT_TO_DO}"
         self.names[one], self.names[other] = self.names[other], self.names[one]
         return ""
+
+
+_PLAYERS: Mapping[int, Callable[[_Disk, Trace, Event], str]] = {
+    Op.OPEN: _Disk._open,
+    Op.WRITE: _Disk._write,
+    Op.TRUNCATE: _Disk._truncate,
+    Op.FALLOCATE: _Disk._allocate,
+    Op.RENAME: _Disk._rename,
+    Op.LINK: _Disk._link,
+    Op.UNLINK: _Disk._unlink,
+}
+"""What changes a file or a name."""
 
 
 def is_ignored(path: str, ignored: Sequence[str]) -> bool:

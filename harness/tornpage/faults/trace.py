@@ -9,8 +9,10 @@ wrong with the file raises TraceError.
 
 from __future__ import annotations
 
+import bisect
 import errno
 import functools
+import itertools
 import mmap
 import os
 import struct
@@ -51,6 +53,9 @@ RECORD = struct.Struct("<IHHQIIQQqQQ")
 RECORD_SIZE = 64
 RECORD_HEAD = struct.Struct("<IH")
 """Its total length and its kind."""
+RESULT = struct.Struct("<q")
+RESULT_AT = 40
+PART_BYTES = 1 << 18
 VERB_MAX = 64
 """Bytes of a mark in which its verb ends, if it has one that is known."""
 
@@ -133,6 +138,13 @@ class Call(NamedTuple):
     length: int
 
 
+class _Heads(NamedTuple):
+    """Where each record of a trace begins, and its kind."""
+
+    starts: array[int]
+    kinds: array[int]
+
+
 @dataclass(frozen=True, slots=True)
 class Damage:
     """What a KILL or FAULT did to a write: sectors[i] is 0 lost, 1 kept, 2 partly; old, new: contents."""
@@ -161,7 +173,7 @@ class Trace:
     """The events of one recording, in the order of their ends. data: the committed bytes, file header
     included, in memory or mapped: their slices are bytes."""
 
-    __slots__ = ("data", "events_declared", "flags", "under_way")
+    __slots__ = ("_heads", "data", "events_declared", "flags", "under_way")
 
     def __init__(self, data: bytes | mmap.mmap, under_way: Sequence[Call] = ()) -> None:
         """data: the bytes of a trace file; under_way: writes whose process was killed before they were
@@ -171,6 +183,7 @@ class Trace:
         committed, self.flags, _pid, self.events_declared = struct.unpack_from("<QIIQ", data, 8)
         self.data = data[:committed] if committed < len(data) else data
         self.under_way = tuple(under_way)
+        self._heads: _Heads | None = None
         if self.flags & FLAG_OVERFLOW:
             raise TraceError("the trace overflowed: give the preload a larger TORNPAGE_TRACE_MAX")
         if self.flags & FLAG_REFUSED:
@@ -179,8 +192,8 @@ class Trace:
 
     @classmethod
     def load(cls, path: Path, *, mapped: bool = False) -> Trace:
-        """Reads the committed part of a trace file (which is sparse and larger). mapped: it takes no memory
-        of its own, and the file must stay as it is."""
+        """Reads the committed part of a trace file (which is sparse and larger). mapped: its bytes take no
+        memory of their own, and the file must stay as it is."""
         try:
             with path.open("rb") as file:
                 header = file.read(HEADER_SIZE)
@@ -256,17 +269,39 @@ class Trace:
 
     def begins_with(self, records: memoryview) -> bool:
         """Whether these are its first records."""
-        if isinstance(self.data, bytes):
-            return self.data.startswith(records, HEADER_SIZE)
-        return self.data[HEADER_SIZE : HEADER_SIZE + len(records)] == bytes(records)
+        parts = range(0, len(records), PART_BYTES)  # a copy of all of a mapped file is slow
+        return all(
+            self.data[HEADER_SIZE + at : HEADER_SIZE + at + PART_BYTES].startswith(
+                records[at : at + PART_BYTES]
+            )
+            for at in parts
+        )
 
     def starts(self) -> array[int]:
         """Where each record begins: of event 1 first, and without a gap."""
-        return array("Q", self._starts())
+        return self._read_heads().starts
 
     def _starts(
         self, kinds: Collection[int] | None = None, start: int = HEADER_SIZE
     ) -> Iterator[int]:
+        if start > HEADER_SIZE:  # as a rule near the end: what is before it stays unread
+            return (at for at, kind in self._scan(start) if kinds is None or kind in kinds)
+        heads = self._read_heads()
+        if kinds is None:
+            return iter(heads.starts)
+        return itertools.compress(heads.starts, map(frozenset(kinds).__contains__, heads.kinds))
+
+    def _read_heads(self) -> _Heads:
+        """Of all records: they are asked for again and again."""
+        if self._heads is None:
+            self._heads = heads = _Heads(array("Q"), array("H"))
+            for at, kind in self._scan(HEADER_SIZE):
+                heads.starts.append(at)
+                heads.kinds.append(kind)
+        return self._heads
+
+    def _scan(self, start: int) -> Iterator[tuple[int, int]]:
+        """Where each record from there on begins, and its kind."""
         data = self.data
         head = RECORD_HEAD.unpack_from
         limit = len(data)
@@ -275,8 +310,7 @@ class Trace:
             total, kind = head(data, at)
             if total < RECORD_SIZE or total % 8 or at + total > limit:
                 break
-            if kinds is None or kind in kinds:
-                yield at
+            yield at, kind
             at += total
 
     def payload(self, event: Event) -> bytes:
@@ -353,10 +387,12 @@ class Trace:
         if not self.flags & FLAG_STARVED:
             return ""
         injected = False
-        for event in self.events():
-            if -event.result in STARVED and not injected:
-                return errno.errorcode[-event.result]
-            injected = event.kind == Op.FAULT
+        heads = self._read_heads()
+        for at, kind in zip(heads.starts, heads.kinds, strict=True):
+            (result,) = RESULT.unpack_from(self.data, at + RESULT_AT)
+            if -result in STARVED and not injected:
+                return errno.errorcode[-result]
+            injected = kind == Op.FAULT
         return ""
 
     def kill(self) -> Event | None:

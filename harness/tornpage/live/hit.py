@@ -92,10 +92,7 @@ def _name_of(trace: Trace, event: Event) -> str:
 
 
 def _first_hit(trace: Trace, start: int) -> Event | None:
-    for event in trace.events(start):
-        if event.kind in (Op.KILL, Op.FAULT):
-            return event
-    return None
+    return next(trace.events(start, kinds=(Op.KILL, Op.FAULT)), None)
 
 
 def has_fired(trace: Path) -> bool:

@@ -136,8 +136,10 @@ def _ready(run: FaultFreeRun, target: Target) -> int:
 
 def _over(run: FaultFreeRun) -> int:
     """The event behind which nothing is crashed: the end of the last statement that this is about."""
+    if not run.script.over:
+        return 0
     ends = (seq for seq, line in read_journal(run.trace).finished if line == run.script.over)
-    return next(ends, 0) if run.script.over else 0
+    return next(ends, 0)
 
 
 def _is_placed(script: Script) -> bool:
