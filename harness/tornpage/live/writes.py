@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
@@ -173,12 +173,12 @@ def list_operations(
     """What a run or a recovery reads, and does to sizes, names and folders; issued, unit: as of
     list_writes(). Of a rename either name counts in a plan; it is called by the old one. Failed ones are
     counted, not listed."""
-    paths, counts, line = FilePaths(), Counter[tuple[FaultKind, str]](), 0
-    for event in trace.events(kinds=frozenset((Op.OPEN, Op.LINK, Op.MARK, *_KINDS))):
-        if event.kind == Op.MARK:
-            if trace.tells(event, ("issue",)):
-                line = int(trace.mark(event).facts["n"])
-            continue
+    paths, counts = FilePaths(), Counter[tuple[FaultKind, str]]()
+    issues = deque((event.seq, int(mark.facts["n"])) for event, mark in trace.marks("issue"))
+    line = 0
+    for event in trace.events(kinds=frozenset((Op.OPEN, Op.LINK, *_KINDS))):
+        while issues and issues[0][0] < event.seq:
+            _, line = issues.popleft()
         kind = _KINDS.get(Op(event.kind))
         if kind is not None:
             names = _paths_of(trace, event, paths)
@@ -228,6 +228,7 @@ class _Listing:
         self._counts = _Counts(names, trace)
         self._target, self._trace, self._page_size = target, trace, page_size
         self._issued, self._unit = issued, unit
+        self._units: dict[str, int] = {}
         self._paths = FilePaths()
         self._line = 0
         self._facts: Mapping[str, str] | None = None
@@ -273,11 +274,16 @@ class _Listing:
                     line=self._line,
                     facts=self._facts or {},
                     next_fsync=self.syncs.of(aim) + 1,
-                    unit=self._unit if self._target.holds_pages(file) else SECTOR,
+                    unit=self._unit_of(file),
                     promised=self._unit,
                 )
             )
         self._facts = None
+
+    def _unit_of(self, file: str) -> int:
+        if file not in self._units:
+            self._units[file] = self._unit if self._target.holds_pages(file) else SECTOR
+        return self._units[file]
 
     def _site(self, event: Event, file: str) -> Site | None:
         """None: it is not listed. No image has a file that was replaced, and no plan names it."""

@@ -54,7 +54,7 @@ class Book(Values):
 
     def add(self, verb: Verb, **fields: object) -> None:
         """The next statement."""
-        self.out.append(Statement(0, verb, **fields))  # type: ignore[arg-type]
+        self.out.append(Statement(len(self.out) + 1, verb, **fields))  # type: ignore[arg-type]
 
     # -- tables ---------------------------------------------------------------------------------
 

@@ -203,7 +203,10 @@ class Script:
     @classmethod
     def of(cls, statements: Iterable[Statement], prepared: int = 0, over: int = 0) -> Script:
         """Numbers the statements from line 1, one per line."""
-        numbered = tuple(replace(item, line=i) for i, item in enumerate(statements, start=1))
+        numbered = tuple(
+            item if item.line == line else replace(item, line=line)
+            for line, item in enumerate(statements, start=1)
+        )
         return cls("".join(item.text() + "\n" for item in numbered), numbered, prepared, over)
 
 
