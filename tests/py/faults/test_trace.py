@@ -129,6 +129,35 @@ def test_a_mapped_trace_reads_as_one_in_memory(tmp_path: Path) -> None:
         assert not trace.begins_with(memoryview(data + b"more")[64:])
 
 
+def test_a_long_beginning_is_compared_to_its_end() -> None:
+    """It is compared part by part: what differs may be in any of them."""
+    fake = FakeTrace().open("t1.ibd", created=True)
+    for number in range(3):
+        fake.write("t1.ibd", number << 18, b"%d" % number * (1 << 18), full=True)
+    data = fake.data()
+    trace = Trace(data)
+    assert trace.begins_with(memoryview(data)[64:])
+    for at in (70, 1 << 18, (1 << 18) + 63, (1 << 18) + 64, 1 << 19, len(data) - 1):
+        other = bytearray(data)
+        other[at] ^= 1
+        assert not trace.begins_with(memoryview(other)[64:]), at
+    assert not trace.begins_with(memoryview(data + data)[64:])
+
+
+def test_events_of_kinds_from_any_place() -> None:
+    """From the beginning, where all records are known by then or not, and from behind one of them."""
+    for known in (False, True):
+        trace = _sample().trace()
+        every = list(trace.events()) if known else []
+        first = list(trace.events(kinds=(Op.WRITE, Op.FSYNC)))
+        assert [event.kind for event in first] == [Op.WRITE, Op.FSYNC]
+        assert list(trace.events(first[0].end, kinds=(Op.RENAME, Op.WRITE))) == list(
+            trace.events(kinds=(Op.RENAME,))
+        )
+        assert list(trace.events(first[1].end)) == list(trace.events())[4:]
+        assert not every or every[2:4] == first
+
+
 def test_kill_shows_sectors_and_contents() -> None:
     """Damage of a kill: sector states, old and new bytes, and that it fired."""
     fake = _sample().kill("t2.ibd", 0, b"\1\0", b"o" * 1024, b"n" * 1024)
