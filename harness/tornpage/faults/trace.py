@@ -9,7 +9,6 @@ wrong with the file raises TraceError.
 
 from __future__ import annotations
 
-import bisect
 import errno
 import functools
 import itertools
