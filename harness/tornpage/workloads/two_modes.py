@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tornpage.workloads.kinds import Ground
+from tornpage.workloads.kinds import ALL_ROWS, Ground
 from tornpage.workloads.preambles import CLEANED, PreambleKind
 from tornpage.workloads.script import Verb
 
@@ -18,6 +18,8 @@ __all__ = ["TWO_MODES_KINDS"]
 
 WIDE, OTHER, THIRD = 0, 1, 2
 """Numbers of indexes of the shape: of several pages, and of one."""
+LOADED = 3
+"""Steps of a build behind which its pages are loaded, and not written."""
 ROWS = 12
 """Rows that come behind the second load, and split pages of its index."""
 
@@ -54,6 +56,16 @@ def _all_home(ground: Ground) -> None:
     _begin(ground, logged=False)
     book.add_indexes(table, [table.shape.indexes[OTHER]])
     book.add(Verb.CLEAN, number=CLEANED)
+    _set(ground, logged=True)
+
+
+def _given_up(ground: Ground) -> None:
+    """A load without redo ends before its pages are written; what is loaded with redo may get them."""
+    book, table = ground.book, ground.it
+    _begin(ground, logged=False)
+    book.start_build(table, [table.shape.indexes[OTHER]])
+    book.step_build(table, LOADED, ALL_ROWS)
+    book.end_build(table, finish=False)
     _set(ground, logged=True)
 
 
@@ -112,6 +124,16 @@ TWO_MODES_KINDS = (
         partial(_load, index=OTHER),
         "clean",
         _NUMBERS,
+    ),
+    *(
+        PreambleKind(
+            f"index {index} behind a load that is given up, logged behind a set",
+            _given_up,
+            partial(_load, index=index),
+            "clean",
+            _NUMBERS,
+        )
+        for index in (WIDE, THIRD)
     ),
     PreambleKind(
         "two indexes, all home between them, logged behind a set",
