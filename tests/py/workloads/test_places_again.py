@@ -48,9 +48,11 @@ def test_two_loads_of_one_interval_have_two_modes(kind: PreambleKind) -> None:
     first = next(one for one in script.statements if one.verb is Verb.RESTART)
     assert first.full and (first.options or {})["optimize_ddl_drain"] == "off"
     verbs = [one.verb for one in interval_of(script)]
-    loads = [number for number, verb in enumerate(verbs) if verb is Verb.ADD_INDEX]
+    loads = [n for n, verb in enumerate(verbs) if verb in (Verb.ADD_INDEX, Verb.START_INDEX)]
     switches = [n for n, verb in enumerate(verbs) if verb in (Verb.SET_OPTIMIZE, Verb.RESTART)]
     assert len(loads) >= 2 and len(switches) == 1 and loads[-2] < switches[0] < loads[-1]
+    given_up = [n for n, verb in enumerate(verbs) if verb is Verb.ABORT_INDEX]
+    assert len(given_up) == ("given up" in kind.name) and all(n < switches[0] for n in given_up)
     (switch,) = (
         one for one in interval_of(script) if one.verb in (Verb.SET_OPTIMIZE, Verb.RESTART)
     )
