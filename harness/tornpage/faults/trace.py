@@ -54,7 +54,9 @@ RECORD_HEAD = struct.Struct("<IH")
 """Its total length and its kind."""
 RESULT = struct.Struct("<q")
 RESULT_AT = 40
+"""Where in a record its result is."""
 PART_BYTES = 1 << 18
+"""So much of two traces is compared at a time."""
 VERB_MAX = 64
 """Bytes of a mark in which its verb ends, if it has one that is known."""
 
@@ -273,7 +275,7 @@ class Trace:
 
     def begins_with(self, records: memoryview) -> bool:
         """Whether these are its first records."""
-        parts = range(0, len(records), PART_BYTES)  # a copy of all of a mapped file is slow
+        parts = range(0, len(records), PART_BYTES)  # a copy of all of a mapped trace is slow
         return all(
             self.data[HEADER_SIZE + at : HEADER_SIZE + at + PART_BYTES].startswith(
                 records[at : at + PART_BYTES]
@@ -401,10 +403,8 @@ class Trace:
 
     def kill(self) -> Event | None:
         """The KILL event, the last one of a trace that a plan ended; None if there is none."""
-        last: Event | None = None
-        if self.flags & FLAG_FIRED:
-            for event in self.events():
-                last = event
+        starts = self._read_heads().starts if self.fired else ()
+        last = next(self.events(starts[-1]), None) if starts else None
         return last if last is not None and last.kind == Op.KILL else None
 
 
