@@ -10,6 +10,7 @@ import copy
 import fnmatch
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,7 +170,7 @@ class _Disk:
 
     def __init__(self, before: Mapping[str, Path], ignored: Sequence[str]) -> None:
         self._ignored = ignored
-        self.files: dict[int, SparseFile] = {}
+        self.files = defaultdict[int, SparseFile](SparseFile)
         self.names: dict[str, int] = {}
         for number, (name, path) in enumerate(before.items(), 1):
             self.files[-number] = SparseFile.read(path)
@@ -179,22 +180,15 @@ class _Disk:
         """One event; what cannot be followed, else ""."""
         return _PLAYERS[event.kind](self, trace, event) if event.result >= 0 else ""
 
-    def _content(self, number: int) -> SparseFile:
-        found = self.files.get(number)
-        if found is None:
-            found = self.files[number] = SparseFile()
-        return found
-
     def _write(self, trace: Trace, event: Event) -> str:
         if event.result and not event.flags & WRITE_PAYLOAD:
             return f"write {event.seq} has no contents"
-        if event.result:
-            self._content(event.file).write(event.offset, trace.payload(event)[: event.result])
+        self.files[event.file].write(event.offset, trace.payload(event)[: event.result])
         return ""
 
     def _truncate(self, trace: Trace, event: Event) -> str:
         number = event.file or self.names.get(trace.text(event), 0)
-        self._content(number).resize(event.offset)
+        self.files[number].resize(event.offset)
         return ""
 
     def _link(self, trace: Trace, event: Event) -> str:
@@ -226,7 +220,7 @@ class _Disk:
     def _allocate(self, _trace: Trace, event: Event) -> str:
         if event.flags & ~(KEEP_SIZE | PUNCH_HOLE | ZERO_RANGE):
             return f"fallocate {event.seq} has a mode that is not followed: {event.flags}"
-        content = self._content(event.file)
+        content = self.files[event.file]
         end = event.offset + event.length
         if not event.flags & KEEP_SIZE and content.size < end:
             content.resize(end)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
 from tornpage.faults.aim import SECTOR
 from tornpage.faults.trace import Event, FilePaths, Op, Trace
+from tornpage.live.journal import read_journal
 from tornpage.targets.target import Target
 from tornpage.vocabulary.model import FaultKind, Site, WriteEvent
 
@@ -174,14 +175,12 @@ def list_operations(
     list_writes(). Of a rename either name counts in a plan; it is called by the old one. Failed ones are
     counted, not listed."""
     paths, counts = FilePaths(), Counter[tuple[FaultKind, str]]()
-    issues = deque((event.seq, int(mark.facts["n"])) for event, mark in trace.marks("issue"))
-    line = 0
+    journal = read_journal(trace)
     for event in trace.events(kinds=frozenset((Op.OPEN, Op.LINK, *_KINDS))):
-        while issues and issues[0][0] < event.seq:
-            _, line = issues.popleft()
         kind = _KINDS.get(Op(event.kind))
         if kind is not None:
             names = _paths_of(trace, event, paths)
+            _, line = journal.at(event.seq)
             counts.update((kind, name) for name in {*names})
             site: Site | None = Site.FILE_OP
             if kind is FaultKind.READ:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tornpage.workloads.kinds import ALL_ROWS, KINDS, SHAPE, Ground, Kind
+from tornpage.workloads.kinds import ALL_ROWS, KINDS, LOADED, SHAPE, Ground, Kind
 
 __all__ = ["SYSTEM_KINDS", "SystemKind"]
 
@@ -44,13 +44,11 @@ def _beside_aborted(ground: Ground) -> None:
     book.insert(other)
     for one in (other, table):
         book.start_build(one, book.missing_indexes(one)[:1])
-        book.step_build(one, _LOADED, ALL_ROWS)
+        book.step_build(one, LOADED, ALL_ROWS)
     book.end_build(other, finish=False)
     book.end_build(table, finish=True)
 
 
-_LOADED = 3
-"""Steps of a build: its scan, merge and load."""
 _YIELDS = {
     "create table": 36,
     "drop table": 56,

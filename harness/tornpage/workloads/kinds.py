@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tornpage.workloads.book import Book
 from tornpage.workloads.combined import Plan, combine
@@ -21,11 +22,13 @@ __all__ = [
     "IN_SYSTEM",
     "KINDS",
     "LEVELS",
+    "LOADED",
     "OFF_PAGE",
     "PAGE",
     "SHAPE",
     "Ground",
     "Kind",
+    "give_up_index",
     "switch",
 ]
 
@@ -52,6 +55,8 @@ EMPTY, PAGE, LEVELS = 0, 10, 100
 BULK = 30
 """Rows of a change that splits pages, or empties them."""
 ALL_ROWS = 1000
+LOADED = 3
+"""Steps of a build: its scan, merge and load."""
 """Of a step of a build."""
 
 
@@ -276,14 +281,12 @@ def _clauses_rebuilding(book: Book, table: Table) -> None:
     combine(book, table, plan)
 
 
-def _abort_index(steps: int) -> _Play:
-    def play(ground: Ground) -> None:
-        book, table = ground.book, ground.it
-        book.start_build(table, book.missing_indexes(table)[:1])
-        book.step_build(table, steps, ALL_ROWS)
-        book.end_build(table, finish=False)
-
-    return play
+def give_up_index(ground: Ground, steps: int = LOADED) -> None:
+    """Builds an index so far, and no further."""
+    book, table = ground.book, ground.it
+    book.start_build(table, book.missing_indexes(table)[:1])
+    book.step_build(table, steps, ALL_ROWS)
+    book.end_build(table, finish=False)
 
 
 def _abort_rebuild(steps: int) -> _Play:
@@ -374,7 +377,10 @@ KINDS = (
     Kind("several clauses", _of_table(_clauses), indexes=1, named=1, loads=True),
     Kind("several clauses, rebuild", _of_table(_clauses_rebuilding), named=1, loads=True),
     Kind("add column, algorithm=instant", _of_table(_add_instant)),
-    *(Kind(f"add index, aborted after step {n}", _abort_index(n), loads=True) for n in (1, 2, 3)),
+    *(
+        Kind(f"add index, aborted after step {n}", partial(give_up_index, steps=n), loads=True)
+        for n in (1, 2, LOADED)
+    ),
     *(Kind(f"rebuild, aborted after step {n}", _abort_rebuild(n), loads=True) for n in (1, 3, 5)),
     Kind("defragment", _of_table(_defragment)),
     Kind("export", _of_table(_export)),

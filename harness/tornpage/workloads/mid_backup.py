@@ -13,7 +13,7 @@ from functools import partial
 
 from tornpage.workloads.book import Book
 from tornpage.workloads.bounded import Sequence, prepare
-from tornpage.workloads.kinds import ALL_ROWS, KINDS, LEVELS, Ground, Kind
+from tornpage.workloads.kinds import ALL_ROWS, KINDS, LEVELS, Ground, Kind, give_up_index
 from tornpage.workloads.script import Verb
 
 __all__ = ["FILE", "MID_BACKUP_KINDS", "SYSTEM", "MidBackupKind", "play_mid_backup"]
@@ -111,11 +111,8 @@ def _replace_index(ground: Ground) -> None:
 
 def _aborted(ground: Ground) -> None:
     """A load takes the pages of one that was given up."""
-    book, table = ground.book, ground.it
-    book.start_build(table, book.missing_indexes(table)[:1])
-    book.step_build(table, 3, ALL_ROWS)
-    book.end_build(table, finish=False)
-    book.add_indexes(table, book.missing_indexes(table)[1:2])
+    give_up_index(ground)
+    ground.book.add_indexes(ground.it, ground.book.missing_indexes(ground.it)[1:2])
 
 
 def _kind(name: str) -> Kind:

@@ -1,5 +1,5 @@
 """Loads with redo and without in one checkpoint interval, one behind the other, in either order: of two
-indexes, or of one that is loaded again and takes the pages that it had.
+indexes, or of one that is loaded again and takes the pages that it had. The first load may be given up.
 
 Nothing is drained when the mode changes (optimize_ddl_drain is off): what one mode has left unwritten, or in
 flight, meets the other one. It is changed by SET, or by a crash and a start with the other setting. Pages go
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tornpage.workloads.kinds import ALL_ROWS, Ground
+from tornpage.workloads.kinds import Ground, give_up_index
 from tornpage.workloads.preambles import CLEANED, PreambleKind
 from tornpage.workloads.script import Verb
 
@@ -18,8 +18,6 @@ __all__ = ["TWO_MODES_KINDS"]
 
 WIDE, OTHER, THIRD = 0, 1, 2
 """Numbers of indexes of the shape: of several pages, and of one."""
-LOADED = 3
-"""Steps of a build behind which its pages are loaded, and not written."""
 ROWS = 12
 """Rows that come behind the second load, and split pages of its index."""
 
@@ -61,11 +59,8 @@ def _all_home(ground: Ground) -> None:
 
 def _given_up(ground: Ground) -> None:
     """A load without redo ends before its pages are written; what is loaded with redo may get them."""
-    book, table = ground.book, ground.it
     _begin(ground, logged=False)
-    book.start_build(table, [table.shape.indexes[OTHER]])
-    book.step_build(table, LOADED, ALL_ROWS)
-    book.end_build(table, finish=False)
+    give_up_index(ground)
     _set(ground, logged=True)
 
 
