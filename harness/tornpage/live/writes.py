@@ -180,13 +180,13 @@ def list_operations(
         kind = _KINDS.get(Op(event.kind))
         if kind is not None:
             names = _paths_of(trace, event, paths)
-            _, line = journal.at(event.seq)
             counts.update((kind, name) for name in {*names})
             site: Site | None = Site.FILE_OP
             if kind is FaultKind.READ:
                 site = target.site_of(names[0], event.offset, None, page_size)
             nth = counts[kind, names[0]]
             spared = kind is FaultKind.READ and nth > READS_EVERY and nth % READS_EVERY
+            _, line = journal.at(event.seq)
             if (line or not issued) and event.result >= 0 and names[0] and site and not spared:
                 yield WriteEvent(
                     nth=nth,

@@ -46,8 +46,7 @@ def test_a_recovery_has_writes_before_any_statement() -> None:
 def test_changes_of_names_are_operations() -> None:
     """Reads, too. Each is counted as a plan counts it: failed ones, a rename under both names. Each can only
     fail, and by the mask of its kind."""
-    fake = FakeTrace().sync_dir().mark("issue n=5").mark("issue n=6").mark("issue n=7")
-    fake.write("a", 0, 512).rename("a", "b")
+    fake = FakeTrace().sync_dir().mark("issue n=7").write("a", 0, 512).rename("a", "b")
     fake.record(Op.UNLINK, payload=b"b", result=-5).unlink("b").rename("c", "b").sync_dir()
     fake.open("d", created=True).record(Op.TRUNCATE, file=2, offset=9)
     fake.record(Op.READ, file=2, length=9, result=-5).mark("issue n=8")
