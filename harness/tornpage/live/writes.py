@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 
 from tornpage.faults.aim import SECTOR
 from tornpage.faults.trace import Event, FilePaths, Op, Trace
-from tornpage.live.journal import read_journal
 from tornpage.targets.target import Target
 from tornpage.vocabulary.model import FaultKind, Site, WriteEvent
 
@@ -174,9 +173,12 @@ def list_operations(
     """What a run or a recovery reads, and does to sizes, names and folders; issued, unit: as of
     list_writes(). Of a rename either name counts in a plan; it is called by the old one. Failed ones are
     counted, not listed."""
-    paths, counts = FilePaths(), Counter[tuple[FaultKind, str]]()
-    journal = read_journal(trace)
-    for event in trace.events(kinds=frozenset((Op.OPEN, Op.LINK, *_KINDS))):
+    paths, counts, line = FilePaths(), Counter[tuple[FaultKind, str]](), 0
+    for event in trace.events(kinds=frozenset((Op.OPEN, Op.LINK, Op.MARK, *_KINDS))):
+        if event.kind == Op.MARK:
+            if trace.tells(event, ("issue",)):
+                line = int(trace.mark(event).facts["n"])
+            continue
         kind = _KINDS.get(Op(event.kind))
         if kind is not None:
             names = _paths_of(trace, event, paths)
@@ -186,7 +188,6 @@ def list_operations(
                 site = target.site_of(names[0], event.offset, None, page_size)
             nth = counts[kind, names[0]]
             spared = kind is FaultKind.READ and nth > READS_EVERY and nth % READS_EVERY
-            _, line = journal.at(event.seq)
             if (line or not issued) and event.result >= 0 and names[0] and site and not spared:
                 yield WriteEvent(
                     nth=nth,
