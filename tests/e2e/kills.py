@@ -115,9 +115,10 @@ class Place:
         return {row[:2]: row for row in (*trials, *explored)}
 
     def finished(self) -> bool:
-        """The store says so; the owner may have been ended after that."""
+        """The store says so, and what the run came to; the owner may have been ended after that."""
         runs = self._ask("select 1 from sqlite_schema where name = 'run'")
-        return bool(runs and self._ask("select 1 from run where state = 'finished'"))
+        over = "select 1 from run where state = 'finished' and verdict <> ''"
+        return bool(runs and self._ask(over))
 
     def _ask(self, query: str) -> list[tuple[Any, ...]]:
         path = self.out / "tornpage.db"
