@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,10 @@ END_CODES = (0, 1, 3)
 """Of a run that came to its end: the shortened campaigns do not exercise all that they claim."""
 SENT_TO_OWNER = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 SENT_TO_OTHERS = (signal.SIGKILL, signal.SIGTERM)
-OF_A_RUN = {"seconds", "origin", "started"}
+OF_A_RUN = {"seconds", "origin", "started", "at"}
+OF_A_TABLE = {"bug": {"trial", "config"}}
+"""A target that somebody has ended gives no verdict, and its trial is made again behind others: another trial
+may then be the first that shows a bug."""
 OF_A_MOMENT = {"seconds", "states_per_s", "peak_bytes", "written_bytes", "image", "unvisited"}
 """What two equal runs need not share. Which trial of a fingerprint comes first and keeps its image depends on
 the workers."""
@@ -104,7 +108,10 @@ class Place:
     def tables(self) -> dict[str, list[tuple[Any, ...]]]:
         """What the store holds, table by table, without what two equal runs need not share."""
         names = self._ask("select name from sqlite_schema where type = 'table'")
-        return {name: self._ask(f"select * from {name}") for (name,) in names}
+        return {
+            name: self._ask(f"select * from {name}", OF_A_TABLE.get(name, set()))
+            for (name,) in names
+        }
 
     def verdicts(self) -> dict[tuple[Any, ...], tuple[Any, ...]]:
         """Trials and explorations that have their end."""
@@ -120,12 +127,12 @@ class Place:
         over = "select 1 from run where state = 'finished' and verdict <> ''"
         return bool(runs and self._ask(over))
 
-    def _ask(self, query: str) -> list[tuple[Any, ...]]:
+    def _ask(self, query: str, left_out: Set[str] = frozenset()) -> list[tuple[Any, ...]]:
         path = self.out / "tornpage.db"
         if not path.exists():
             return []
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
-            return rows_of(db.execute(query))
+            return rows_of(db.execute(query), left_out)
 
     def require_tidy(self) -> None:
         """Nothing is left beside the store, its report and the images that it names. An owner that was killed
@@ -133,10 +140,11 @@ class Place:
         with mock.patch.dict(os.environ, TORNPAGE_TMP=str(self.scratch)), scratch_folder():
             pass
         require(not list(self.scratch.iterdir()), f"{self.scratch} is not empty")
+        bugs = [f"bug-{number}" for (number,) in self._ask("select id from bug")]
+        pages = {f"{name}.html" for name in ("report-1", "index", *bugs)}
         names = {path.name for path in self.out.iterdir()}
-        names -= {"images", "run-1.lock"}
-        names -= {"report-1.html", "report-1.html.new", "index.html", "index.html.new"}
-        names -= {"tornpage.db-wal", "tornpage.db-shm"}
+        names -= {"images", "run-1.lock", "tornpage.db-wal", "tornpage.db-shm"}
+        names -= pages | {f"{page}.new" for page in pages}
         require(names == {"tornpage.db"}, f"left in the output folder: {names}")
         with contextlib.closing(sqlite3.connect(self.out / "tornpage.db")) as db:
             named = {
@@ -155,9 +163,9 @@ def _command(process: psutil.Process) -> list[str]:
         return []
 
 
-def rows_of(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+def rows_of(cursor: sqlite3.Cursor, left_out: Set[str] = frozenset()) -> list[tuple[Any, ...]]:
     names = [column[0] for column in cursor.description]
-    taken = [name not in OF_A_RUN for name in names]
+    taken = [name not in OF_A_RUN | left_out for name in names]
     return sorted(
         (
             tuple(_timeless(value) for value, take in zip(row, taken, strict=True) if take)
