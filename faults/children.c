@@ -90,3 +90,14 @@ int children_end_like(int status)
     }
     return WEXITSTATUS(status);
 }
+
+bool children_ended_from_outside(int status)
+{
+    static const int SENT[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGXCPU, SIGXFSZ};
+    for (size_t i = 0; i < sizeof(SENT) / sizeof(SENT[0]); i++) {
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SENT[i]) {
+            return true;
+        }
+    }
+    return false;
+}

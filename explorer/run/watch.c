@@ -27,6 +27,7 @@ Rules
 #endif
 
 #include "base/check.h"
+#include "faults/children.h"
 
 #define PATIENCE_PARTS 10U
 #define POLL_MS 200
@@ -142,18 +143,6 @@ void watch_last_words(const watch_t *watch, char *text, size_t room)
     (void)snprintf(text, room, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
-/** No process sends these to itself: the last two are the kernel's, by a limit. */
-static bool ended_from_outside(int status)
-{
-    static const int SENT[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGXCPU, SIGXFSZ};
-    for (size_t i = 0; i < sizeof(SENT) / sizeof(SENT[0]); i++) {
-        if (WIFSIGNALED(status) && WTERMSIG(status) == SENT[i]) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void machine_failure(const watch_t *watch, const char *why)
 {
     (void)fprintf(stderr, "tornpage-explore: no verdict: %s\n", why);
@@ -165,7 +154,7 @@ the target, and the campaign is void. */
 static bool machine_failed(const watch_t *watch, int status)
 {
     char words[160];
-    if (ended_from_outside(status)) {
+    if (children_ended_from_outside(status)) {
         (void)snprintf(words, sizeof(words), "a process was ended from outside by signal %d",
                        WTERMSIG(status));
     } else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_MACHINE) {
@@ -281,7 +270,7 @@ void watch_worker(const watch_t *watch, pid_t pid)
     watch_t seen = *watch;
     (void)look_at_all(&seen);
     int status = wait_for(pid, look_at_all, &seen);
-    if (ended_from_outside(status)) {
+    if (children_ended_from_outside(status)) {
         machine_failure(watch, "a worker was ended from outside");
     } else {
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS);

@@ -143,6 +143,22 @@ static void test_machine_failed(void **state)
     end(&command);
 }
 
+/** A command that a person ended, or the kernel for want of memory, has not refused. */
+static void test_ended_from_outside(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {"kill -KILL $$", "echo gone >&2; kill -TERM $$"};
+    static const char *const told[] = {"outside by signal 9: ", "outside by signal 15: gone"};
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        check_report_t report;
+        err_sink_t err;
+        verify_command_t command = command_of(scripts[i]);
+        assert_int_equal(ask(&command, &report, &err), DB_IO_ERROR);
+        assert_non_null(strstr(err.msg, told[i]));
+        end(&command);
+    }
+}
+
 /** One process answers for many states where it is asked to, and a new one follows where it
 ended. */
 static void test_long_lived(void **state)
@@ -219,7 +235,7 @@ int main(void)
         cmocka_unit_test(test_state),          cmocka_unit_test(test_findings),
         cmocka_unit_test(test_no_answer),      cmocka_unit_test(test_long_lived),
         cmocka_unit_test(test_says_more),      cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_machine_failed),
+        cmocka_unit_test(test_machine_failed), cmocka_unit_test(test_ended_from_outside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

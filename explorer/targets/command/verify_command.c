@@ -7,7 +7,7 @@ On top of state_json.c. Rules:
  2. What the command has started ends with it, and orphans with the answer: they become this
     process's children, and are killed.
  3. A full disk is the machine's failure, whatever the command makes of it; and so is what the
-    command itself calls one.
+    command itself calls one, or one that ended the command from outside.
  4. An answer is one line, and belongs to the question before it. What is in the pipe behind a line
     was not asked for. Of a process that answers for one folder it spoils that answer. Of one that
     goes on it may have taken the place of others, or will: nothing that was said counts, and the
@@ -233,6 +233,10 @@ static dberr_t no_answer(verify_command_t *command, reading_t how, err_sink_t *e
     if (how == READ_LATE) {
         return err_set(err, DB_UNRECOVERABLE, "recover hung: no answer within %u s: %s",
                        command->deadline_s, words);
+    }
+    if (children_ended_from_outside(status)) {
+        return err_set(err, DB_IO_ERROR, "recover was ended from outside by signal %d: %s",
+                       WTERMSIG(status), words);
     }
     if (WIFSIGNALED(status)) {
         return err_set(err, DB_UNRECOVERABLE, "recover died by signal %d: %s", WTERMSIG(status),

@@ -80,7 +80,8 @@ def test_a_state_is_named_for_a_part_of_what_it_broke() -> None:
     again = replace(make_result(0, broken=7), violations=(*other, *named))
     result = confirmed_state(named, again)
     assert (result.outcome, result.violations) == (Outcome.VIOLATION, named)
-    assert confirmed_state(named, replace(again, violations=other)).outcome is Outcome.UNSTABLE
+    unstable = confirmed_state(named, replace(again, violations=other))
+    assert unstable.outcome is Outcome.UNSTABLE and unstable.reason.endswith(named[0].what)
 
 
 def test_a_target_that_breaks_is_a_failure_of_the_harness(
