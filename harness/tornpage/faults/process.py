@@ -49,6 +49,9 @@ LINE_MAX = 256
 """Bytes that the kernel reads of a script's first line."""
 SAMPLE_FIRST_MS = 2
 SAMPLE_MAX_MS = 250
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+PROC_MAX = 1 << 16
+"""Bytes of a file below /proc that are looked at: one of more than ten thousand children is not followed."""
 OUTPUT_MAX = 256 << 20
 """Bytes of each output; more is no answer."""
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -324,19 +327,28 @@ class _Usage:
     def sample(self) -> None:
         """While it lives: the resident size of it, or of the program that it is above."""
         with contextlib.suppress(OSError, IndexError, ValueError):
-            below = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_bytes().split()
+            below = _read_proc(f"{self.pid}/task/{self.pid}/children").split()
             for pid in (self.pid, *map(int, below)):
-                pages = Path(f"/proc/{pid}/statm").read_bytes().split()[1]
-                self.peak_bytes = max(self.peak_bytes, int(pages) * os.sysconf("SC_PAGE_SIZE"))
+                pages = _read_proc(f"{pid}/statm").split()[1]
+                self.peak_bytes = max(self.peak_bytes, int(pages) * PAGE_BYTES)
 
     def sample_end(self) -> None:
         """As a zombie, before it is reaped: bytes that its write calls moved."""
         try:
-            for line in Path(f"/proc/{self.pid}/io").read_bytes().splitlines():
+            for line in _read_proc(f"{self.pid}/io").splitlines():
                 if line.startswith(b"wchar:"):
                     self.written_bytes = int(line[6:])
         except (OSError, ValueError):
             pass
+
+
+def _read_proc(name: str) -> bytes:
+    """A file below /proc. No Path: every child is looked at several times."""
+    fd = os.open(f"/proc/{name}", os.O_RDONLY)
+    try:
+        return os.read(fd, PROC_MAX)
+    finally:
+        os.close(fd)
 
 
 def _wait(pid: int, deadline: float, usage: _Usage, watch: Callable[[], None]) -> bool:
