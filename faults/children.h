@@ -14,8 +14,8 @@ void children_kill(pid_t spared);
 it had none. */
 int children_end_like(int status);
 
-/** Did somebody else end the child of this status, as of wait(): a person, or the kernel for want of
-memory or by a limit? No program sends itself these signals. */
+/** Was the child of this status, as of wait(), ended by somebody else: a person, or the kernel for
+want of memory or by a limit? No program sends itself these signals. */
 bool children_ended_from_outside(int status);
 
 #endif
