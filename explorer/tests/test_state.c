@@ -31,7 +31,8 @@ typedef struct world {
     uint32_t source; /**< and who says so */
     bool found;
     uint32_t n_worked; /**< prefixes of new work behind those that were expected */
-    uint32_t prepared; /**< operations of the recovery behind which a backup was prepared, and one */
+    uint32_t
+        prepared; /**< operations of the recovery behind which a backup was prepared, and one */
     fs_list_t recovery; /**< ... and what its recovery does */
 } world_t;
 
@@ -436,13 +437,20 @@ int main(void)
 {
 #define A_STATE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
-        A_STATE(test_under_way),          A_STATE(test_acknowledged_before),
-        A_STATE(test_relaxed),            A_STATE(test_killed),
-        A_STATE(test_site),               A_STATE(test_right_once),
-        A_STATE(test_other_expectations), A_STATE(test_other_losses),
-        A_STATE(test_other_writes_wait),  A_STATE(test_work_under_way),
-        A_STATE(test_prepared_under_way), A_STATE(test_prepared_is_another_state),
-        A_STATE(test_found_right_deeper), A_STATE(test_above_is_silent),
+        A_STATE(test_under_way),
+        A_STATE(test_acknowledged_before),
+        A_STATE(test_relaxed),
+        A_STATE(test_killed),
+        A_STATE(test_site),
+        A_STATE(test_right_once),
+        A_STATE(test_other_expectations),
+        A_STATE(test_other_losses),
+        A_STATE(test_other_writes_wait),
+        A_STATE(test_work_under_way),
+        A_STATE(test_prepared_under_way),
+        A_STATE(test_prepared_is_another_state),
+        A_STATE(test_found_right_deeper),
+        A_STATE(test_above_is_silent),
         A_STATE(test_broken_ends_the_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
