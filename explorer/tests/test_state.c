@@ -1,5 +1,5 @@
 /* One state, asked for by hand: what the target is told of it, which images are judged again, and
-what lies below. The target is a script: it notes what it is asked, and answers what it was told to. */
+what lies below. The target is a script: it notes what it is asked, and answers as it was told. */
 #include "disk/tests/fixture.h"
 
 #include "explorer/run/state.h"
@@ -233,7 +233,7 @@ static void test_site(void **state)
 
 /* ---- which images are judged ---- */
 
-/** The same image with the same expectations is judged once if it is right, and each time if not. */
+/** The same image with the same expectations is judged once if it is right, else each time. */
 static void test_right_once(void **state)
 {
     world_t *w = *state;
@@ -286,8 +286,8 @@ static void test_other_losses(void **state)
     assert_int_equal(lost->sample, kept->sample);
 }
 
-/** Below a kill it matters what waits, and what is durable without it, though the image is the same.
-Its bytes are "x" each time: written and not synced, synced, and on top of another durable byte. */
+/** Below a kill it matters what waits, and what is durable without it, though the image is the
+same: "x" not synced, synced, and written again. */
 static void test_other_writes_wait(void **state)
 {
     world_t *w = *state;
