@@ -23,7 +23,7 @@ Rules
 
 #define ROUND_S 1.0
 #define ROUND_STATES_PER_JOB 4U /**< at least */
-#define BATCHES_PER_JOB 4U      /**< of a round, at least */
+#define BATCHES_PER_JOB 4U      /**< of a round, at least, where there are several jobs */
 #define EXIT_NO_STATE 9
 
 typedef struct runner {
@@ -124,14 +124,15 @@ static void worker_work(const runner_t *runner, const work_t *work)
     }
 }
 
-/** So many that each worker has some, and that none has more states than it may. */
+/** So many that workers end at about the same time, and that none has more states than it may. One
+worker has as few as it may: each is a process, which touches all of its memory anew. */
 static uint64_t batch_count(const runner_t *runner)
 {
     const run_limits_t *limits = runner->watch.limits;
     uint64_t trees = limits->batch_states / order_states_per_tree(runner->watch.explorer->campaign);
     trees = trees == 0 ? 1 : trees;
     uint64_t full = (runner->n_states + trees - 1) / trees;
-    uint64_t least = (uint64_t)BATCHES_PER_JOB * limits->jobs;
+    uint64_t least = limits->jobs > 1 ? (uint64_t)BATCHES_PER_JOB * limits->jobs : 1;
     least = least < runner->n_states ? least : runner->n_states;
     return full > least ? full : least;
 }
