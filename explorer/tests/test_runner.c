@@ -4,6 +4,7 @@ memory. */
 #include "runner_fixture.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -119,6 +120,74 @@ static void test_crash(void **state)
     assert_int_equal(atomic_load(&f->shared->counts.crashed), 1);
     check_one_death(f);
     assert_non_null(strstr(f->shared->records[0].finding.what, "signal 6"));
+}
+
+/** The first state of all, and the first one behind statement 2, end with other words, each behind
+a line that says less. */
+static void die_with_words(void *ctx, const char *name)
+{
+    const explorer_t *explorer = ctx;
+    uint64_t n_dead = atomic_load(&explorer->shared->counts.crashed);
+    (void)name;
+    if (n_dead == 0 || (n_dead == 1 && explorer->progress->high == 2)) {
+        (void)fprintf(stderr, "it is open\nERROR: %s\n", n_dead == 0 ? "the first one" : "last");
+        abort();
+    }
+}
+
+/** What is told of a death is of its own state: words, prefixes, site, place. */
+static void test_each_death(void **state)
+{
+    fixture_t *f = *state;
+    allowed_prefix_t prefixes[] = {f->prefix, f->prefix, f->prefix};
+    uint32_t n = f->trace.list.n;
+    prefixes[1].line = 1;
+    prefixes[2].line = 2;
+    f->allowed = (allowed_t){.prefixes = prefixes, .n = 3};
+    f->trace.list.events[n - 2].acked_line = f->trace.list.events[n - 1].acked_line = 1;
+    f->trace.list.events[n - 1].issued_line = 2;
+    uint32_t write = n - 1;
+    while (f->trace.list.events[write].kind != FS_WRITE) {
+        write--;
+    }
+    f->trace.list.events[write].site = 4;
+    listen(f, die_with_words);
+    run(f, 1);
+    assert_int_equal(atomic_load(&f->shared->counts.crashed), 2);
+    assert_int_equal(atomic_load(&f->shared->n_records), 2);
+    const record_t *first = &f->shared->records[0];
+    const record_t *last = &f->shared->records[1];
+    assert_string_equal(first->finding.what, "crashed: signal 6: ERROR: the first one");
+    assert_string_equal(last->finding.what, "crashed: signal 6: ERROR: last");
+    assert_int_equal(first->path.level[0].seq, 0);
+    assert_int_equal(last->path.level[0].seq, f->trace.list.events[n - 1].seq);
+    assert_int_equal(first->site, SITE_OTHER);
+    assert_int_equal(last->site, 4);
+    assert_int_equal(first->low, 0);
+    assert_int_equal(first->high, 0);
+    assert_int_equal(last->low, 1);
+    assert_int_equal(last->high, 2);
+    assert_true(first->key != last->key && last->key != 0);
+}
+
+/** A recovery that exits, with whatever code, has crashed; the code is told. */
+static void exit_at_victim(void *ctx, const char *name)
+{
+    const explorer_t *explorer = ctx;
+    (void)name;
+    if (explorer->progress->position == victim) {
+        _exit(3);
+    }
+}
+
+static void test_exit(void **state)
+{
+    fixture_t *f = *state;
+    victim = 0;
+    listen(f, exit_at_victim);
+    run(f, 1);
+    check_one_death(f);
+    assert_non_null(strstr(f->shared->records[0].finding.what, "exit 3"));
 }
 
 static void test_hang(void **state)
@@ -303,6 +372,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_clean_nested, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_images_are_seen_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_each_death, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_exit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hangs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ended_from_outside, setup, teardown),
