@@ -130,7 +130,7 @@ static void die_with_words(void *ctx, const char *name)
     uint64_t n_dead = atomic_load(&explorer->shared->counts.crashed);
     (void)name;
     if (n_dead == 0 || (n_dead == 1 && explorer->progress->high == 2)) {
-        (void)fputs(n_dead == 0 ? "it is open\nERROR: the first one\n" : "last\n", stderr);
+        (void)fputs(n_dead == 0 ? "it is open\nrecv: ERROR: the first one\n" : "last\n", stderr);
         abort();
     }
 }
@@ -157,7 +157,7 @@ static void test_each_death(void **state)
     assert_int_equal(atomic_load(&f->shared->n_records), 2);
     const record_t *first = &f->shared->records[0];
     const record_t *last = &f->shared->records[1];
-    assert_string_equal(first->finding.what, "crashed: signal 6: ERROR: the first one");
+    assert_string_equal(first->finding.what, "crashed: signal 6: recv: ERROR: the first one");
     assert_string_equal(last->finding.what, "crashed: signal 6: last");
     assert_int_equal(first->path.level[0].seq, 0);
     assert_int_equal(last->path.level[0].seq, f->trace.list.events[n - 1].seq);
@@ -238,19 +238,56 @@ static void stall_twice(void *ctx, const char *name)
     }
 }
 
-/** Behind one that has hung for the whole deadline, others are not waited for as long. */
-static void test_hangs(void **state)
+/** Two states hang. told: how long each was waited for. */
+static void check_hangs(fixture_t *f, const char *const told[2])
 {
-    static const char *const SECONDS[] = {"within 4 s", "within 1 s"};
-    fixture_t *f = *state;
-    run_limits_t limits = {.jobs = 1, .batch_states = 64, .deadline_s = 4};
+    run_limits_t limits = {.jobs = 1, .batch_states = 64, .deadline_s = 2};
     listen(f, stall_twice);
     double seconds;
     assert_true(runner_run(&f->explorer, &f->plan, &f->order, &limits, &seconds));
     assert_int_equal(atomic_load(&f->shared->n_records), 2);
     for (uint32_t i = 0; i < 2; i++) {
-        assert_non_null(strstr(f->shared->records[i].finding.what, SECONDS[i]));
+        assert_non_null(strstr(f->shared->records[i].finding.what, told[i]));
     }
+}
+
+/** Behind one that has hung for the whole deadline, others are not waited for as long. */
+static void test_hangs(void **state)
+{
+    check_hangs(*state, (const char *const[]){"within 2 s", "within 1 s"});
+}
+
+/** They are where the target ends a recovery that takes too long by itself. */
+static void test_hangs_of_a_target_with_a_deadline(void **state)
+{
+    fixture_t *f = *state;
+    f->campaign.target.has_deadline = true;
+    check_hangs(f, (const char *const[]){"within 2 s", "within 2 s"});
+}
+
+/** Four states, one after the other. */
+static void be_slow(void *ctx, const char *name)
+{
+    static const struct timespec A_WHILE = {.tv_nsec = 400000000};
+    static uint32_t n_slow;
+    const explorer_t *explorer = ctx;
+    (void)name;
+    if (explorer->progress->position != victim && n_slow < 4) {
+        victim = explorer->progress->position;
+        n_slow++;
+        (void)nanosleep(&A_WHILE, NULL);
+    }
+}
+
+/** States that take a while each are no hang, though all of a process take longer than one may. */
+static void test_slow_states(void **state)
+{
+    fixture_t *f = *state;
+    victim = UINT64_MAX;
+    listen(f, be_slow);
+    run(f, 1);
+    assert_int_equal(atomic_load(&f->shared->counts.hung), 0);
+    assert_int_equal(atomic_load(&f->shared->n_records), 0);
 }
 
 int __real_kill(pid_t pid, int signal);
@@ -376,6 +413,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_exit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hangs, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hangs_of_a_target_with_a_deadline, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_slow_states, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_machine_fails_before_the_kill, setup, teardown),
         cmocka_unit_test_setup_teardown(test_frozen, setup, teardown),
