@@ -42,10 +42,10 @@ END_CODES = (0, 1, 3)
 """Of a run that came to its end: the shortened campaigns do not exercise all that they claim."""
 SENT_TO_OWNER = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 SENT_TO_OTHERS = (signal.SIGKILL, signal.SIGTERM)
-OF_A_RUN = {"seconds", "origin", "started", "at", "revision"}
+OF_A_RUN = {"seconds", "origin", "started", "at"}
 OF_A_TABLE = {"bug": {"trial", "config"}}
-"""A target that somebody has ended gives no verdict, and its trial is made again behind others: another trial
-may then be the first that shows a bug."""
+"""A trial that somebody has disturbed is made again, behind others: another one may then be the first that shows
+a bug."""
 OF_A_MOMENT = {"seconds", "states_per_s", "peak_bytes", "written_bytes", "image", "unvisited"}
 """What two equal runs need not share. Which trial of a fingerprint comes first and keeps its image depends on
 the workers."""

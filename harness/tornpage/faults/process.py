@@ -51,7 +51,7 @@ SAMPLE_FIRST_MS = 2
 SAMPLE_MAX_MS = 250
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 PROC_MAX = 1 << 16
-"""Bytes of a file below /proc that are looked at: one of more than ten thousand children is not followed."""
+"""Bytes of a file below /proc that are looked at, at most."""
 OUTPUT_MAX = 256 << 20
 """Bytes of each output; more is no answer."""
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -343,7 +343,7 @@ class _Usage:
 
 
 def _read_proc(name: str) -> bytes:
-    """A file below /proc. No Path: every child is looked at several times."""
+    """A file below /proc. Plain calls, since every child is looked at several times."""
     fd = os.open(f"/proc/{name}", os.O_RDONLY)
     try:
         return os.read(fd, PROC_MAX)

@@ -222,5 +222,5 @@ def confirmed_state(named: tuple[Violation, ...], again: TrialResult) -> TrialRe
     findings whose first state it is. again: the state played again, with all that it broke."""
     known = {violation.invariant for violation in named}
     seen = tuple(violation for violation in again.violations if violation.invariant in known)
-    first = replace(again, outcome=Outcome.VIOLATION, violations=named, reason=named[0].what)
+    first = replace(again, outcome=Outcome.VIOLATION, violations=named)
     return confirmed(first, replace(again, violations=seen))

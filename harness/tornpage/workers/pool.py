@@ -202,7 +202,8 @@ def confirmed(result: TrialResult, again: TrialResult) -> TrialResult:
     first, second = _broken(result), _broken(again)
     if first == second:
         return result
-    reason = f"broke {_names(first)}, and played again {_names(second)}: {result.reason}"
+    told = result.reason or result.violations[0].what
+    reason = f"broke {_names(first)}, and played again {_names(second)}: {told}"
     return replace(result, outcome=Outcome.UNSTABLE, reason=reason)
 
 
