@@ -44,7 +44,7 @@ SENT_TO_OWNER = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 SENT_TO_OTHERS = (signal.SIGKILL, signal.SIGTERM)
 OF_A_RUN = {"seconds", "origin", "started", "at"}
 OF_A_TABLE = {"bug": {"trial", "config"}}
-"""A trial that somebody has disturbed is made again, behind others: another may then be the first that shows a
+"""A trial that somebody has disturbed is made again, behind others: another one may be the first to show a
 bug."""
 OF_A_MOMENT = {"seconds", "states_per_s", "peak_bytes", "written_bytes", "image", "unvisited"}
 """What two equal runs need not share. Which trial of a fingerprint comes first and keeps its image depends on
