@@ -1,4 +1,4 @@
-"""Pages as MariaDB writes them, of 4 KiB."""
+"""Pages of 4 KiB as MariaDB writes them, and its log of 10.8."""
 
 from __future__ import annotations
 
@@ -6,9 +6,27 @@ import struct
 
 from tornpage.targets.innodb.page import crc32c
 
-__all__ = ["SIZE", "classic", "full_crc32", "page", "with_crc32"]
+__all__ = [
+    "FIRST_LSN",
+    "FREE",
+    "INIT",
+    "RING",
+    "SIZE",
+    "checkpoint",
+    "classic",
+    "full_crc32",
+    "group",
+    "log_file",
+    "page",
+    "with_crc32",
+]
 
 SIZE = 4096
+FIRST_LSN = 12288
+RING = 8192
+INIT = b"\x12\x05\x09"
+"""Initialises page 9 of space 5."""
+FREE = b"\x02\x05\x09"
 
 
 def page(space: int, number: int, lsn: int, kind: int = 17855, fill: bytes = b"") -> bytes:
@@ -47,3 +65,25 @@ def classic(plain: bytes, payload: bytes, algorithm: int = 1) -> bytes:
     struct.pack_into(">HQ", head, 24, 34354, algorithm)
     data = bytes(head) + struct.pack(">H", len(payload)) + payload
     return data + bytes(SIZE - len(data))
+
+
+def group(records: bytes, lap: int = 1) -> bytes:
+    """A mini-transaction of the log."""
+    return records + bytes([lap]) + crc32c(records).to_bytes(4, "big")
+
+
+def checkpoint(lsn: int) -> bytes:
+    """A slot with it."""
+    slot = bytearray(64)
+    struct.pack_into(">QQ", slot, 0, lsn, lsn)
+    struct.pack_into(">I", slot, 60, crc32c(slot[:60]))
+    return bytes(slot)
+
+
+def log_file(ring: bytes, size: int = RING) -> bytearray:
+    """With a checkpoint at its first LSN. size: of the ring."""
+    data = bytearray(12288 + size)
+    struct.pack_into(">IIQ", data, 0, 0x50687973, 0, FIRST_LSN)
+    data[4096 : 4096 + 64] = checkpoint(FIRST_LSN)
+    data[12288 : 12288 + len(ring)] = ring
+    return data

@@ -1,8 +1,7 @@
-"""MariaDB's pages and logs: what is right is read, what is wrong is no error, each rule has its breach."""
+"""MariaDB's bytes: each rule on them has its breach; what people are shown of them."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import struct
 import zlib
@@ -12,48 +11,28 @@ from typing import Any, cast
 
 import pytest
 from fake_trace import FakeTrace
-from hypothesis import given
-from hypothesis import strategies as st
-from innodb_pages import SIZE, full_crc32, page
+from innodb_pages import (
+    FIRST_LSN,
+    FREE,
+    INIT,
+    SIZE,
+    checkpoint,
+    full_crc32,
+    group,
+    log_file,
+    page,
+)
 
 from tornpage.faults.stream import CREATED
 from tornpage.faults.trace import WRITE_PAYLOAD, Op
 from tornpage.targets.innodb.judge import _find, answer
-from tornpage.targets.innodb.log import Log, open_log
-from tornpage.targets.innodb.old_records import read_group
-from tornpage.targets.innodb.page import (
-    crc32c,
-    doublewrite_blocks,
-    read_page,
-    tablespace_page_size,
-)
-from tornpage.targets.innodb.records import Kind, Record, end_of_group, read_records
-from tornpage.targets.innodb.rules import Rules
-from tornpage.targets.innodb.show import log_lines, main, page_facts
+from tornpage.targets.innodb.page import doublewrite_blocks, tablespace_page_size
+from tornpage.targets.innodb.rules import Rules, is_tablespace
+from tornpage.targets.innodb.show import main, page_facts
 from tornpage.targets.innodb.sites import site_of_write
 from tornpage.vocabulary.model import Site
 
-FIRST_LSN = 12288
-RING = 8192
 FULL_CRC32_4K = 0x13
-INIT = b"\x12\x05\x09"
-"""Initialises page 9 of space 5."""
-FREE = b"\x02\x05\x09"
-
-
-def group(records: bytes, lap: int = 1) -> bytes:
-    """A mini-transaction of the 10.8 format."""
-    return records + bytes([lap]) + crc32c(records).to_bytes(4, "big")
-
-
-def log_file(ring: bytes) -> bytearray:
-    """With a checkpoint at its first LSN."""
-    data = bytearray(12288 + RING)
-    struct.pack_into(">IIQ", data, 0, 0x50687973, 0, FIRST_LSN)
-    struct.pack_into(">QQ", data, 4096, FIRST_LSN, FIRST_LSN)
-    struct.pack_into(">I", data, 4096 + 60, crc32c(data[4096 : 4096 + 60]))
-    data[12288 : 12288 + len(ring)] = ring
-    return data
 
 
 def system_file() -> bytes:
@@ -73,83 +52,6 @@ def test_a_tablespace_tells_its_page_size_and_its_doublewrite_buffer() -> None:
     assert tablespace_page_size(b"short") is None
 
 
-@pytest.mark.parametrize(
-    ("data", "records"),
-    [
-        (INIT, [Record(Kind.INIT, 5, 9)]),
-        (FREE, [Record(Kind.FREE, 5, 9)]),
-        (b"\x13\x05\x80\x01", [Record(Kind.INIT, 5, 129)]),
-        (b"\x34\x05\x09\x10\xaa\xb2\x01\xbb", [Record(Kind.CHANGE, 5, 9)] * 2),
-        (b"\xb6\x05\x00./a", [Record(Kind.FILE_MODIFY, 5, 0, b"./a")]),
-    ],
-)
-def test_records_name_their_pages(data: bytes, records: list[Record]) -> None:
-    """A page that is not named again is the one before; files come without one."""
-    if data[0] == 0xB6:
-        data = b"\xb5" + data[1:]
-    assert list(read_records(data)) == records
-
-
-def test_a_log_ends_where_a_group_is_not_whole() -> None:
-    """Of the right lap and with its checksum."""
-    two = group(INIT) + group(b"\x34\x05\x09\x10\xaa")
-    log = open_log(log_file(two + group(INIT, lap=0)))
-    assert log is not None
-    ends = [found.end for found in log.groups(log.checkpoint())]
-    assert ends == [FIRST_LSN + len(group(INIT)), FIRST_LSN + len(two)]
-    cut = open_log(log_file(two[:-1]))
-    assert cut is not None and len(list(cut.groups(FIRST_LSN))) == 1
-
-
-def test_a_log_goes_round() -> None:
-    """The second lap has the other mark."""
-    record = group(INIT)
-    ring = bytearray(RING)
-    at = RING - len(record)
-    ring[at:] = record
-    ring[: len(record)] = group(INIT, lap=0)
-    log = open_log(log_file(bytes(ring)))
-    assert log is not None
-    assert len(list(log.groups(FIRST_LSN + at))) == 2
-
-
-def test_records_of_before_are_walked_over() -> None:
-    """An insert with its index, a change, and the end of the group; INDEX_LOAD is a group of its own."""
-    insert = b"\x26\x05\x09" + b"\0\x02\0\x01" + bytes(4) + b"\0\x63" + b"\x06" + b"abc"
-    change = b"\x02\x05\x09\0\x28\x07"
-    load = b"\xbd\x01\x80\xa5" + bytes(7) + b"\x14"
-    ended = read_group(insert + change + b"\x1f" + load, 0)
-    assert ended is not None
-    end, records = ended
-    assert [(found.kind, found.space, found.page) for found in records] == [(Kind.CHANGE, 5, 9)] * 2
-    assert read_group(load, 0) == (len(load), [Record(Kind.INDEX_LOAD, 1, 165, bytes(7) + b"\x14")])
-    assert end == len(insert + change) + 1
-    assert read_group(insert + change, 0) is None
-    rename = b"\xb6\x05\0\0\x04./a\0\0\x04./b\0"
-    assert read_group(rename, 0) == (len(rename), [Record(Kind.FILE_RENAME, 5, 0, b"./a\0./b")])
-    create = b"\xaf\x05\0" + bytes(4) + b"\0\x04./a\0"
-    assert read_group(create, 0) == (len(create), [Record(Kind.FILE_CREATE, 5, 0, b"./a")])
-
-
-@given(st.binary(max_size=600))
-def test_no_bytes_are_an_error(data: bytes) -> None:
-    """Pages, logs and records of garbage are read or not there."""
-    read_page((data + bytes(SIZE))[:SIZE])
-    tablespace_page_size(data)
-    end_of_group(data, 0)
-    read_group(data, 0)
-    with contextlib.suppress(ValueError):
-        list(read_records(data))
-    for version in (0x50687973, 0x50485953, 1):
-        log = log_file(data)
-        struct.pack_into(">I", log, 0, version)
-        found = open_log(log)
-        assert found is not None
-        list(found.groups(found.checkpoint()))
-        list(found.groups(FIRST_LSN))
-    open_log(bytearray(data))
-
-
 class Judge:
     """Rules on a small database, and the names of those that were broken."""
 
@@ -165,6 +67,25 @@ class Judge:
         """A copy, fsynced."""
         self.rules.write("ibdata1", slot * SIZE, data)
         self.rules.sync("ibdata1")
+
+
+@pytest.mark.parametrize(
+    ("path", "pages"),
+    [
+        ("ibdata1", True),
+        ("t/t.ibd", True),
+        ("undo001", True),
+        ("undo002", True),
+        ("undo/undo003", True),
+        ("ib_logfile0", False),
+        ("ib_buffer_pool", False),
+        ("t/t.frm", False),
+        ("t/undo_list.frm", False),
+    ],
+)
+def test_a_file_of_pages_is_known_by_its_name(path: str, pages: bool) -> None:
+    """Undo tablespaces too, each of them, in whatever folder."""
+    assert is_tablespace(path) is pages
 
 
 def test_a_page_with_its_copy_is_right() -> None:
@@ -351,14 +272,6 @@ def test_the_first_write_of_an_initialised_page_needs_no_copy() -> None:
     assert judge.broken == ["dblwr_skip"]
 
 
-def checkpoint(lsn: int) -> bytes:
-    """A slot with it."""
-    slot = bytearray(64)
-    struct.pack_into(">QQ", slot, 0, lsn, lsn)
-    struct.pack_into(">I", slot, 60, crc32c(slot[:60]))
-    return bytes(slot)
-
-
 @pytest.mark.parametrize(
     ("overlaps", "record", "broken"),
     [
@@ -458,6 +371,23 @@ def test_a_stale_group_initialises_and_frees_nothing() -> None:
     assert judge.broken == ["dblwr_skip"]
 
 
+def test_a_page_that_a_stale_group_frees_is_needed() -> None:
+    """A checkpoint passes it, as one that was never freed."""
+    judge = Judge()
+    right = group(INIT)
+    data = page(5, 9, FIRST_LSN + len(right))
+    judge.rules.write("ib_logfile0", 12288, right + group(FREE), 1)
+    judge.rules.sync("ib_logfile0")
+    ring = right + group(b"\x35\x05\x08\x10\xaa\xbb")
+    judge.rules.write("ib_logfile0", 12288, ring, 2)
+    judge.rules.sync("ib_logfile0")
+    judge.doublewrite(data)
+    judge.rules.write("t/t.ibd", 9 * SIZE, data, 4)
+    judge.rules.write("ib_logfile0", 4096, checkpoint(FIRST_LSN + len(ring)), 5)
+    judge.rules.sync("ib_logfile0")
+    assert judge.broken == ["ckpt_pages"]
+
+
 @pytest.mark.parametrize(
     "records", [INIT, FREE + INIT, INIT + FREE + INIT], ids=["once", "twice", "thrice"]
 )
@@ -495,12 +425,6 @@ def test_a_write_is_named_by_its_contents(
 ) -> None:
     """Not by what a marker says."""
     assert site_of_write(path, number * SIZE, data) is site
-
-
-def test_the_ring_of_a_log_that_is_too_short_is_empty() -> None:
-    """A log is at least a header and a block."""
-    assert open_log(bytearray(100)) is None
-    assert isinstance(open_log(log_file(b"")), Log)
 
 
 @pytest.mark.parametrize("linked", [False, True])
@@ -556,20 +480,6 @@ def test_a_page_is_shown_by_its_fields() -> None:
     struct.pack_into(">I", first, 46, 6)
     assert page_facts(bytes(first))["size"] == 6 and "n_recs" not in page_facts(bytes(first))
     assert page_facts(bytes(SIZE))["verdict"] == "zeros"
-
-
-def test_a_log_is_shown_by_groups() -> None:
-    """With the LSNs of each, from the checkpoint on."""
-    lines = log_lines(bytes(log_file(group(INIT) + group(FREE))))
-    one = FIRST_LSN + len(group(INIT))
-    assert lines == [
-        f"{FIRST_LSN}..{one}",
-        "  init space=5 page=9",
-        f"{one}..{one + len(group(FREE))}",
-        "  free space=5 page=9",
-    ]
-    with pytest.raises(ValueError, match="no format that is known"):
-        log_lines(b"?" * 20000)
 
 
 def test_what_is_shown_is_asked_by_file(
