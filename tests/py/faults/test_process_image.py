@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -148,6 +149,27 @@ def test_a_child_that_hangs_does_so_after_a_freeze_too(monkeypatch: pytest.Monke
     argv = [sys.executable, "-c", "import signal; signal.pause()"]
     child = run_child(argv, os.environ, 0.5, watch=frozen.look)
     assert child.timed_out and 100 < child.seconds < 120
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_child_that_ended_while_the_watch_was_late_did_not_hang(
+    ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look at it goes past the deadline, by less than a freeze: only what lives then hangs."""
+    now = 100.0
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: now))
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
+        pipe = child.stdin
+        assert pipe is not None
+
+        def look() -> None:
+            nonlocal now
+            now += 0.9 * process.STILL_S
+            if ends:
+                pipe.close()
+                os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+
+        assert process._wait(child.pid, now + 0.5, process._Usage(child.pid), look) is ends
 
 
 @pytest.mark.parametrize("limit", ["stack", "file size", "processor time"])

@@ -102,3 +102,13 @@ def test_a_backup_that_was_given_up_need_not_be_there() -> None:
     oracle = _oracle(text).behind({4: "DB_BACKUP_ABORTED"}, 1)
     assert not oracle.backups
     assert [step.error for step in oracle.steps[2:]] == ["", "DB_BACKUP_ABORTED", ANY_ERROR, ""]
+
+
+@pytest.mark.parametrize(("lock", "sure"), [("none", False), ("shared", True)])
+def test_only_a_backup_without_a_lock_may_be_given_up(lock: str, sure: bool) -> None:
+    """Its end says so; under a lock files can be copied again, and that end is wrong."""
+    oracle = _oracle(f"start backup b lock={lock}\nstep backup b 1\nfinish backup b\n")
+    told = "line 5 ended with DB_BACKUP_ABORTED, the model says success"
+    assert _wrong(oracle, {5: "DB_BACKUP_ABORTED"}) == ([told] if sure else [])
+    assert _wrong(oracle, {}) == []
+    assert len(_wrong(oracle, {5: "DB_ERROR"})) == 1

@@ -26,6 +26,7 @@ JUDGING = (
     "explorer/",
     "faults/",
     "harness/tornpage/",
+    "marking/",
 )
 
 
