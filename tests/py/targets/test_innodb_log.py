@@ -33,6 +33,7 @@ OLD_INIT = b"\x9d\x05\x09"
             [Record(Kind.INIT, 5, 9), *[Record(Kind.CHANGE, 6, 10)] * 2],
         ),
     ],
+    ids=["init", "free", "long number", "same page", "file", "two pages"],
 )
 def test_records_name_their_pages(data: bytes, records: list[Record]) -> None:
     """Each its own; one that does not is of the page before; files come without one."""

@@ -33,7 +33,11 @@ def recorder(name: str, answer: bytes, heard: list[bytes]) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.parametrize("answer", [b"ok\n", b"no\n", b"error: the recording is closed\n", b""])
+@pytest.mark.parametrize(
+    "answer",
+    [b"ok\n", b"no\n", b"error: the recording is closed\n", b""],
+    ids=["ok", "no", "words", "nothing"],
+)
 def test_a_mark_that_was_not_recorded_is_an_error(
     answer: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
