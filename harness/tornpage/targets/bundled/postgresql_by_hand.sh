@@ -1,6 +1,6 @@
 #!/bin/sh
-# Starts a single-user PostgreSQL backend on the files that a crash left, shows what is in its tables, and ends
-# it: sh postgresql_by_hand.sh DIR PROGRAMS [SETTING ...]
+# Starts a single-user PostgreSQL backend on the files that a crash left, shows what is in its tables, lets amcheck
+# read the indexes, and ends it: sh postgresql_by_hand.sh DIR PROGRAMS [SETTING ...]
 set -u
 dir=$1 programs=$2
 shift 2
@@ -21,4 +21,5 @@ if [ "$(id -u)" = 0 ]; then # which it refuses to be
 fi
 "$@" <<'END'
 SELECT relname, query_to_xml(format('SELECT count(*) AS n, md5(string_agg(x::text, '','' ORDER BY x::text)) AS hash FROM %I x', relname), false, true, '') FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+SELECT bt_index_check(c.oid, true) FROM pg_class c JOIN pg_index ON indexrelid = c.oid JOIN pg_am a ON a.oid = relam WHERE amname = 'btree' AND relpersistence <> 't' AND indisvalid
 END
