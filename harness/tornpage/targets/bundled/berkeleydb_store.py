@@ -6,8 +6,8 @@
 An environment whose shared memory is its process's own (DB_PRIVATE), opened each time with recovery, and in
 it a B-tree in main.db. Its cache and its log files are small, so that pages are written amid transactions and
 the log goes on in further files. Every few commits there is a checkpoint, and log files that nobody needs
-then are removed. SYNC: on, or off (DB_TXN_NOSYNC). The state is all keys with the beginning of their values
-and their length.
+then are removed. SYNC: on, or off (DB_TXN_NOSYNC). The state is all keys with the beginning of their values,
+their length and checksum.
 """
 
 from __future__ import annotations

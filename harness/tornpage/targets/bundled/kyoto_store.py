@@ -4,7 +4,7 @@
     python -m tornpage.targets.bundled.kyoto_store recover LIBRARY
 
 A hash database whose transactions are hard, as Kyoto Cabinet calls those that are synced, and which maps no
-memory. The state is all keys with the beginning of their values and their length.
+memory. The state is all keys with the beginning of their values, their length and checksum.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ from typing import Any
 import plyvel
 from tornpage_mark import Refused, ack, issue, ready, serve
 
+from tornpage.targets.bundled.library import line_of
+
 __all__ = ["main"]
 
 BATCHES = 60
@@ -31,10 +33,9 @@ def open_store(folder: str) -> Any:
 
 
 def state_of(store: Any) -> dict[str, str]:
-    """A line for each pair; of a value its beginning, which says which one it is, and its length."""
+    """A line for each pair."""
     with store.iterator(verify_checksums=True) as pairs:
-        lines = [f"{key.decode()} {value[:8].decode()} {len(value)}\n" for key, value in pairs]
-    return {"pairs": "".join(lines)}
+        return {"pairs": "".join(line_of(key, value) for key, value in pairs)}
 
 
 def run(folder: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tornpage_mark import ack, issue, ready, serve
 
-__all__ = ["PairStore", "commit_pairs", "main", "pairs_of"]
+__all__ = ["PairStore", "commit_pairs", "line_of", "main", "pairs_of"]
 
 COMMITS = 40
 KEYS = 6
@@ -33,14 +34,16 @@ class PairStore(Protocol):
 
 
 def pairs_of(store: PairStore) -> dict[str, str]:
-    """The state: a line for each key; of a value its beginning, which says of which commit it is, and its
-    length."""
-    lines = []
-    for key in ALL_KEYS:
-        value = store.get(key)
-        if value is not None:
-            lines.append(f"{key.decode()} {value[:8].decode('ascii', 'replace')} {len(value)}\n")
-    return {"pairs": "".join(lines)}
+    """The state: a line for each key."""
+    found = ((key, store.get(key)) for key in ALL_KEYS)
+    return {"pairs": "".join(line_of(key, value) for key, value in found if value is not None)}
+
+
+def line_of(key: bytes, value: bytes) -> str:
+    """A line of a state; of a value its beginning, which says of which commit it is, its length and its
+    checksum."""
+    begin = value[:8].decode("ascii", "replace")
+    return f"{key.decode()} {begin} {len(value)} {zlib.crc32(value):08x}\n"
 
 
 def commit_pairs(store: PairStore) -> None:

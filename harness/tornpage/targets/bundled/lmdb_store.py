@@ -4,7 +4,7 @@
     python -m tornpage.targets.bundled.lmdb_store recover LIBRARY
 
 MODE: write, or map (MDB_WRITEMAP). SYNC: on, or off (MDB_NOSYNC). The state is all keys with the beginning of
-their values and their length.
+their values, their length and checksum.
 """
 
 from __future__ import annotations

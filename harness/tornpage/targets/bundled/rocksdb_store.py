@@ -17,7 +17,7 @@ from typing import Any
 
 from tornpage_mark import Refused, ack, issue, ready
 
-from tornpage.targets.bundled.library import main
+from tornpage.targets.bundled.library import line_of, main
 
 __all__ = ["recover", "run"]
 
@@ -119,8 +119,7 @@ class Store:
         )
 
     def state(self) -> dict[str, str]:
-        """A line for each pair of a family; of a value its beginning, which says which one it is, and its
-        length."""
+        """A line for each pair of a family."""
         return {
             name.decode(): "".join(self._lines(ctypes.c_void_p(family)))
             for name, family in zip(FAMILIES, self._families, strict=True)
@@ -132,7 +131,7 @@ class Store:
         lines = []
         while self._library.rocksdb_iter_valid(iterator) & 0xFF:
             key, value = (self._text(iterator, name) for name in ("iter_key", "iter_value"))
-            lines.append(f"{key.decode()} {value[:8].decode('ascii', 'replace')} {len(value)}\n")
+            lines.append(line_of(key, value))
             self._call("iter_next", iterator)
         self._tried("iter_get_error", iterator)
         self._call("iter_destroy", iterator)

@@ -3,7 +3,8 @@
     python -m tornpage.targets.bundled.tdb_store run LIBRARY DIR
     python -m tornpage.targets.bundled.tdb_store recover LIBRARY
 
-The state is all keys with the beginning of their values and their length. Recovery also asks tdb_check (I6).
+The state is all keys with the beginning of their values, their length and checksum. Recovery also asks
+tdb_check (I6).
 """
 
 from __future__ import annotations

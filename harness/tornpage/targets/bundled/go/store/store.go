@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"maps"
 	"net"
@@ -95,11 +96,14 @@ func tell(store Store, number int, text string) error {
 	return mark(text)
 }
 
-// stateOf is a line for each pair: of a value its beginning, which says of which commit it is, and its length.
+// stateOf is a line for each pair: of a value its beginning, which says of which commit it is, its length and
+// its checksum.
 func stateOf(store Store) (map[string]string, error) {
 	var lines []string
 	err := store.Each(func(key, value []byte) error {
-		lines = append(lines, fmt.Sprintf("%q %q %d\n", key, value[:min(8, len(value))], len(value)))
+		begin := value[:min(8, len(value))]
+		sum := crc32.ChecksumIEEE(value)
+		lines = append(lines, fmt.Sprintf("%q %q %d %08x\n", key, begin, len(value), sum))
 		return nil
 	})
 	slices.Sort(lines)

@@ -71,7 +71,7 @@ fn tell(store: &mut impl Store, number: usize, text: &str) -> Result<()> {
     mark(text)
 }
 
-/// A line for each pair: of a value its beginning, which says of which commit it is, and its length.
+/// A line for each pair: of a value its beginning, which says of which commit it is, its length and its checksum.
 fn state_of(store: &mut impl Store) -> Result<String> {
     let lines: Vec<String> = store
         .pairs()?
@@ -79,10 +79,11 @@ fn state_of(store: &mut impl Store) -> Result<String> {
         .map(|(key, value)| {
             let begin = &value[..value.len().min(8)];
             format!(
-                "{} {} {}\n",
+                "{} {} {} {:08x}\n",
                 key.escape_ascii(),
                 begin.escape_ascii(),
-                value.len()
+                value.len(),
+                crc32fast::hash(value)
             )
         })
         .collect();
