@@ -87,6 +87,15 @@ def test_a_missing_fsync_is_found_and_replayed(tmp_path: Path, tornpage: Tornpag
     assert again.code == 1 and again.data["answer"] == "reproduced", again.text
 
 
+def test_a_file_that_recover_needs_is_not_ignored(tmp_path: Path, tornpage: Tornpage) -> None:
+    """No image has it: each would be told as a bug of the store."""
+    file = changed(make(tmp_path), "log", ("ignore = []", 'ignore = ["*.log"]'))
+    answer = tornpage("try", str(file), *FEW)
+    assert answer.code == 2, answer.text
+    told = "without the ignored files recover does not find the last state: store.log: "
+    assert told in answer.text
+
+
 def test_run_takes_a_target_file(tmp_path: Path, tornpage: Tornpage) -> None:
     """Both campaigns, by the file's path from anywhere."""
     file = make(tmp_path, Language.C)

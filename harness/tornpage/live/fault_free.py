@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.faults.image import (
     attributes_below,
     copy_image,
+    files_below,
     keep_files,
     odd_files,
     remove_image,
@@ -144,7 +146,9 @@ def _run_once(
     _check_stream(trace, target, what)
     not_audited = _audit(trace, work, target, spec, what) if audit else ""
     _check_files(trace, target, data, found, what)
-    copied = _recovered_copy(target, data, work / "original", spec) if audit else None
+    ignored = [name for name in files_below(data) if is_ignored(name, target.unrecorded)]
+    copied = _recovered_copy(target, work, spec) if audit else None
+    imaged = _recovered_copy(target, work, spec, ignored) if audit and ignored else None
     usual = trace if command.env.items() >= WHOLE.items() else trace.without_contents()
     if not contents and usual is not trace:
         trace = usual
@@ -157,6 +161,8 @@ def _run_once(
     at_end = _judge_end(oracle, _recovered(target, data, spec))
     if copied is not None and not at_end:
         _check_copy(data, _judge_end(oracle, copied), what)
+    if imaged is not None and not at_end:
+        _check_ignored(ignored, _judge_end(oracle, imaged), what)
     violations = (
         *(finding.violation for finding in findings),
         *judge_answers(oracle.steps, answer.failed),
@@ -330,11 +336,18 @@ def _recovered(target: Target, data: Path, spec: TrialSpec) -> RecoveryAnswer:
     return answer
 
 
-def _recovered_copy(target: Target, data: Path, original: Path, spec: TrialSpec) -> RecoveryAnswer:
+def _recovered_copy(
+    target: Target, work: Path, spec: TrialSpec, ignored: Sequence[str] = ()
+) -> RecoveryAnswer:
     """The same of a copy, as images are made, in the place of the files, which may hold their path, and which
-    come back as they were. original: where they are meanwhile."""
+    come back as they were. ignored: files that are in it as they were before the run, if at all."""
+    data, original = work / "data", work / "original"
     data.rename(original)
     copy_image(original, data)
+    for name in ignored:
+        (data / name).unlink()
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(work / "found" / name, data / name)
     try:
         return _recovered(target, data, spec)
     finally:
@@ -351,6 +364,16 @@ def _check_copy(data: Path, lost: list[Violation], what: str) -> None:
             f"{what}: recover finds in the files what it does not find in a copy of them: {lost[0].what}; of "
             f"extended attributes{named and f' ({named})'}, permissions, owners and times nothing is in the "
             "recording and in a crashed image: keep in the bytes what a crash needs (docs/TARGETS.md, Limits)"
+        )
+
+
+def _check_ignored(ignored: Sequence[str], lost: list[Violation], what: str) -> None:
+    """GoldenRunError if a recovery does not find the last state without what this run did to the files that
+    are in no recording: each image would be judged by what it cannot have."""
+    if lost:
+        raise GoldenRunError(
+            f"{what}: without the ignored files recover does not find the last state: {', '.join(ignored)}: "
+            f"{lost[0].what}; name in `ignore` only what no crash needs"
         )
 
 
