@@ -318,6 +318,7 @@ def wrong(place: tuple[str, str], code: str) -> tuple[str, str]:
         (("str(int(value))", "'1'"), r"without any crash: .*no commit prefix"),
         (("./store.py load", "./stare.py load"), r"commands.run: ./stare.py: no such program"),
         (("durable = true", "durble = true"), r"promise.durble: unknown key"),
+        (("durable = true", "durable = 'yes'"), r"promise.durable: Input should be a valid boolean"),
         (("load {dir}", "load"), r"run must have {dir}"),
         (("load {dir}", "load {dir} {dirr}"), r"there is no {dirr}; did you mean 'dir'\?"),
         (("consistent = true", "consistent = false"), r"what is durable is consistent"),

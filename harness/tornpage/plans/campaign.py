@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import xxhash
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, model_validator
 
 from tornpage.faults.aim import SHORT, is_error, is_of_names
 from tornpage.plans.limits import BOUNDS
@@ -121,7 +121,7 @@ class PowerLoss(BaseModel):
     """Names of `tornpage list models`; none means all."""
     states: int = Field(default=0, ge=0, le=BOUNDS["states"].high)
     """Approximate limit of crash states per exploration; 0: all."""
-    whole: bool = False
+    whole: StrictBool = False
     """Judge every state of the basic models, however few `states` allows: of `all-persisted` and `log-cut`;
     where recoveries are crashed, `kill` takes the place of the first."""
     budget_s: float = Field(default=0, ge=0, le=BOUNDS["budget_s"].high)
@@ -130,7 +130,7 @@ class PowerLoss(BaseModel):
     """2 crashes the recovery too, 3 the recovery after that."""
     depths: list[Annotated[int, Field(ge=1, le=3)]] = []
     """Several depths in place of one, each with its own exploration."""
-    aim: bool = False
+    aim: StrictBool = False
     """Crash only right after operations of the recorded run that broke a rule on bytes, to see whether
     anything is lost."""
 
@@ -152,7 +152,7 @@ class Campaign(BaseModel):
     target: str = ""
     """The target, unless `--target` names another: a name of `tornpage list targets`, or the path of a
     target file, relative to the campaign file. None: the bundled engine."""
-    default: bool = False
+    default: StrictBool = False
     """Whether `make mutants` runs the campaign on planted bugs."""
     trials: int = Field(default=0, ge=0, le=BOUNDS["trials"].high)
     """Number of kills or errors; 0 for power_loss only."""
@@ -161,7 +161,7 @@ class Campaign(BaseModel):
     scripts: int = Field(default=1, ge=1, le=BOUNDS["scripts"].high)
     """Scripts that are crashed, per configuration; for power_loss also per depth, each with its own
     exploration. An enumerated workload has no more than all its scripts."""
-    stacks: bool = False
+    stacks: StrictBool = False
     """Operations carry their call stacks, for `show` and the report; costs a few microseconds each."""
     fault_free: int = Field(default=0, ge=0, le=BOUNDS["fault_free"].high)
     """Further scripts, across all configurations, run and judged without a fault."""

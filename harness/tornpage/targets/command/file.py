@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import xxhash
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator, model_validator
 
 from tornpage.faults.recorder import Recorder
 from tornpage.targets.option import DEFAULT_FS, OWN_OPTIONS
@@ -156,9 +156,9 @@ class Promise(BaseModel):
 
     model_config = _STRICT
 
-    durable: bool = True
+    durable: StrictBool = True
     """What was acknowledged is there."""
-    consistent: bool = True
+    consistent: StrictBool = True
     """The state is that after some acknowledgement, never a mixture. If false, only these break the promise:
     a recovery that fails, hangs or reports findings of its own, and a second one with another result."""
 
@@ -210,10 +210,10 @@ class TargetFile(BaseModel):
     wrappers: Patterns = []
     """Functions or source files, by pattern, that only pass calls on to the system: a call stack is shown
     from the first other frame on."""
-    long_lived: bool = False
+    long_lived: StrictBool = False
     """One recover process answers for many folders, a line each, and keeps nothing of one for the next. If
     false, each folder gets a process."""
-    server: bool = False
+    server: StrictBool = False
     """The store is a server: run starts it and is its client. The server is recorded, the client's marks go
     through a socket, and at the end of run the server is killed."""
     lines: str = ""
@@ -231,7 +231,7 @@ class TargetFile(BaseModel):
     libraries: list[Annotated[str, Field(min_length=1)]] = []
     """Shared libraries that the commands load, by the name that the dynamic loader takes. Like programs, they
     must be the same when a run is resumed."""
-    shm: bool = True
+    shm: StrictBool = True
     """Whether the store works on /dev/shm as on any other file system. If false, scratch is in TORNPAGE_TMP,
     else in the folder of temporary files."""
     fetch: Fetch = Fetch()
