@@ -59,3 +59,10 @@ def test_a_row_that_an_index_has_lost_is_found(cluster: tuple[Path, Path]) -> No
     _, findings = postgresql.recover(PROGRAMS, data, [])
     assert [finding["invariant"] for finding in findings] == [10]
     assert "lacks matching index tuple" in findings[0]["what"]
+
+
+def test_nothing_lies_beside_the_folder(cluster: tuple[Path, Path]) -> None:
+    """Workers that recover theirs under the same path, each in its own namespace, share what is beside it."""
+    data = cluster[0]
+    with postgresql.backend(PROGRAMS, data, []):
+        assert [*data.parent.iterdir()] == [data]

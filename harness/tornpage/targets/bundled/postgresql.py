@@ -16,14 +16,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tornpage_mark import Refused, ack, issue, ready, serve
 
-from tornpage.targets.bundled.server import ServerEnded, as_user, give_away, private_folder
+from tornpage.targets.bundled.server import ServerEnded, as_user, give_away
 from tornpage.targets.bundled.statements import parts_of, statements_of
 
 __all__ = ["main"]
@@ -64,8 +65,9 @@ LOCK_SHARED_MEMORY = 6
 class Backend:
     """The process, and what was said to it."""
 
-    def __init__(self, process: subprocess.Popen[str], said: Path) -> None:
-        """said: file with what it says of itself."""
+    def __init__(self, process: subprocess.Popen[str], said: IO[bytes]) -> None:
+        """said: file with what it says of itself; not beside the folder, where all see it that recover theirs
+        under the same path."""
         self.process = process
         self.said = said
 
@@ -83,22 +85,21 @@ class Backend:
                 return CELL.findall(answer)
             answer += line
         self.process.wait()
-        raise ServerEnded(_reason(self.said.read_text("utf-8", "replace")))
+        self.said.seek(0)
+        raise ServerEnded(_reason(self.said.read().decode("utf-8", "replace")))
 
 
 @contextmanager
 def backend(programs: Path, data: Path, settings: Sequence[str]) -> Iterator[Backend]:
     """On this cluster, as a user without rights, killed in the end."""
     _give(data)
-    with private_folder(data) as private:
-        words = [*as_user(), str(programs / "postgres"), "--single", "-D", str(data)]
-        words += [f"-c{setting}" for setting in (*SETTINGS, *settings)]
-        said = private / "said"
-        with said.open("wb") as errors:
-            process = subprocess.Popen(
-                [*words, "postgres"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=errors, text=True,
-            )  # fmt: skip
+    words = [*as_user(), str(programs / "postgres"), "--single", "-D", str(data)]
+    words += [f"-c{setting}" for setting in (*SETTINGS, *settings)]
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            [*words, "postgres"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=said, text=True,
+        )  # fmt: skip
         try:
             yield Backend(process, said)
         finally:
