@@ -195,6 +195,9 @@ def test_what_cannot_be_exported(tmp_path: Path, tornpage: Tornpage) -> None:
     answer = tornpage("export", f"1.{kept}", str(file))
     assert answer.code == 2 and "exists already" in answer.text
     assert file.read_text("ascii") == "mine"
+    answer = tornpage("export", f"1.{kept}", str(tmp_path / "none" / "find.tar.zst"))
+    assert answer.code == 2 and "none: no such folder" in answer.text
+    assert not (tmp_path / "none").exists()
 
 
 def absolute(members: Members) -> None:
@@ -255,6 +258,10 @@ def other_format(members: Members) -> None:
     with_fact(members, lambda find: find.update({"format": 2, "version": "9.0"}))
 
 
+def no_format(members: Members) -> None:
+    with_fact(members, lambda find: find.clear())
+
+
 def more_keys(members: Members) -> None:
     with_fact(members, lambda find: find.update({"hook": "rm"}))
 
@@ -307,6 +314,7 @@ def trace_outside(members: Members) -> None:
         (without_image, "is missing"),
         (without_the_telling, "image/recording/allowed is missing"),
         (other_format, "has format 2, and this Tornpage reads 1: use Tornpage 9.0"),
+        (no_format, "find.json names no format: it is none of Tornpage's"),
         (more_keys, "hook"),
         (other_place, "wants to be recovered in /home/someone/tornpage-x/data"),
         (file_of_ours, "params.path: a file that is not in it"),
@@ -339,7 +347,7 @@ def test_a_file_that_is_damaged_is_refused(found: Path, tmp_path: Path) -> None:
     for data in (good[: len(good) // 2], bytes(turned), b"", b"PK\3\4 some other file"):
         file.write_bytes(data)
         done = called(tmp_path, "import", str(file), "--out", "out")
-        assert done.returncode == 2 and str(file) in done.stderr, done.stderr
+        assert done.returncode == 2 and f"{file}: cut, damaged, or no finding" in done.stderr
     packed(contents(found / "power.tar.zst"), file, b"more")
     done = called(tmp_path, "import", str(file), "--out", "out")
     assert done.returncode == 2 and "something follows behind its end" in done.stderr, done.stderr

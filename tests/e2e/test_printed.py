@@ -281,6 +281,8 @@ def test_pruning_is_told(tmp_path: Path) -> None:
     """How many runs are gone and how many are left, in one line."""
     for _ in range(2):
         call(tmp_path, None, *KILLS[:-1], "2")
+    last = call(tmp_path, None, "prune", "--keep", "0", "--dry-run").lines[-1]
+    assert last.endswith(", 1 left, 1 of them for the reproducers of bugs")
     call(tmp_path, None, "bugs", "1", "--mark", "ignored")  # else its reproducer's run stays
     told = call(tmp_path, None, "prune", "--keep", "1").lines
     size = re.fullmatch(r"run 1: (\d+\.\d MiB) of images and report", told[0])

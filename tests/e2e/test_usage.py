@@ -24,6 +24,8 @@ FILES: dict[str, bytes] = {
     ).encode(),
     "file": b"",
     "random/tornpage.db": bytes(range(256)) * 400,
+    "folder/tornpage.db/file": b"",
+    "mini/other.toml": b"",
 }
 CASES = [
     ("run smoke --seed 99999999999999999999999999", "--seed"),
@@ -45,6 +47,9 @@ CASES = [
     ("report --out random --junit random", "is a directory"),
     ("report --out damaged", "result database"),
     ("report --out damaged --run 99999999999999999999999", "no run"),
+    ("report --out folder", "tornpage.db: a folder, and not a result database"),
+    ("run smoke --trials 1 --out folder", "tornpage.db: a folder, and not a result database"),
+    ("try mini", "mini is a folder without mini.toml"),
     ("replay 99999999999999999999.1", "RUN.NUMBER"),
     ("replay ².1", "RUN.NUMBER"),
     ("show 1.1 --out file", "no result database"),
@@ -67,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all that is wrong in CASES."""
     folder = tmp_path_factory.mktemp("usage")
     for name, data in FILES.items():
-        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
     path = folder / "damaged" / "tornpage.db"
     with Store(path):
@@ -90,6 +95,24 @@ def test_a_mistake_is_one_line_and_exit_code_2(folder: Path, line: str, told: st
     assert done.returncode == 2, said
     assert said[-1].startswith("tornpage: ") and told in said[-1], said
     assert "Traceback" not in done.stderr
+
+
+def test_an_output_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """Report and replay say which; the report's summary is printed all the same."""
+    kills = "run smoke --trials 24 --scripts 1 --fault-free 0 --jobs 1 --option doublewrite=off"
+    assert called(tmp_path, *kills.split()).returncode == 1
+    page, images = tmp_path / "out" / "report-1.html", tmp_path / "out" / "replay"
+    page.unlink()
+    page.mkdir()
+    images.touch()
+    report = called(tmp_path, "report")
+    assert report.returncode == 2 and "bug 1, " in report.stdout and "report: " not in report.stdout
+    assert report.stderr.endswith("report-1.html: it is there, and no file\n")
+    with Store(tmp_path / "out" / "tornpage.db", write=False) as store:
+        trial = store.bugs()[0].reproducer.name
+    replay = called(tmp_path, "replay", trial, "--ask", "run")
+    assert replay.returncode == 2 and str(images.relative_to(tmp_path)) in replay.stderr
+    assert replay.stderr.splitlines()[-1].startswith("tornpage: ")
 
 
 def test_a_full_output_is_no_violation(folder: Path) -> None:

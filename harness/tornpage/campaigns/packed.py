@@ -107,10 +107,12 @@ def zstandard_module() -> ModuleType:
 
 def export_find(store: Store, name: str, paths: Paths, out: Path, file: Path) -> Packed:
     """Packs a finding with all that was kept of it. ConfigError: it is none, nothing was kept of it, the file
-    is there, or a name is too long for it."""
+    is there, its folder is not, or a name is too long for it."""
     zstandard = zstandard_module()
     if file.exists():
         raise ConfigError(f"{file} exists already: name another file")
+    if not file.parent.is_dir():
+        raise ConfigError(f"{file.parent}: no such folder")
     row = with_kept_image(stored_row(store, name), out)
     image = _image_of(store, row, name, out)
     target = make_target(row.spec.target, paths.build, ready=False)

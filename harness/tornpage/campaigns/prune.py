@@ -13,16 +13,26 @@ from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["old_runs", "prune_runs", "size_beside"]
+__all__ = ["needed_runs", "old_runs", "prune_runs", "size_beside"]
 
 
 def old_runs(store: Store, keep: int) -> list[int]:
     """The numbers of all but the newest `keep` runs, in a shared store of this machine, without those that
     hold the reproducer of a bug that is not ignored."""
+    needed = store.reproducing_runs()
+    return [run for run in _older(store, keep) if run not in needed]
+
+
+def needed_runs(store: Store, keep: int) -> list[int]:
+    """Those that old_runs() leaves out for it."""
+    needed = store.reproducing_runs()
+    return [run for run in _older(store, keep) if run in needed]
+
+
+def _older(store: Store, keep: int) -> list[int]:
     shared = store.place.shared
     runs = [run.id for run in store.runs() if not shared or run.origin.host == platform.node()]
-    needed = store.reproducing_runs()
-    return [run for run in runs[: max(0, len(runs) - keep)] if run not in needed]
+    return runs[: max(0, len(runs) - keep)]
 
 
 def size_beside(out: Path, run: int) -> int:

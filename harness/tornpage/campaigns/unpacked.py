@@ -204,7 +204,9 @@ def _opened(file: Path) -> Iterator[_Archive]:
             ):
                 yield _Archive(archive, stream)
     except (tarfile.TarError, zstandard.ZstdError, EOFError) as error:
-        raise DamagedError(f"{file}: no finding that Tornpage has packed: {error}") from error
+        raise DamagedError(
+            f"{file}: cut, damaged, or no finding that Tornpage has packed"
+        ) from error
     except DamagedError as error:
         raise DamagedError(f"{file}: {error}") from error
     except OSError as error:
@@ -219,8 +221,10 @@ def _manifest(text: bytes) -> PackedFind:
     except (ValueError, RecursionError) as error:
         raise DamagedError(f"{MANIFEST}: {error}") from error
     number = told.get("format") if isinstance(told, dict) else None
+    if number is None:
+        raise DamagedError(f"{MANIFEST} names no format: it is none of Tornpage's")
     if number != FORMAT:
-        made = told.get("version") if isinstance(told, dict) else None
+        made = told.get("version")
         raise DamagedError(
             f"{MANIFEST} has format {number}, and this Tornpage reads {FORMAT}: use Tornpage {made}"
         )

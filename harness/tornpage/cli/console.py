@@ -70,8 +70,8 @@ def tell_run(
     return verdict
 
 
-def print_summary(console: Console, summary: Summary, report: Path) -> None:
-    """The end of a run, for a person."""
+def print_summary(console: Console, summary: Summary, report: Path | None) -> None:
+    """The end of a run, for a person. report: None if it could not be written."""
     name = told(f"{summary.run.campaign} on {summary.run.identity}")
     table = Table(title=f"{name}, run {summary.run.id}")
     table.add_column("site")
@@ -125,7 +125,8 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         plain_printer(console)(f"no canary for: {', '.join(about.no_canary)}")
     if about.bound is not None:
         plain_printer(console)(about.bound.text)
-    plain_printer(console)(f"report: {report}")
+    if report is not None:
+        plain_printer(console)(f"report: {report}")
 
 
 def bug_lines(seen: BugSeen, unit: str) -> str:

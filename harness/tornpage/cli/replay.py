@@ -30,6 +30,7 @@ from tornpage.store.memory import Answer
 from tornpage.store.place import place_in
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.outputs import output
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "replay"]
@@ -65,7 +66,9 @@ def replay(
         row = replace(row, spec=replace(row.spec, plan=load_plan(plan)), result=None)
         if asked is Asked.KEPT:
             raise ConfigError("--plan is for a new run: no --ask kept")
-    done = replay_trial(row, find_paths(), out / "replay", asked, tries, stacks=stacks)
+    images = out / "replay"
+    with output(images):
+        done = replay_trial(row, find_paths(), images, asked, tries, stacks=stacks)
     verdict = verdict_of_replay(done.answer, done.result, done.note)
     if json_output:
         answer = {

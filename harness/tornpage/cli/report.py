@@ -8,7 +8,7 @@ import typer
 
 from tornpage.campaigns.publish import bug_stacks, write_report
 from tornpage.campaigns.runner import load_summary
-from tornpage.cli.console import tell_run
+from tornpage.cli.console import print_summary, tell_run
 from tornpage.cli.options import (
     Annotate,
     DebugFilesOption,
@@ -19,8 +19,11 @@ from tornpage.cli.options import (
     StoreOption,
 )
 from tornpage.cli.publish import publish
+from tornpage.cli.terminal import make_console
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.outputs import output
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "report"]
@@ -43,7 +46,13 @@ def report(
         found = store.latest_run() if run_id is None else store.run(run_id)
         summary = load_summary(store, found)
         folders = debug_files or ()
-        path = write_report(store, summary, find_paths(), out, folders)
+        try:
+            with output(out):
+                path = write_report(store, summary, find_paths(), out, folders)
+        except ConfigError:
+            if not json_output:
+                print_summary(make_console(), summary, None)
+            raise
         frames = bug_stacks(store, [summary], out, folders) if junit else {}
     verdict = tell_run(summary, store.name, path, json_output)
     publish([summary], junit, Annotate.NONE, FailOn.ANY, frames)

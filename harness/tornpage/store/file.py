@@ -61,6 +61,8 @@ class StoreFile:
         create = create and write
         if not create and not path.exists():
             raise ConfigError(f"{path}: no result database here; `tornpage run` makes one")
+        if path.is_dir():
+            raise ConfigError(f"{path}: a folder, and not a result database")
         try:
             if write:
                 path.parent.mkdir(parents=True, exist_ok=True)

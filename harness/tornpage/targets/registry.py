@@ -157,6 +157,10 @@ def _from_outside(name: str, build: Path) -> Target:
     if file is not None:
         return _of_file(file, build, name)
     if name not in _installed():
+        if Path(name).is_dir():
+            raise ConfigError(
+                f"{name} is a folder without {Path(name).resolve().name}{FILE_SUFFIX}"
+            )
         also = ", or a target file NAME.toml"
         raise ConfigError(unknown("target", name, target_names(), also))
     made = _loaded(name)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-__all__ = ["FORMER", "meant", "unknown"]
+__all__ = ["FORMER", "meant", "some_of", "unknown"]
 
 FORMER = {"--set": "--option", "explore.seeds": "scripts"}
 """What has another name now: options of commands, keys of files."""
@@ -19,10 +19,14 @@ def unknown(what: str, name: str, known: Iterable[str], also: str = "") -> str:
     """A message, as: no campaign 'smokee'; did you mean 'smoke'? what: it would be; also: what else there may
     be."""
     names = list(known)
-    shown = ", ".join(names[:SHOWN]) or "none"
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    there = f"; there are: {shown}{more}{also}"
+    there = f"; there are: {some_of(names, ', ') or 'none'}{also}"
     return f"no {what} {name!r}{meant(name, names) or there}"
+
+
+def some_of(names: Sequence[str], between: str) -> str:
+    """The first ones, and how many more there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return between.join(names[:SHOWN]) + more
 
 
 def meant(name: str, known: Iterable[str], likeness: float = 0.6) -> str:

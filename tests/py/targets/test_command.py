@@ -367,3 +367,9 @@ def test_a_state_has_the_number_of_its_statement(number: str) -> None:
     """Any other is told with its line."""
     answer = run_answer(said(f'{{"n": {number}, "state": {{}}}}\n'), observed=True)
     assert not answer.ok and "line 1 of its output" in answer.message
+
+
+def test_of_many_values_the_first_are_told() -> None:
+    """As of any long list of names."""
+    choice = Choice(values=[f"v{number}" for number in range(200)], what="")
+    assert choice.refusal("nix").endswith(" or v19 and 180 more")

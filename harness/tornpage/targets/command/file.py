@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator, 
 
 from tornpage.faults.recorder import Recorder
 from tornpage.targets.option import DEFAULT_FS, OWN_OPTIONS
-from tornpage.vocabulary.closest import meant, unknown
+from tornpage.vocabulary.closest import meant, some_of, unknown
 from tornpage.vocabulary.codec import read_toml
 from tornpage.vocabulary.model import Site
 
@@ -110,7 +110,7 @@ class Choice(BaseModel):
             return (
                 "" if value.startswith("/") and Path(value).exists() else "no such file or folder"
             )
-        return " or ".join(self.values)
+        return some_of(self.values, " or ")
 
     def absolute(self, value: str) -> str:
         """The value, of a path as it is found from everywhere."""
