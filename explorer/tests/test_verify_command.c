@@ -74,6 +74,21 @@ static void test_state(void **state)
     end(&command);
 }
 
+/** A text goes on behind a zero byte. */
+static void test_state_with_zero_byte(void **state)
+{
+    (void)state;
+    check_report_t report;
+    err_sink_t err;
+    verify_command_t command =
+        command_of(TELL("{\"ok\": true, \"state\": {\"t\": \"a\\u0000b\\nc\"}}"));
+    assert_int_equal(ask(&command, &report, &err), DB_SUCCESS);
+    assert_int_equal(report.tables[0].rows, 2);
+    assert_true(report.tables[0].hash == 0x51ecae1ded3373a5ULL);
+    check_report_free(&report);
+    end(&command);
+}
+
 static void test_findings(void **state)
 {
     (void)state;
@@ -89,6 +104,34 @@ static void test_findings(void **state)
     assert_int_equal(report.findings[1].invariant, 10);
     check_report_free(&report);
     end(&command);
+}
+
+/** The scanner's object: a log that was not applied is damage of its own, in the words of
+harness/tornpage/targets/target.py. */
+static void test_needs_recovery(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {
+        TELL("{\"ok\": true, \"check\": {\"needs_recovery\": false, \"findings\": [], "
+             "\"tables\": []}}"),
+        TELL("{\"ok\": true, \"check\": {\"needs_recovery\": true, \"findings\": [{\"invariant\": "
+             "10, \"what\": \"an index\"}], \"tables\": []}}"),
+    };
+    for (uint32_t needs = 0; needs < 2; needs++) {
+        check_report_t report;
+        err_sink_t err;
+        verify_command_t command = command_of(scripts[needs]);
+        assert_int_equal(ask(&command, &report, &err), DB_SUCCESS);
+        assert_int_equal(report.n_findings, 2 * needs);
+        if (needs) {
+            assert_int_equal(report.findings[0].invariant, 10);
+            assert_int_equal(report.findings[1].invariant, 19);
+            assert_string_equal(report.findings[1].what,
+                                "the scanner says that recovery is needed after recovery");
+        }
+        check_report_free(&report);
+        end(&command);
+    }
 }
 
 /** What is no answer is a refusal in the words of what happened. */
@@ -109,6 +152,7 @@ static void test_no_answer(void **state)
         {TELL("{\"state\": {}}"), "right form"},
         {TELL("{\"ok\": null, \"state\": {}}"), "right form"},
         {TELL("{\"ok\": true, \"state\": {\"t\": 7}}"), "right form"},
+        {TELL("{\"ok\": true, \"check\": {\"findings\": [], \"tables\": []}}"), "right form"},
         {TELL(
              "{\"ok\": true, \"state\": {}, \"findings\": [{\"invariant\": 99, \"what\": \"x\"}]}"),
          "right form"},
@@ -232,7 +276,8 @@ static void test_says_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_state),          cmocka_unit_test(test_findings),
+        cmocka_unit_test(test_state),          cmocka_unit_test(test_state_with_zero_byte),
+        cmocka_unit_test(test_findings),       cmocka_unit_test(test_needs_recovery),
         cmocka_unit_test(test_no_answer),      cmocka_unit_test(test_long_lived),
         cmocka_unit_test(test_says_more),      cmocka_unit_test(test_frozen),
         cmocka_unit_test(test_machine_failed), cmocka_unit_test(test_ended_from_outside),

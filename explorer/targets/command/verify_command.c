@@ -39,6 +39,7 @@ On top of state_json.c. Rules:
 #define ANSWER_MAX ((size_t)64 << 20)
 #define FREE_MIN_BYTES ((uint64_t)1 << 20)
 #define FINDING_INVARIANT 6
+#define NEEDS_RECOVERY_INVARIANT 19
 #define INVARIANT_MAX 30
 
 /* ---- the process ---- */
@@ -246,6 +247,13 @@ static dberr_t no_answer(verify_command_t *command, reading_t how, err_sink_t *e
                    WEXITSTATUS(status), words);
 }
 
+static check_finding_t finding_of(uint32_t invariant, const char *what)
+{
+    check_finding_t finding = {.invariant = invariant, .path = "recover", .page_no = FIL_NULL};
+    (void)snprintf(finding.what, sizeof(finding.what), "%s", what);
+    return finding;
+}
+
 static bool read_finding(const json_t *item, check_finding_t *finding)
 {
     const json_t *number = json_object_get(item, "invariant");
@@ -255,9 +263,7 @@ static bool read_finding(const json_t *item, check_finding_t *finding)
     if (what == NULL || invariant < 1 || invariant > INVARIANT_MAX) {
         return false;
     }
-    *finding = (check_finding_t){.invariant = (uint32_t)invariant, .page_no = FIL_NULL};
-    (void)snprintf(finding->path, sizeof(finding->path), "recover");
-    (void)snprintf(finding->what, sizeof(finding->what), "%s", what);
+    *finding = finding_of((uint32_t)invariant, what);
     return true;
 }
 
@@ -277,12 +283,25 @@ static bool read_findings(const json_t *list, check_report_t *report)
     return true;
 }
 
-static bool read_state(const json_t *answer, const json_t *check, check_report_t *report)
+/** The scanner's object. */
+static bool read_check(const json_t *check, check_report_t *report)
 {
-    return check != NULL ? state_json_tables(json_object_get(check, "tables"), &report->tables,
-                                             &report->n_tables)
-                         : state_json_texts(json_object_get(answer, "state"), &report->tables,
-                                            &report->n_tables);
+    const json_t *needs = json_object_get(check, "needs_recovery");
+    if (!json_is_boolean(needs) || !read_findings(json_object_get(check, "findings"), report)) {
+        return false;
+    }
+    if (json_is_true(needs) && report->n_findings++ < CHECK_FINDINGS_MAX) {
+        report->findings[report->n_findings - 1] = finding_of(
+            NEEDS_RECOVERY_INVARIANT, "the scanner says that recovery is needed after recovery");
+    }
+    return state_json_tables(json_object_get(check, "tables"), &report->tables, &report->n_tables);
+}
+
+static bool read_observed(const json_t *answer, check_report_t *report)
+{
+    return read_findings(json_object_get(answer, "findings"), report)
+           && state_json_texts(json_object_get(answer, "state"), &report->tables,
+                               &report->n_tables);
 }
 
 static dberr_t read_report(const char *text, check_report_t *report, err_sink_t *err)
@@ -298,9 +317,7 @@ static dberr_t read_report(const char *text, check_report_t *report, err_sink_t 
         bool machine = json_is_true(json_object_get(answer, "machine"));
         status = err_set(err, machine ? DB_IO_ERROR : DB_UNRECOVERABLE, "%.200s", message);
     } else if (!json_is_true(ok)
-               || !read_findings(json_object_get(check != NULL ? check : answer, "findings"),
-                                 report)
-               || !read_state(answer, check, report)) {
+               || !(check != NULL ? read_check(check, report) : read_observed(answer, report))) {
         status = err_set(err, DB_UNRECOVERABLE, "recover gave no answer of the right form: %.100s",
                          text);
     }
