@@ -352,6 +352,10 @@ static void test_hash(void **state)
     assert_true(image_write(b, 1, 8192, page, 8192));
     assert_true(image_write(b, 1, 16384, page, 20000 - 16384));
     assert_true(image_hash(a) == image_hash(b));
+    image_set_dir(a, name_of(a, "d"), DIR_THERE);
+    assert_true(image_hash(a) != image_hash(b));
+    image_set_dir(b, name_of(b, "d"), DIR_THERE);
+    assert_true(image_hash(a) == image_hash(b));
     image_link(b, name_of(b, "f2"), 1);
     assert_true(image_hash(a) != image_hash(b));
     image_destroy(a);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "backup/backup_info.h"
 #include "explorer/targets/engine/judge.h"
 
 typedef struct fixture {
@@ -153,12 +154,39 @@ static void test_prepared(void **state)
     assert_false(breaks(f, 1, 1));
 }
 
+/** The finished backup calls itself prepared, and nobody has recovered it. */
+static void call_prepared(fixture_t *f)
+{
+    os_t *folder = NULL;
+    backup_info_t info;
+    assert_int_equal(os_folder_create(image_os(f->image), "b" BACKUP_FOLDER_SUFFIX, &folder),
+                     DB_SUCCESS);
+    env_t env = {.os = folder, .probe = &f->probe};
+    assert_int_equal(env_rename(&env, BACKUP_LOG_NAME, LOG_FILE_NAME), DB_SUCCESS);
+    assert_int_equal(backup_info_read(&env, &info), DB_SUCCESS);
+    info.state = BACKUP_PREPARED;
+    assert_int_equal(backup_info_write(&env, &info), DB_SUCCESS);
+    os_destroy(folder);
+}
+
+/** A backup that needs recovery is of no state, nor of the one without tables, as which it is
+read. */
+static void test_called_prepared(void **state)
+{
+    fixture_t *f = *state;
+    back_up(f, true);
+    call_prepared(f);
+    assert_true(breaks(f, 0, 1));
+    assert_true(breaks(f, 1, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_finished, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unfinished, setup, teardown),
         cmocka_unit_test_setup_teardown(test_prepared, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_called_prepared, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,9 +233,13 @@ assert not libc.freopen(b"no/f", b"w", again) and ctypes.get_errno() == 2
         """The standard streams, and one of wide characters."""
         marks = self.marked(
             'libc.freopen(b"f", b"w", ctypes.c_void_p.in_dll(libc, "stdout"));'
-            'libc.fopen(b"h", b"w,ccs=UTF-8")'
+            'libc.fopen(b"h", b"w,ccs=UTF-8");'
+            'made("g");'
+            'libc.fopen(b"g", b"r+,ccs=UTF-8");'
+            'libc.fopen(b"g", b"r,ccs=UTF-8")'
         )
-        self.assertEqual(marks, ["unseen freopen path=f", "unseen fopen path=h"])
+        names = [f"unseen {mark}" for mark in ("freopen path=f", "fopen path=h", "fopen path=g")]
+        self.assertEqual(marks, names)
 
     def test_a_standard_stream_that_writes_to_a_file_is_marked(self) -> None:
         """The one that a program was started with."""
@@ -475,6 +479,7 @@ os.symlink("f", "s", dir_fd=os.open("d", os.O_RDONLY))
 os.link("f", out + "2")
 os.close(os.open(out + "2", os.O_RDONLY))
 os.close(os.open(out + "2", os.O_WRONLY))
+os.close(os.open(out + "2", os.O_RDWR))
 os.link(out, "g")
 nameless = os.open(".", os.O_RDWR | os.O_TMPFILE)
 ok(libc.linkat(-100, b"/proc/self/fd/%d" % nameless, -100, b"named", 0x400))
@@ -491,6 +496,7 @@ except FileNotFoundError:
                 "unseen symlink path=s",
                 "unseen symlink path=d/s",
                 "unseen link path=f",
+                "unseen open-by-another-name path=f",
                 "unseen open-by-another-name path=f",
                 "unseen link path=g",
                 "unseen link path=named",

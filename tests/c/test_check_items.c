@@ -7,6 +7,7 @@ a page, and the scan must report it under its number, and under no other. */
 #include "page/page_compress.h"
 #include "test_check_damage.h"
 #include "test_random.h"
+#include "trx/undo_format.h"
 
 static byte *last_leaf(items_t *it, uint32_t index)
 {
@@ -204,6 +205,12 @@ static void test_i10_index_agrees(void **state)
     expect_stamped(&it, page, 10);
 }
 
+/** The first transaction id that nobody was given. */
+static trx_id_t next_trx_id(const items_t *it)
+{
+    return mach_read_8(dbx_home(it->db, FIL_SYSTEM_PATH, TRX_SYS_PAGE) + TRX_SYS_MAX_ID);
+}
+
 static void test_i25_marks(void **state)
 {
     (void)state;
@@ -214,6 +221,10 @@ static void test_i25_marks(void **state)
     it = items_create(false);
     page = leaf(&it, 0, 0);
     mach_write_6(rec_at(page, 0) + 1 + 8, 1ULL << 40);
+    expect_stamped(&it, page, 25);
+    it = items_create(false);
+    page = leaf(&it, 0, 0);
+    mach_write_6(rec_at(page, 0) + 1 + 8, next_trx_id(&it));
     expect_stamped(&it, page, 25);
     /* A delete-marked row whose entries are marked too. */
     it = items_create(true);
@@ -238,6 +249,19 @@ static void test_i25_marks(void **state)
         }
     }
     expect_only(&it, 25);
+}
+
+/** A row of the catalogue. */
+static void test_i25_catalogue(void **state)
+{
+    (void)state;
+    items_t it = {.db = dbx_create(false)};
+    cfx_create_table(it.db, "t1");
+    page_no_t sys_root = dict_sys_table(it.db->dict, SYS_TABLES)->indexes[0].tree.root;
+    dbx_close_clean(it.db);
+    byte *page = dbx_home(it.db, FIL_SYSTEM_PATH, sys_root);
+    mach_write_6(rec_at(page, 0) + 1 + 8, next_trx_id(&it));
+    expect_stamped(&it, page, 25);
 }
 
 /* A database whose log is applied, but whose open transaction nobody has rolled back. */
@@ -408,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_i9_bounds_and_parents),
         cmocka_unit_test(test_i10_index_agrees),
         cmocka_unit_test(test_i25_marks),
+        cmocka_unit_test(test_i25_catalogue),
         cmocka_unit_test(test_i2_active_transaction),
         cmocka_unit_test(test_needs_recovery),
         cmocka_unit_test(test_on_files),

@@ -46,10 +46,15 @@ static void add_4(byte *at, uint32_t n)
 static void test_i11_counts(void **state)
 {
     (void)state;
-    static const uint32_t HEADER[] = {FSP_FRAG_N_USED,     FSP_FREE,
-                                      FSP_FREE_FRAG,       FSP_FULL_FRAG,
-                                      FSP_SEG_INODES_FREE, FSP_FREE + FLST_LAST,
-                                      FSP_FREE_LIMIT,      FSP_SEG_INODES_FULL};
+    static const uint32_t HEADER[] = {FSP_FRAG_N_USED,
+                                      FSP_FREE,
+                                      FSP_FREE_FRAG,
+                                      FSP_FULL_FRAG,
+                                      FSP_FREE_LIMIT,
+                                      FSP_SEG_INODES_FREE,
+                                      FSP_FREE + FLST_LAST,
+                                      FSP_SEG_INODES_FULL,
+                                      FSP_SEG_INODES_FREE + FLST_LAST};
     for (size_t i = 0; i < sizeof(HEADER) / sizeof(*HEADER); i++) {
         items_t it = items_create(true);
         byte *page0 = space_bytes(&it);
@@ -101,6 +106,23 @@ static void test_i11_descriptors(void **state)
         stamp_at(&it, xdes);
         expect_only(&it, 11);
     }
+}
+
+/** Segments have one another's lists of extents, and count what is on them: who owns a page is
+right. */
+static void test_i11_lists_exchanged(void **state)
+{
+    (void)state;
+    items_t it = items_create(true);
+    byte *leaves = inode_of(&it, 0, PAGE_SEG_LEAF);
+    byte *other = inode_of(&it, 1, PAGE_SEG_LEAF);
+    byte lists[FSEG_MAGIC - FSEG_NOT_FULL_N_USED];
+    memcpy(lists, leaves + FSEG_NOT_FULL_N_USED, sizeof(lists));
+    memcpy(leaves + FSEG_NOT_FULL_N_USED, other + FSEG_NOT_FULL_N_USED, sizeof(lists));
+    memcpy(other + FSEG_NOT_FULL_N_USED, lists, sizeof(lists));
+    stamp_at(&it, leaves);
+    stamp_at(&it, other);
+    expect_only(&it, 11);
 }
 
 /** Pages: one that no tree leads to, a leaf of another segment, a fragment named twice, a file
@@ -169,6 +191,22 @@ static void test_i6_space_management(void **state)
     it = items_create(true);
     page = leaf(&it, 0, 1);
     page[PAGE_SEG_LEAF + 3] = 1;
+    expect_stamped(&it, page, 6);
+}
+
+/** Where page 0 has its header a later descriptor page has nothing. */
+static void test_i6_second_descriptor_page(void **state)
+{
+    (void)state;
+    items_t it = {.db = dbx_create(false)};
+    cfx_create_table(it.db, "t1");
+    trx_t *trx = cfx_begin(it.db);
+    cfx_insert(it.db, trx, "t1", 1, 20 * COVERS);
+    ASSERT_OK(it.db, trx_commit(trx));
+    dbx_close_clean(it.db);
+    byte *page = dbx_home(it.db, "t1.ibd", COVERS);
+    assert_int_equal(fil_page_get_type(page), FIL_PAGE_TYPE_XDES);
+    page[FSP_XDES - 1] = 1;
     expect_stamped(&it, page, 6);
 }
 
@@ -254,8 +292,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_i11_counts),
         cmocka_unit_test(test_i11_descriptors),
+        cmocka_unit_test(test_i11_lists_exchanged),
         cmocka_unit_test(test_i11_pages),
         cmocka_unit_test(test_i6_space_management),
+        cmocka_unit_test(test_i6_second_descriptor_page),
         cmocka_unit_test(test_i12_catalogue_and_files),
         cmocka_unit_test(test_i12_leftovers),
     };
