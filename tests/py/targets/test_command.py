@@ -373,3 +373,21 @@ def test_of_many_values_the_first_are_told() -> None:
     """As of any long list of names."""
     choice = Choice(values=[f"v{number}" for number in range(200)], what="")
     assert choice.refusal("nix").endswith(" or v19 and 180 more")
+
+
+def test_what_lies_beside_a_target_file_is_known(tmp_path: Path) -> None:
+    """Programs and the template by their paths from its folder, wherever they are named; what lies elsewhere
+    is not."""
+    elsewhere = tmp_path / "elsewhere"
+    folder = tmp_path / "mine"
+    for path in (elsewhere / "far.py", folder / "near.py", folder / "start" / "db" / "main.db"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    text = (
+        'name = "mine"\ntemplate = "start/../start"\n[commands]\n'
+        f"run = '{{python}} near.py {{dir}}'\nrecover = '{{python}} {elsewhere}/far.py'\n"
+    )
+    beside = target_of(folder, text).files_beside()
+    assert next(iter(beside)) == "mine.toml"
+    assert sorted(beside) == ["mine.toml", "near.py", "start/db/main.db"]
+    assert all((folder / name).samefile(path) for name, path in beside.items())
