@@ -256,6 +256,7 @@ static int fd_sync(int fd, uint16_t kind, int (*call)(int))
     const plan_rule_t *rule = inject_begin(&op);
     if (!inject_replaces(&op, rule)) {
         op.result = layer_result(call(fd));
+        layer_sync_lasts();
     }
     return fd_finish(fd, file, &op, rule);
 }
@@ -302,6 +303,7 @@ LAYER_EXPORT int syncfs(int fd)
     rule = inject_begin(&op);
     if (!inject_replaces(&op, rule)) {
         op.result = layer_result(real_get()->syncfs(fd));
+        layer_sync_lasts();
     }
     return fd_finish_sync_all(&op, rule);
 }
@@ -318,6 +320,7 @@ LAYER_EXPORT void sync(void)
     rule = inject_begin(&op);
     if (!inject_replaces(&op, rule)) {
         real_get()->sync();
+        layer_sync_lasts();
     }
     (void)fd_finish_sync_all(&op, rule);
 }

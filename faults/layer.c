@@ -27,6 +27,7 @@ static: the one place of the project where that is unavoidable.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 #if __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
@@ -38,6 +39,8 @@ static: the one place of the project where that is unavoidable.
 #include "faults/io.h"
 #include "faults/real.h"
 #include "faults/stacks.h"
+
+#define SYNC_NS 1000000 /* of a disk with a cache that power loss does not clear, or flash */
 
 static layer_t layer;
 
@@ -389,6 +392,15 @@ void layer_resize_begins(const record_op_t *op)
 void layer_call_ended(void)
 {
     atomic_store_explicit(&layer_own_call()->file, 0, memory_order_release);
+}
+
+void layer_sync_lasts(void)
+{
+    if (!layer_is_alone()
+        || atomic_load_explicit(&layer.share->threads, memory_order_relaxed) > 1) {
+        const struct timespec time = {.tv_nsec = SYNC_NS};
+        (void)nanosleep(&time, NULL);
+    }
 }
 
 void layer_hold_position(const file_t *file)

@@ -85,6 +85,11 @@ void layer_call_begins(const record_op_t *op);
 void layer_resize_begins(const record_op_t *op);
 void layer_call_ended(void);
 
+/** A sync has been made, and has not ended yet. With several threads it lasts as long as on a fast
+disk: in memory it is over before another thread writes, and a store that relies on an fsync which
+began before its write would seem right. */
+void layer_sync_lasts(void);
+
 /** Releases the lock and turns a result into what a system call returns: -1 and errno for -errno,
 else the result, with errno as it was at entry. */
 int64_t layer_leave(int64_t result);

@@ -34,7 +34,7 @@ typedef struct share {
     pthread_mutex_t lock;                  /**< for all that follows, and for the stream */
     pthread_mutex_t control;               /**< whose owner answers on the control socket */
     uint64_t stream_bytes;                 /**< room for the stream */
-    uint32_t threads;
+    _Atomic uint32_t threads;              /**< that have recorded something */
     uint32_t last_file;
     uint32_t n_files;
     bool ended; /**< a fault has killed: no process goes on */

@@ -43,7 +43,7 @@ void rules_event(rules_t *rules, fs_event_t *event, const char *path);
 void rules_before(rules_t *rules, uint32_t inode, const char *path, uint64_t offset, uint64_t len);
 /** A read of len bytes that were asked for. */
 void rules_read(rules_t *rules, uint32_t inode, const char *path, uint64_t offset, uint64_t len);
-/** A write, truncation or fsync failed. */
+/** A write, truncation, fsync, rename or sync of a folder failed. */
 void rules_failed(rules_t *rules, const char *path);
 /** The last descriptor of a file was closed. */
 void rules_closed(rules_t *rules, const char *path);

@@ -306,6 +306,14 @@ static dberr_t on_mark(reader_t *reader)
 static void on_other(reader_t *reader)
 {
     const tp_trace_record_t *rec = &reader->rec;
+    char failed[PATH_ROOM];
+    bool names = rec->kind == TP_OP_RENAME || rec->kind == TP_OP_SYNC_DIR;
+    if (rec->result < 0 && names && reader_path(reader, 0, failed)) {
+        if (rec->kind == TP_OP_RENAME || strcmp(failed, ".") == 0) {
+            rules_failed(reader->rules, failed);
+        }
+        return;
+    }
     const file_map_t *file = reader_file(reader);
     if (file == NULL || !file->known || file->inode == IMAGE_NONE) {
         return;

@@ -370,6 +370,9 @@ static void test_failures_are_heard_of(void **state)
                  {TP_OP_TRUNCATE, 1},
                  {TP_OP_FSYNC, 1},
                  {TP_OP_FDATASYNC, 1},
+                 {TP_OP_RENAME, 1},
+                 {TP_OP_SYNC_DIR, 1},
+                 {TP_OP_UNLINK, 0},
                  {TP_OP_READ, 0}};
     static world_t w;
     reading_t *r = *state;
@@ -382,7 +385,9 @@ static void test_failures_are_heard_of(void **state)
             .live = true, .rules = {.doublewrite = true, .found = count_failures, .ctx = &found}};
         begin(&r->b);
         put_record(&r->b, TP_OP_OPEN, 3, "t.ibd", 5)->flags = 0;
-        put_record(&r->b, CALLS[i].kind, 3, NULL, 0)->result = -EIO;
+        bool folder = CALLS[i].kind == TP_OP_SYNC_DIR;
+        put_record(&r->b, CALLS[i].kind, 3, folder ? "." : "t.ibd\0u.ibd", folder ? 1 : 11)
+            ->result = -EIO;
         mark(&r->b, "ack n=1");
         trace_t trace;
         assert_int_equal(load_with(&r->b, &config, w.image, &trace, &err), DB_SUCCESS);

@@ -32,6 +32,20 @@ class Tickets(PreloadCase):
         self.assertLess(during.seq, sync.seq)
         self.assertEqual((before.seq, sync.began, during.began), (2, 2, 2))
 
+    def test_with_several_threads_a_sync_lasts_as_on_a_disk(self) -> None:
+        """In memory it would be over before another thread writes. One thread has nobody to wait for."""
+        for name, op, slept in (("many", "overlap 0 5 b", "1000000\n"), ("one", "fsync 0", "")):
+            sleeps = self.root.with_name(f"sleeps-{name}")
+            self.run_ops(
+                "open 0 f wc",
+                "pwrite 0 0 9 a",
+                op,
+                LD_PRELOAD=f"{PRELOAD} {SLOW}",
+                TORNPAGE_TEST_SLEEPS=str(sleeps),
+            )
+            self.assertEqual(sleeps.read_text() if sleeps.exists() else "", slept)
+            (self.root / "f").unlink()
+
     def test_a_kill_inside_a_write_waits_for_no_fsync(self) -> None:
         """A plan hits the write while another thread's fsync is under way; that has no record."""
         plan = "fault kind=write file=f nth=2 action=kill"

@@ -19,7 +19,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -61,6 +61,8 @@ FROM_OUTSIDE = (signal.SIGKILL, signal.SIGXCPU, signal.SIGXFSZ, *ENDING)
 holds it to a limit."""
 STILL_S = 1.0
 """A look at a child that comes so many seconds late says that the watch was held up."""
+LEFT_S = 1.0
+"""How long processes go on when another one of them was killed."""
 LIMIT_EXTRA_S = 30
 """How long a child may outlive its deadline when nobody watches it any more."""
 
@@ -242,13 +244,15 @@ def run_child(
     *,
     may_be_killed: bool = False,
     watch: Callable[[], None] | None = None,
+    over: Callable[[], bool] | None = None,
     starter: Starter | None = None,
 ) -> ChildResult:
     """Runs a program to its end or its deadline (seconds).
 
     env is its whole environment. What it prints goes to memory: a full disk, as that of its data, loses
     none of it. may_be_killed: a fault plan may kill it, so that the caller must look who did. watch: called
-    while it runs, a few times per second. starter: how it comes to be; None: executed. Raises
+    while it runs, a few times per second. over: asked as often, whether one of its processes was killed: what
+    still runs LEFT_S later is ended by the same signal. starter: how it comes to be; None: executed. Raises
     ChildError when it cannot be started or prints without end, MachineError when it was ended from outside
     or the machine stood still.
     """
@@ -256,18 +260,38 @@ def run_child(
     try:
         launch = Launch(argv, env, deadline_s, (out_fd, err_fd))
 
-        def look() -> None:
+        left = _Left(over)
+
+        def look() -> bool:
             _require_end(launch)
             if watch is not None:
                 watch()
+            return left.is_to_end()
 
         child = _run(launch, look, starter or _EXECUTED)
+        if left.since and child.signal == signal.SIGTERM:  # by us
+            child = replace(child, signal=int(signal.SIGKILL))
     finally:
         os.close(out_fd)
         os.close(err_fd)
     if child.from_outside and not (may_be_killed and child.signal == signal.SIGKILL):
         raise ended_from_outside(Path(argv[0]).name, child.signal)
     return child
+
+
+class _Left:
+    """Processes that a kill of another one has left: they may wait for it for ever. since: when it was
+    seen."""
+
+    def __init__(self, over: Callable[[], bool] | None) -> None:
+        self._over = over
+        self.since = 0.0
+
+    def is_to_end(self) -> bool:
+        """Nobody has ended by itself for long enough."""
+        if self._over is not None and not self.since and self._over():
+            self.since = time.monotonic()
+        return bool(self.since) and time.monotonic() - self.since > LEFT_S
 
 
 def ended_from_outside(what: str, number: int) -> MachineError:
@@ -281,7 +305,8 @@ def _require_end(launch: Launch) -> None:
         raise ChildError(f"{Path(launch.argv[0]).name} printed more than {OUTPUT_MAX >> 20} MB")
 
 
-def _run(launch: Launch, watch: Callable[[], None], starter: Starter) -> ChildResult:
+def _run(launch: Launch, watch: Callable[[], bool], starter: Starter) -> ChildResult:
+    """watch: as of _wait()."""
     started = time.monotonic()
     pid = starter.start(launch)
     usage = _Usage(pid)
@@ -351,8 +376,9 @@ def _read_proc(name: str) -> bytes:
         os.close(fd)
 
 
-def _wait(pid: int, deadline: float, usage: _Usage, watch: Callable[[], None]) -> bool:
-    """Waits for the end of pid without reaping it; False at the deadline (time.monotonic). While the watch
+def _wait(pid: int, deadline: float, usage: _Usage, watch: Callable[[], bool]) -> bool:
+    """Waits for the end of pid without reaping it, or until watch() says that it is to be ended; False at the
+    deadline (time.monotonic). While the watch
     itself stood still, as with a machine that was frozen, so did the child: that time is not counted."""
     fd = os.pidfd_open(pid)
     try:
@@ -370,7 +396,8 @@ def _wait(pid: int, deadline: float, usage: _Usage, watch: Callable[[], None]) -
             if poller.poll(min(step_ms, left_ms + 1)):
                 return True
             usage.sample()
-            watch()
+            if watch():
+                return True
             step_ms = min(2 * step_ms, SAMPLE_MAX_MS)
     finally:
         os.close(fd)

@@ -98,7 +98,7 @@ def _first_hit(trace: Trace, start: int) -> Event | None:
 def has_fired(trace: Path) -> bool:
     """Whether a record shows that a fault happened; there may be none, or the beginning of one."""
     try:
-        return Trace.load(trace).fired
+        return Trace.load(trace, mapped=True).fired
     except (OSError, TraceError):
         return False
 

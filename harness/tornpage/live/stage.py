@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tornpage.faults.image import copy_image, remove_image
@@ -108,7 +109,12 @@ class Stage:
         options, stacks = self.spec.options, self.spec.stacks
         how = Recorded(self.data, self.trace_of(name), options, plan, stacks=stacks)
         killed = any(fault.action is Action.KILL for fault in faults)
-        child = self.target.recorded(command, how).run(BARE if bare else {}, may_be_killed=killed)
+        errors = any(fault.action is not Action.KILL for fault in faults)
+        child = self.target.recorded(command, how).run(
+            BARE if bare else {},
+            may_be_killed=killed,
+            over=None if errors or not killed else partial(has_fired, how.trace),
+        )
         if child.exit_code == EXIT_PRELOAD_REFUSED:
             require_floor(self.work)  # it may be the trace that found no room
             raise PlanError(

@@ -6,7 +6,7 @@ killed recovery printed: it came to no end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from tornpage.live.crash import RunVerdict
@@ -82,25 +82,31 @@ def once_each(violations: Iterable[Violation]) -> tuple[Violation, ...]:
 
 
 def _judge_disturbed(name: str, one: Recovery, *, ruled: bool) -> Iterator[Violation]:
-    """A recovery whose write, fsync or change of a name failed must say so and stop."""
+    """A recovery whose write, fsync or change of a name failed must say so and stop; a backup beside it may
+    fail alone."""
     if one.child.timed_out:
         yield Violation(30, f"{name} hung")
     elif one.killed or not one.with_errors:
         return
     elif one.answer.ok:
         told = any(violation.invariant == 23 for violation in one.rules)
-        if ruled and not told and not one.may_go_on:
+        if ruled and not told and not one.may_go_on and not _failed(one.answer):
             yield Violation(23, f"{name} succeeds after a failed operation")
     elif not (one.answer.stopped or one.answer.refused):
         yield Violation(30, f"{name} failed without a clear message: {one.answer.message}")
+
+
+def _failed(answer: RecoveryAnswer) -> set[str]:
+    """Backups that could not be prepared."""
+    return {name for name, found in answer.backups.items() if found.state is None}
 
 
 def _judge_shown(found: Recovered, last: Recovery, *, consistent: bool) -> Iterator[Violation]:
     """I17: what one recovery has shown all later ones must show, whatever else the crash had allowed. Where
     any state may be found after a crash, a crash in a recovery may lead to another."""
     before = [one for one in (found.fault_free, *found.disturbed) if one is not None]
-    shown = [_shown(one.answer) for one in before if one.answer.state is not None]
-    if consistent and any(one != _shown(last.answer) for one in shown):
+    shown = [one for one in before if one.answer.state is not None]
+    if consistent and any(_drifts(one, last) for one in shown):
         yield Violation(17, DRIFT)
     again = found.again
     if again is None:
@@ -114,9 +120,16 @@ def _judge_shown(found: Recovered, last: Recovery, *, consistent: bool) -> Itera
             yield Violation(17, f"the second recovery leaves damage: {finding.what}")
 
 
-def _shown(answer: RecoveryAnswer) -> tuple[object, ...]:
-    """What somebody has seen of the database."""
-    return answer.state, answer.backups
+def _drifts(one: Recovery, last: Recovery) -> bool:
+    """Nobody has seen a backup whose operation was made to fail."""
+    unseen = _failed(one.answer) if one.with_errors else set()
+    return _shown(one.answer, unseen) != _shown(last.answer, unseen)
+
+
+def _shown(answer: RecoveryAnswer, unseen: Collection[str] = ()) -> tuple[object, ...]:
+    """What somebody has seen of the database, but for these backups."""
+    seen = {name: found for name, found in answer.backups.items() if name not in unseen}
+    return answer.state, seen
 
 
 def _judge_refusal(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -76,13 +76,24 @@ class Command:
     """With this preload its program is a fork server of itself: it does nothing before its main that may
     not be done once for all."""
 
-    def run(self, env: Mapping[str, str], *, may_be_killed: bool = False) -> ChildResult:
+    def run(
+        self,
+        env: Mapping[str, str],
+        *,
+        may_be_killed: bool = False,
+        over: Callable[[], bool] | None = None,
+    ) -> ChildResult:
         """run_child() of it with these settings beside its own. Raises TargetError too, if it could not be
         loaded."""
         server = fork_server(Path(self.argv[0]), self.fork) if self.fork is not None else None
         whole = {**self.env, **env}
         child = run_child(
-            self.argv, whole, self.deadline_s, may_be_killed=may_be_killed, starter=server
+            self.argv,
+            whole,
+            self.deadline_s,
+            may_be_killed=may_be_killed,
+            over=over,
+            starter=server,
         )
         if child.exit_code:
             require_loaded(child.last_line)

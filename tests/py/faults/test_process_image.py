@@ -347,6 +347,18 @@ def test_what_a_child_has_started_elsewhere_ends_with_it(end: str, tmp_path: Pat
     assert _gone(file)
 
 
+@pytest.mark.parametrize("killed", [True, False])
+def test_what_a_kill_has_left_waits_for_nobody(
+    killed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A parent that waits for a process that was killed does not hang: it is ended like that one."""
+    monkeypatch.setattr("tornpage.faults.process.LEFT_S", 0.0)
+    argv = [sys.executable, "-c", "import signal; signal.pause()"]
+    child = run_child(argv, {}, 2.0, may_be_killed=True, over=lambda: killed)
+    ended = (None, signal.SIGKILL, False) if killed else (None, signal.SIGTERM, True)
+    assert (child.exit_code, child.signal, child.timed_out) == ended
+
+
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
 def test_what_a_child_has_started_ends_with_the_owner(sent: signal.Signals, tmp_path: Path) -> None:
     """However the owner ends: by Ctrl-C, or without a chance to do anything."""

@@ -166,6 +166,7 @@ def test_the_default_campaigns_are_those_of_the_engine() -> None:
     names = [campaign.name for campaign in campaigns]
     assert names == [
         "backup",
+        "backup_error",
         "backup_kill",
         "bounded",
         "build_error",

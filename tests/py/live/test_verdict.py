@@ -216,6 +216,25 @@ def test_a_recovery_whose_write_failed_must_stop_and_say_so(
     assert broken(judged(recovered(disturbed=(one,)), ruled=ruled)) == wanted
 
 
+FAILED = {"b": FoundBackup(None, "refused: DB_IO_ERROR")}
+RIGHT = {"b": FoundBackup(state(1))}
+
+
+@pytest.mark.parametrize(("told", "wanted"), [(FAILED, []), (RIGHT, [23]), ({}, [23, 17])])
+def test_a_prepare_whose_operation_failed_may_fail_alone(
+    told: Mapping[str, FoundBackup], wanted: list[int]
+) -> None:
+    """If it says so: the database beside it recovers, and the next prepare succeeds."""
+    first = recovery(answer(backups=told), ERROR, fired=True)
+    assert broken(judged(recovered(answer(backups=RIGHT), disturbed=(first,)))) == wanted
+
+
+def test_a_backup_that_nobody_made_fail_is_missed() -> None:
+    """Of a recovery that was killed, or played without a fault."""
+    first = recovery(answer(backups=FAILED))
+    assert broken(judged(recovered(answer(backups=RIGHT), fault_free=first))) == [17]
+
+
 def test_a_refusal_blames_what_it_names() -> None:
     """Its own word, else the page that was hit; a crash is I30, a planted block I21; before the first
     statement there need be no database."""
