@@ -366,14 +366,8 @@ static void test_failures_are_heard_of(void **state)
     static const struct {
         uint16_t kind;
         uint32_t heard;
-    } CALLS[] = {{TP_OP_WRITE, 1},
-                 {TP_OP_TRUNCATE, 1},
-                 {TP_OP_FSYNC, 1},
-                 {TP_OP_FDATASYNC, 1},
-                 {TP_OP_RENAME, 1},
-                 {TP_OP_SYNC_DIR, 1},
-                 {TP_OP_UNLINK, 0},
-                 {TP_OP_READ, 0}};
+    } CALLS[] = {{TP_OP_WRITE, 1},  {TP_OP_TRUNCATE, 1}, {TP_OP_FSYNC, 1},  {TP_OP_FDATASYNC, 1},
+                 {TP_OP_RENAME, 1}, {TP_OP_SYNC_DIR, 1}, {TP_OP_UNLINK, 0}, {TP_OP_READ, 0}};
     static world_t w;
     reading_t *r = *state;
     for (size_t i = 0; i < sizeof(CALLS) / sizeof(CALLS[0]); i++) {

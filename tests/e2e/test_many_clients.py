@@ -78,3 +78,48 @@ def test_each_client_is_judged_by_itself(
     answer = tornpage("run", "smoke", *target, "--trials", "12", "--fault-free", "1")
     assert answer.code == 0, answer.text
     assert answer.data["exercised"] >= 6
+
+
+HELPER = """#!/usr/bin/env python3
+import os, sys
+from tornpage_mark import ack, issue, ready, serve, tell
+
+def write(log, n, done):
+    if os.fork() == 0:
+        os.write(log, f"{n:01200}\\n".encode())
+        os.fsync(log)
+        os.write(done, b"x")
+        os._exit(0)
+
+def load(folder):
+    log = os.open(f"{folder}/log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    os.fsync(os.open(folder, os.O_RDONLY))
+    ready({"rows": "0"})
+    answers, done = os.pipe()
+    for n in range(1, 9):
+        tell(n, {"rows": str(n)})
+        issue(n)
+        write(log, n, done)
+        os.read(answers, 1)
+        ack(n)
+
+def recover(folder):
+    rows = open(f"{folder}/log", errors="replace").read().split("\\n")[:-1]
+    return {"rows": str(sum(len(row) == 1200 and row.isdigit() and int(row) > 0 for row in rows))}
+
+load(sys.argv[2]) if sys.argv[1] == "load" else serve(recover)
+"""
+
+
+def test_a_parent_that_waits_for_a_killed_helper_did_not_hang(
+    tmp_path: Path, tornpage: Tornpage
+) -> None:
+    """It holds the other end of the pipe on which the answer would come."""
+    program = tmp_path / "store.py"
+    program.write_text(HELPER, "utf-8")
+    program.chmod(0o755)
+    (tmp_path / "helper.toml").write_text(FILE.replace('"clients"', '"helper"'), "utf-8")
+    target = ("--target", str(tmp_path / "helper.toml"), "--jobs", "1")
+    answer = tornpage("run", "smoke", *target, "--trials", "4", "--fault-free", "1")
+    assert answer.code == 0, answer.text
+    assert answer.data["exercised"] >= 3

@@ -39,6 +39,7 @@ __all__ = [
     "Mark",
     "Op",
     "Trace",
+    "has_fired",
     "parse_mark",
     "refusal",
 ]
@@ -444,6 +445,14 @@ class GrowingTrace:
         """Writes and changes of sizes that have begun and are not recorded yet."""
         fd = self._file.fileno()
         return _calls_under_way(fd, os.pread(fd, HEADER_SIZE, 0))
+
+
+def has_fired(path: Path) -> bool:
+    """Whether a record shows that a fault happened; there may be none, or the beginning of one."""
+    try:
+        return Trace.load(path, mapped=True).fired
+    except (OSError, TraceError):
+        return False
 
 
 def refusal(path: Path) -> str:

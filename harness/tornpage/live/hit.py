@@ -4,7 +4,6 @@ torn."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from tornpage.faults.trace import (
     FAULT_KIND_MASK,
@@ -17,10 +16,10 @@ from tornpage.faults.trace import (
 )
 from tornpage.live.golden_run import Baseline
 from tornpage.targets.target import Capability, Target
-from tornpage.vocabulary.errors import ChildError, TraceError
+from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.model import Fault, FaultPlan, Site, TornWrite, WriteEvent
 
-__all__ = ["Hit", "find_hit", "has_fired", "mask_of", "tears_nothing", "torn_write"]
+__all__ = ["Hit", "find_hit", "mask_of", "tears_nothing", "torn_write"]
 
 _NAMED = frozenset((Op.OPEN, Op.RENAME, Op.LINK))
 TORN_BYTES_MAX = 65536
@@ -93,14 +92,6 @@ def _name_of(trace: Trace, event: Event) -> str:
 
 def _first_hit(trace: Trace, start: int) -> Event | None:
     return next(trace.events(start, kinds=(Op.KILL, Op.FAULT)), None)
-
-
-def has_fired(trace: Path) -> bool:
-    """Whether a record shows that a fault happened; there may be none, or the beginning of one."""
-    try:
-        return Trace.load(trace, mapped=True).fired
-    except (OSError, TraceError):
-        return False
 
 
 def tears_nothing(trace: Trace, hit: Event | None, faults: tuple[Fault, ...]) -> bool:

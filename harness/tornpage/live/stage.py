@@ -14,9 +14,8 @@ from tornpage.faults.plan import compile_plan
 from tornpage.faults.preload import BARE, EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, ended_from_outside
 from tornpage.faults.stream import unseen_changes
-from tornpage.faults.trace import Trace, refusal
+from tornpage.faults.trace import Trace, has_fired, refusal
 from tornpage.live.golden_run import Baseline
-from tornpage.live.hit import has_fired
 from tornpage.targets.target import Capability, Command, Recorded, Target
 from tornpage.vocabulary.errors import ChildError, MachineError, PlanError, TraceError
 from tornpage.vocabulary.model import Action, Fault, TrialSpec

@@ -11,6 +11,7 @@ import os
 import socket
 import threading
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import xxhash
@@ -19,7 +20,7 @@ from tornpage.faults.image import copy_image, keep_files, remove_image
 from tornpage.faults.plan import compile_plan
 from tornpage.faults.preload import WHOLE
 from tornpage.faults.stream import RecordedFiles
-from tornpage.faults.trace import GrowingTrace, Trace
+from tornpage.faults.trace import GrowingTrace, Trace, has_fired
 from tornpage.targets.target import Command, Recorded, Target
 from tornpage.vocabulary.errors import TraceError, UnseenError
 from tornpage.vocabulary.model import Fault, TrialSpec
@@ -71,7 +72,8 @@ def run_stopped(spec: TrialSpec, target: Target, work: Path, fault: Fault) -> Tr
     command = _lay_out(spec, target, work)
     (work / "plan").write_text(compile_plan((fault,)), "ascii")
     how = Recorded(work / "data", work / "trace", spec.options, work / "plan")
-    target.recorded(command, how).run(WHOLE, may_be_killed=True)
+    killed = partial(has_fired, how.trace)
+    target.recorded(command, how).run(WHOLE, may_be_killed=True, over=killed)
     return Trace.load(work / "trace")
 
 
