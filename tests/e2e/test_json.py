@@ -47,6 +47,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_entry_of_each_command_is_told() -> None:
+    """On the page of the store: the schema has no rule at its root."""
+    page = (ROOT / "docs" / "STORE.md").read_text("utf-8")
+    rows = page.partition("| entry of `$defs` |")[2].partition("\n\n")[0].splitlines()[2:]
+    told = {word.strip("` ") for row in rows for word in row.split("|")[1].split(",")}
+    commands = {
+        name for name, one in SCHEMAS["$defs"].items() if "exit_code" in one.get("required", ())
+    }
+    assert told == commands
+
+
 @pytest.mark.parametrize(
     ("line", "name", "code"),
     [
