@@ -339,8 +339,8 @@ def test_a_file_that_means_harm_is_refused(
 
 
 def test_a_file_that_is_damaged_is_refused(found: Path, tmp_path: Path) -> None:
-    """Cut, with a bit turned, with something behind its end, or nothing of the kind. What a turned bit hits is
-    chance: a name, say, and then a file is missing."""
+    """Cut, with a bit turned, with something behind its end, or nothing of the kind. What a turned bit hits
+    is chance: a name, say, and then a file is missing."""
     good = (found / "power.tar.zst").read_bytes()
     turned = bytearray(good)
     turned[len(good) // 2] ^= 1
