@@ -235,15 +235,19 @@ bool work_update(work_t *work, work_trx_t *trx, work_row_t *row)
     if (!work->right || row == NULL || col == table->n_cols) {
         return false;
     }
-    work_row_t *after = keep_row(work, make_row(table, row->bytes));
+    work_row_t *after = make_row(table, row->bytes);
     work_draw_value(&work->stream, &table->cols[col], after->bytes);
+    if (!is_new(work, after, row)) {
+        free(after);
+        return false;
+    }
+    keep_row(work, after);
     bool null = dict_col_is_null(&table->cols[col], after->bytes);
     row_upd_t upd = {.col = col, .value = null ? NULL : after->bytes + table->cols[col].row_offset};
-    if (!is_new(work, after, row)
-        || !work_done(work,
-                      engine_update(work->engine, trx->trx, work->table->name,
-                                    work_primary_key(work, row), &upd, 1),
-                      "update")) {
+    if (!work_done(work,
+                   engine_update(work->engine, trx->trx, work->table->name,
+                                 work_primary_key(work, row), &upd, 1),
+                   "update")) {
         return false;
     }
     note(trx, row, false);
