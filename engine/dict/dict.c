@@ -111,7 +111,6 @@ dberr_t dict_bootstrap(buf_pool_t *pool)
 {
     dict_table_t *table = malloc(sizeof(*table));
     dberr_t err;
-
     if (table == NULL) {
         return err_set(&buf_env(pool)->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
     }
@@ -149,7 +148,6 @@ static dberr_t dict_index_row(dict_t *dict, mtr_t *mtr, const dict_index_t *inde
 static void dict_cache_root(dict_t *dict, const dict_index_t *index)
 {
     dict_table_t *table = dict_table_by_id(dict, index->table->id);
-
     for (uint32_t i = 0; table != NULL && i < table->n_indexes; i++) {
         if (table->indexes[i].id == index->id) {
             table->indexes[i].tree.root = index->tree.root;
@@ -211,7 +209,6 @@ static dberr_t dict_open_sys(dict_t *dict)
     for (uint32_t which = 0; which < SYS_N && err == DB_SUCCESS; which++) {
         page_no_t root = mach_read_4(block->frame + DICT_HDR_ROOTS + 4 * which);
         dict_table_t *table = &dict->sys[which];
-
         err = dict_sys_define((sys_table_t)which, buf_page_size(dict->pool), table, &env->err);
         if (err == DB_SUCCESS
             && (space == NULL || root <= RSEG_PAGE || root >= space->size_pages)) {
@@ -229,7 +226,6 @@ dberr_t dict_open(buf_pool_t *pool, dict_t **out)
 {
     dict_t *dict = calloc(1, sizeof(*dict));
     dberr_t err;
-
     if (dict == NULL) {
         return err_set(&buf_env(pool)->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
     }
@@ -247,7 +243,6 @@ void dict_tables_free(dict_table_t *first)
 {
     while (first != NULL) {
         dict_table_t *next = first->next;
-
         free(first);
         first = next;
     }
@@ -276,7 +271,6 @@ dict_table_t *dict_table_get(dict_t *dict, const char *name)
 dict_table_t *dict_table_by_id(dict_t *dict, table_id_t id)
 {
     dict_table_t *table = dict->first;
-
     if (id >= SYS_TABLE_ID_FIRST && id < SYS_TABLE_ID_FIRST + SYS_N) {
         return &dict->sys[id - SYS_TABLE_ID_FIRST];
     }
@@ -301,7 +295,6 @@ dict_index_t *dict_index_get(dict_table_t *table, const char *name)
 {
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         dict_index_t *index = &table->indexes[i];
-
         if (index->status == DICT_READY && strcmp(index->name, name) == 0) {
             return index;
         }
@@ -312,7 +305,6 @@ dict_index_t *dict_index_get(dict_table_t *table, const char *name)
 void dict_table_set_building(dict_t *dict, table_id_t id, bool building)
 {
     dict_table_t *table = dict_table_by_id(dict, id);
-
     CHECK(table != NULL);
     table->building = building;
     table->exclusive = false;
@@ -322,7 +314,6 @@ void dict_table_set_building(dict_t *dict, table_id_t id, bool building)
 void dict_table_set_exclusive(dict_t *dict, table_id_t id)
 {
     dict_table_t *table = dict_table_by_id(dict, id);
-
     CHECK(table != NULL && table->building);
     table->exclusive = true;
 }
@@ -330,7 +321,6 @@ void dict_table_set_exclusive(dict_t *dict, table_id_t id)
 void dict_table_set_watch(dict_t *dict, table_id_t id, const dict_row_watch_t *watch)
 {
     dict_table_t *table = dict_table_by_id(dict, id);
-
     CHECK(table != NULL);
     table->watch = watch;
 }
@@ -350,7 +340,6 @@ bool dict_has_build(const dict_t *dict)
 dberr_t dict_table_copy(dict_t *dict, const dict_table_t *table, dict_table_t **out)
 {
     dict_table_t *copy = malloc(sizeof(*copy));
-
     if (copy == NULL) {
         return err_set(&buf_env(dict->pool)->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
     }
@@ -399,14 +388,12 @@ void dict_table_remove(dict_t *dict, table_id_t id)
 {
     dict_table_t **link = &dict->first;
     dict_table_t *before = NULL;
-
     while (*link != NULL && (*link)->id < id) {
         before = *link;
         link = &before->next;
     }
     if (*link != NULL && (*link)->id == id) {
         dict_table_t *gone = *link;
-
         *link = gone->next;
         if (gone->next == NULL) {
             dict->last = before;

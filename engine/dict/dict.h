@@ -215,8 +215,10 @@ WARN_UNUSED dberr_t dict_row_convert(const dict_row_map_t *map, const byte *row,
 
 /* ---- conversions; sizes as computed by dict_table_layout ---- */
 
-/** The columns of a version of a row that have pages of their own. */
+/** What the record of a version of a row has: how many columns, and which have pages of their own.
+*/
 typedef struct dict_ext {
+    uint32_t n_cols;
     bool is[COLUMNS_MAX];
     blob_ref_t refs[COLUMNS_MAX];
     /** of the references in the record that dict_rec_ext() has read */
@@ -228,14 +230,14 @@ which stay as they are, and the longest others until the record is short enough.
 yet. */
 void dict_ext_plan(const dict_table_t *table, const byte *row, const dict_ext_t *kept,
                    dict_ext_t *out);
-/** The columns of a record that have pages of their own. */
+/** What a record has. */
 void dict_rec_ext(const dict_table_t *table, const byte *rec, dict_ext_t *out);
 /** Do two versions have the column in the same pages? */
 bool dict_ext_is_same(const dict_ext_t *a, const dict_ext_t *b, uint32_t col);
 /** Bytes of the column that secondary indexes look at. */
 uint32_t dict_col_prefix(const dict_table_t *table, uint32_t col);
 
-/** ext: the columns that have pages of their own, NULL: none. @return bytes of the record, at most
+/** ext: what it has, NULL: all columns, none in pages of their own. @return bytes of the record, at most
 leaf_rec_size of its tree if dict_ext_plan() has made ext */
 uint32_t dict_row_to_rec(const dict_table_t *table, const byte *row, const dict_ext_t *ext,
                          trx_id_t trx_id, roll_ptr_t roll_ptr, byte *rec);

@@ -15,7 +15,6 @@ page. */
 static uint32_t dict_key_len_max(uint32_t page_size)
 {
     uint32_t max = page_size / 16 * 3;
-
     return max < BTR_KEY_LEN_MAX ? max : BTR_KEY_LEN_MAX;
 }
 
@@ -29,7 +28,6 @@ static bool dict_char_is_valid(char c)
 static dberr_t dict_check_name(const char *what, const char *name, err_sink_t *err)
 {
     size_t len = strnlen(name, NAME_LEN_MAX + 1);
-
     if (len == 0) {
         return err_set(err, DB_ERROR, "a %s has no name", what);
     }
@@ -74,7 +72,6 @@ static dberr_t dict_check_column(const dict_table_t *table, uint32_t pos, err_si
 static void dict_layout_columns(dict_table_t *table)
 {
     uint32_t n_nullable = 0;
-
     for (uint32_t i = 0; i < table->n_cols; i++) {
         if (table->cols[i].nullable) {
             table->cols[i].null_bit = n_nullable++;
@@ -116,7 +113,6 @@ static dberr_t dict_check_field(const dict_table_t *table, const dict_index_t *i
 {
     const dict_field_t *field = &index->fields[pos];
     const dict_col_t *col;
-
     if (field->col >= table->n_cols) {
         return err_set(err, DB_ERROR, "index %s: no column %" PRIu32 " in table %s", index->name,
                        field->col, table->name);
@@ -165,7 +161,6 @@ static dberr_t dict_layout_fields(dict_table_t *table, dict_index_t *index, uint
     *len = 0;
     for (uint32_t i = 0; i < index->n_fields; i++) {
         dict_field_t *field = &index->fields[i];
-
         if (field->prefix_len == 0 && field->col < table->n_cols) {
             field->prefix_len = table->cols[field->col].len;
         }
@@ -182,7 +177,6 @@ static dberr_t dict_check_sizes(const dict_index_t *index, uint32_t page_size, u
     uint32_t size = index->tree.leaf_varies ? least : index->tree.leaf_rec_size;
     bool two_fit = index->tree.leaf_varies ? size <= page_rec_max(page_size)
                                            : page_capacity(page_size, size) >= 2;
-
     if (index->tree.key_len > dict_key_len_max(page_size)) {
         return err_set(err, DB_ERROR,
                        "index %s: key of %" PRIu32 " bytes, primary key included, is longer than "
@@ -210,7 +204,6 @@ static void dict_layout_record(dict_table_t *table, uint32_t page_size, uint32_t
     uint32_t offset = 1;
     for (uint32_t i = 0; i < primary->n_fields; i++) {
         dict_col_t *col = &table->cols[primary->fields[i].col];
-
         col->primary = true;
         col->rec_offset = offset;
         offset += col->len;
@@ -221,7 +214,6 @@ static void dict_layout_record(dict_table_t *table, uint32_t page_size, uint32_t
     *least = offset;
     for (uint32_t i = 0; i < table->n_cols; i++) {
         dict_col_t *col = &table->cols[i];
-
         if (!col->primary) {
             primary->tree.leaf_varies |= col->nullable || col->type == DICT_VARCHAR;
             col->rec_offset = primary->tree.leaf_varies ? 0 : offset;
@@ -253,35 +245,35 @@ static dberr_t dict_check_instant(const dict_table_t *table, err_sink_t *err)
 uint32_t dict_col_prefix(const dict_table_t *table, uint32_t col)
 {
     uint32_t most = 0;
-
     for (uint32_t i = 1; i < table->n_indexes; i++) {
         for (uint32_t f = 0; f < table->indexes[i].n_fields; f++) {
             const dict_field_t *field = &table->indexes[i].fields[f];
-
             most = field->col == col && field->prefix_len > most ? field->prefix_len : most;
         }
     }
     return most;
 }
 
-/** An undo record has the values of a record and, of texts that have pages of their own, the starts
-that indexes look at. It fits a page. */
+/** An undo record has the values of a record and, beside it, of texts that have pages of their own
+the starts that indexes look at, of instant columns that the record is without their values. It fits
+a page. */
 static dberr_t dict_check_undo(const dict_table_t *table, uint32_t page_size, err_sink_t *err)
 {
     uint32_t room = page_size - page_rec_max(page_size) - DICT_UNDO_OVERHEAD;
-    uint32_t starts = 0;
-
+    uint32_t beside = 0;
     for (uint32_t i = 0; i < table->n_cols; i++) {
-        if (table->cols[i].type == DICT_VARCHAR && table->cols[i].len > DICT_LOCAL_MAX) {
-            starts += dict_col_prefix(table, i);
-        }
+        bool text = table->cols[i].type == DICT_VARCHAR && table->cols[i].len > DICT_LOCAL_MAX;
+        uint32_t start = text ? dict_col_prefix(table, i) : 0;
+        uint32_t value = text ? DICT_LOCAL_MAX : table->cols[i].len;
+        beside += i < table->n_core || start > value ? start : value;
     }
-    return starts <= room
+    return beside <= room
                ? DB_SUCCESS
                : err_set(err, DB_ERROR,
-                         "table %s: indexes look at %" PRIu32 " bytes of VARCHAR columns, at most "
-                         "%" PRIu32 " are possible with pages of %" PRIu32 " bytes",
-                         table->name, starts, room, page_size);
+                         "table %s: an undo record has up to %" PRIu32 " bytes of VARCHAR columns "
+                         "that indexes look at and of instant columns, at most %" PRIu32
+                         " are possible with pages of %" PRIu32 " bytes",
+                         table->name, beside, room, page_size);
 }
 
 dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *err)
@@ -294,7 +286,6 @@ dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *e
                        table->name, table->n_indexes, INDEXES_MAX);
     }
     uint32_t least = 0;
-
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         dict_index_t *index = &table->indexes[i];
         index->table = table;

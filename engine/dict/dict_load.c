@@ -39,7 +39,6 @@ __attribute__((format(printf, 2, 3))) static dberr_t dict_bad(dict_loader_t *loa
                                                               const char *format, ...)
 {
     va_list args;
-
     va_start(args, format);
     char what[256];
     (void)vsnprintf(what, sizeof(what), format, args);
@@ -53,12 +52,10 @@ static dberr_t dict_scan(dict_loader_t *loader, sys_table_t which, dict_row_fn f
     const dict_table_t *sys = dict_sys_table(loader->dict, which);
     btr_cursor_t cursor;
     dberr_t err = btr_cursor_open(&cursor, loader->dict->pool, &sys->indexes[0].tree, NULL, 0);
-
     CHECK(sys->row_size <= SYS_ROW_MAX);
     byte row[SYS_ROW_MAX];
     while (err == DB_SUCCESS) {
         const byte *rec = NULL;
-
         err = btr_cursor_next(&cursor, &rec);
         if (err == DB_SUCCESS && !rec_is_deleted(rec)) {
             err = dict_rec_read(loader->dict->pool, sys, rec, cursor.len, row);
@@ -163,7 +160,6 @@ static dberr_t dict_check_root(dict_loader_t *loader, const sys_indexes_row_t *r
     const fil_space_t *space = fil_space_get(buf_fil(loader->dict->pool), table->space);
     bool none = r->root == FIL_NULL;
     bool ready = r->status == DICT_READY;
-
     if (r->root == 0 || r->root > FIL_NULL || (none && ready && table->status == DICT_READY)
         || (!none && ready && space != NULL && r->root >= space->size_pages)) {
         return dict_bad(loader, "index %" PRIu64 ": root page %" PRIu64, r->id, r->root);
@@ -174,7 +170,6 @@ static dberr_t dict_check_root(dict_loader_t *loader, const sys_indexes_row_t *r
 static dberr_t dict_check_index(dict_loader_t *loader, const sys_indexes_row_t *r)
 {
     const dict_table_t *table = loader->table;
-
     if (table == NULL || table->id != r->table_id) {
         return dict_bad(loader, "index %" PRIu64 " of table %" PRIu64 ", which does not exist",
                         r->id, r->table_id);
@@ -225,7 +220,6 @@ static int dict_compare_indexes(const void *a, const void *b)
 {
     const dict_index_t *x = *(const dict_index_t *const *)a;
     const dict_index_t *y = *(const dict_index_t *const *)b;
-
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
@@ -257,7 +251,6 @@ static dberr_t dict_pass_fields(dict_loader_t *loader, index_id_t id)
 {
     while (loader->index_pos < loader->n_indexes && loader->indexes[loader->index_pos]->id < id) {
         const dict_index_t *index = loader->indexes[loader->index_pos];
-
         if (loader->n_fields != index->n_fields) {
             return dict_bad(loader, "index %" PRIu64 ": key columns are missing", index->id);
         }
@@ -298,7 +291,6 @@ static int dict_compare_names(const void *a, const void *b)
 {
     const dict_table_t *x = *(const dict_table_t *const *)a;
     const dict_table_t *y = *(const dict_table_t *const *)b;
-
     return strcmp(x->name, y->name);
 }
 
@@ -306,7 +298,6 @@ static int dict_compare_spaces(const void *a, const void *b)
 {
     const dict_table_t *x = *(const dict_table_t *const *)a;
     const dict_table_t *y = *(const dict_table_t *const *)b;
-
     return x->space < y->space ? -1 : x->space > y->space;
 }
 
@@ -314,7 +305,6 @@ static dberr_t dict_check_unique(dict_loader_t *loader)
 {
     const dict_table_t **tables = malloc((loader->n_tables + 1) * sizeof(*tables));
     dberr_t err = DB_SUCCESS;
-
     if (tables == NULL) {
         return err_set(loader->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
     }
@@ -343,10 +333,8 @@ static dberr_t dict_layout_all(dict_loader_t *loader)
 {
     uint32_t page_size = buf_page_size(loader->dict->pool);
     const dict_table_t *old = loader->dict->first;
-
     for (dict_table_t *table = loader->first; table != NULL; table = table->next) {
         err_sink_t why = {.msg = ""};
-
         if (dict_table_layout(table, page_size, &why) != DB_SUCCESS) {
             return dict_bad(loader, "table %" PRIu64 ": %.200s", table->id, why.msg);
         }
@@ -361,7 +349,6 @@ static dberr_t dict_layout_all(dict_loader_t *loader)
 static dberr_t dict_load_rows(dict_loader_t *loader)
 {
     dberr_t err = dict_counters_read(loader->dict, &loader->next);
-
     AND_THEN(err, dict_scan(loader, SYS_TABLES, dict_load_table));
     loader->table = loader->first;
     AND_THEN(err, dict_scan(loader, SYS_COLUMNS, dict_load_column));
@@ -380,7 +367,6 @@ dberr_t dict_load(dict_t *dict)
 {
     dict_loader_t loader = {.dict = dict, .err = &buf_env(dict->pool)->err};
     dberr_t err = dict_load_rows(&loader);
-
     free(loader.indexes);
     if (err != DB_SUCCESS) {
         dict_tables_free(loader.first);

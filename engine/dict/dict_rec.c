@@ -32,7 +32,6 @@ static bool null_bit(const byte *bits, const dict_col_t *col)
 static void null_bit_set(byte *bits, const dict_col_t *col, bool null)
 {
     byte bit = (byte)(1U << (col->null_bit % 8));
-
     if (null) {
         bits[col->null_bit / 8] |= bit;
     } else if (col->nullable) {
@@ -48,7 +47,6 @@ bool dict_col_is_null(const dict_col_t *col, const byte *row)
 void dict_col_set(const dict_col_t *col, byte *row, const byte *value)
 {
     uint32_t size = dict_col_row_len(col);
-
     CHECK(value != NULL || col->nullable);
     null_bit_set(row, col, value == NULL);
     if (value == NULL) {
@@ -61,7 +59,6 @@ void dict_col_set(const dict_col_t *col, byte *row, const byte *value)
 const byte *dict_col_value(const dict_col_t *col, const byte *row, uint32_t *len)
 {
     const byte *value = row + col->row_offset;
-
     if (col->type != DICT_VARCHAR) {
         *len = col->len;
         return value;
@@ -74,7 +71,6 @@ const byte *dict_col_value(const dict_col_t *col, const byte *row, uint32_t *len
 void dict_col_put(const dict_col_t *col, byte *row, const byte *bytes, uint32_t len)
 {
     byte *to = row + col->row_offset;
-
     CHECK(len <= col->len);
     null_bit_set(row, col, false);
     if (col->type == DICT_VARCHAR) {
@@ -90,7 +86,6 @@ void dict_row_init(const dict_table_t *table, byte *row)
     memset(row, 0, table->row_size);
     for (uint32_t i = 0; i < table->n_cols; i++) {
         const dict_col_t *col = &table->cols[i];
-
         if (col->nullable) {
             null_bit_set(row, col, true);
         } else if (col->type == DICT_BIGINT) {
@@ -180,10 +175,8 @@ static uint32_t ext_longest(const dict_table_t *table, const byte *row, const di
 {
     uint32_t found = table->n_cols;
     uint32_t most = DICT_LEN_SIZE + DICT_LOCAL_MAX;
-
     for (uint32_t i = 0; i < table->n_cols; i++) {
         const dict_col_t *col = &table->cols[i];
-
         if (col->type == DICT_VARCHAR && !ext->is[i] && rec_local_size(col, row) > most) {
             most = rec_local_size(col, row);
             found = i;
@@ -198,8 +191,8 @@ void dict_ext_plan(const dict_table_t *table, const byte *row, const dict_ext_t 
     uint32_t max = table->indexes[0].tree.leaf_rec_size;
     uint32_t size =
         rec_head_size(table) + (is_instant(table) ? DICT_COUNT_SIZE : 0) + table->null_len;
-
     memset(out->is, 0, sizeof(out->is));
+    out->n_cols = table->n_cols;
     for (uint32_t i = 0; i < table->n_cols; i++) {
         out->is[i] = kept != NULL && kept->is[i];
         if (out->is[i]) {
@@ -211,7 +204,6 @@ void dict_ext_plan(const dict_table_t *table, const byte *row, const dict_ext_t 
     }
     while (size > max) {
         uint32_t col = ext_longest(table, row, out);
-
         CHECK(col < table->n_cols); /* the layout sees to that */
         size -= rec_local_size(&table->cols[col], row) - DICT_LEN_SIZE - BLOB_REF_SIZE;
         out->is[col] = true;
@@ -231,7 +223,6 @@ static byte *rec_put(const dict_table_t *table, uint32_t i, const byte *row, con
     const dict_col_t *col = &table->cols[i];
     uint32_t len = 0;
     const byte *value = dict_col_value(col, row, &len);
-
     if (ext != NULL && ext->is[i]) {
         mach_write_2(to, DICT_LEN_EXTERNAL);
         blob_ref_write(to + DICT_LEN_SIZE, &ext->refs[i]);
@@ -249,19 +240,19 @@ uint32_t dict_row_to_rec(const dict_table_t *table, const byte *row, const dict_
                          trx_id_t trx_id, roll_ptr_t roll_ptr, byte *rec)
 {
     byte *sys_cols = rec + dict_rec_trx_id_offset(table);
-    byte *to = rec + rec_head_size(table);
-
-    rec[0] = 0;
-    if (is_instant(table)) {
-        rec[0] = REC_INFO_INSTANT;
-        *to++ = (byte)table->n_cols;
-    }
+    uint32_t n_cols = ext != NULL ? ext->n_cols : table->n_cols;
+    rec[0] = n_cols > table->n_core ? REC_INFO_INSTANT : 0;
+    rec[rec_head_size(table)] = (byte)n_cols; /* without the flag: NULL bits are there, or values */
     dict_row_to_pk(table, row, rec + 1);
     mach_write_6(sys_cols, trx_id);
     mach_write_7(sys_cols + DATA_TRX_ID_LEN, roll_ptr);
-    memcpy(to, row, table->null_len);
-    to += table->null_len;
-    for (uint32_t i = 0; i < table->n_cols; i++) {
+    rec_shape_t shape = rec_shape(table, rec);
+    byte *to = rec + shape.values;
+    memcpy(rec + shape.nulls, row, shape.values - shape.nulls);
+    if (shape.n_nullable % 8 != 0) {
+        to[-1] &= (byte)((1U << (shape.n_nullable % 8)) - 1);
+    }
+    for (uint32_t i = 0; i < n_cols; i++) {
         if (!table->cols[i].primary && !dict_col_is_null(&table->cols[i], row)) {
             to = rec_put(table, i, row, ext, to);
         }
@@ -273,7 +264,6 @@ uint32_t dict_row_to_meta(const dict_table_t *table, const byte *row, trx_id_t t
                           roll_ptr_t roll_ptr, byte *rec)
 {
     uint32_t len = dict_row_to_rec(table, row, NULL, trx_id, roll_ptr, rec);
-
     CHECK(is_instant(table) && len <= table->indexes[0].tree.leaf_rec_size);
     rec[0] |= REC_INFO_MIN_REC;
     memset(rec + 1, 0, table->pk_len);
@@ -293,7 +283,6 @@ than that, or than the column. */
 static bool rec_value(const dict_col_t *col, const byte *at, uint32_t left, rec_value_t *value)
 {
     uint32_t in_front = col->type == DICT_VARCHAR ? DICT_LEN_SIZE : 0;
-
     if (left < in_front) {
         return false;
     }
@@ -311,7 +300,6 @@ static bool rec_value(const dict_col_t *col, const byte *at, uint32_t left, rec_
 static bool rec_ref_is_valid(const dict_table_t *table, const dict_col_t *col, const byte *bytes)
 {
     blob_ref_t ref;
-
     return blob_ref_read(bytes, &ref) && ref.space == table->space && ref.owner
            && ref.len <= col->len;
 }
@@ -342,7 +330,6 @@ static bool rec_values_are_valid(const dict_table_t *table, const byte *rec, uin
     rec_shape_t shape = rec_shape(table, rec);
     uint32_t at = shape.values;
     const byte *nulls = rec + shape.nulls;
-
     if (len < at || !null_bits_are_valid(nulls, shape.n_nullable)) {
         return false;
     }
@@ -378,11 +365,9 @@ static dberr_t rec_each(const dict_table_t *table, const byte *rec, rec_value_fn
     const byte *nulls = rec + shape.nulls;
     const byte *at = rec + shape.values;
     dberr_t err = DB_SUCCESS;
-
     for (uint32_t i = 0; i < shape.n_cols; i++) {
         const dict_col_t *col = &table->cols[i];
         rec_value_t value;
-
         if (!col->primary && !null_bit(nulls, col)) {
             CHECK(rec_value(col, at, UINT32_MAX, &value));
             err = fn(ctx, i, &value);
@@ -401,7 +386,6 @@ typedef struct ext_reading {
 static dberr_t ext_read(void *ctx, uint32_t col, const rec_value_t *value)
 {
     const ext_reading_t *reading = ctx;
-
     if (value->external) {
         reading->out->is[col] = true;
         reading->out->offsets[col] = (uint32_t)(value->bytes - reading->rec);
@@ -413,7 +397,7 @@ static dberr_t ext_read(void *ctx, uint32_t col, const rec_value_t *value)
 void dict_rec_ext(const dict_table_t *table, const byte *rec, dict_ext_t *out)
 {
     ext_reading_t reading = {rec, out};
-
+    out->n_cols = rec_shape(table, rec).n_cols;
     memset(out->is, 0, sizeof(out->is));
     CHECK(rec_each(table, rec, ext_read, &reading) == DB_SUCCESS);
 }
@@ -431,7 +415,6 @@ static dberr_t row_read_chain(const row_reading_t *reading, const dict_col_t *co
 {
     byte *to = reading->row + col->row_offset;
     blob_ref_t ref;
-
     CHECK(blob_ref_read(bytes, &ref));
     mach_write_2(to, ref.len);
     memset(to + DICT_LEN_SIZE + ref.len, 0, col->len - ref.len);
@@ -442,7 +425,6 @@ static dberr_t row_read(void *ctx, uint32_t i, const rec_value_t *value)
 {
     const row_reading_t *reading = ctx;
     const dict_col_t *col = &reading->table->cols[i];
-
     if (i < reading->from) {
         return DB_SUCCESS;
     }
@@ -457,10 +439,8 @@ static dberr_t row_read(void *ctx, uint32_t i, const rec_value_t *value)
 static dberr_t rec_read_from(row_reading_t *reading, const byte *rec)
 {
     rec_shape_t shape = rec_shape(reading->table, rec);
-
     for (uint32_t i = reading->from; i < shape.n_cols; i++) {
         const dict_col_t *col = &reading->table->cols[i];
-
         null_bit_set(reading->row, col, null_bit(rec + shape.nulls, col));
     }
     return rec_each(reading->table, rec, row_read, reading);
@@ -473,7 +453,6 @@ static dberr_t row_read_meta(row_reading_t *reading)
     err_sink_t *err = &buf_env(reading->pool)->err;
     byte meta[PAGE_SIZE_MAX / 2];
     uint32_t len = 0;
-
     TRY(btr_meta_get(reading->pool, &table->indexes[0].tree, meta, &len));
     bool valid = rec_values_are_valid(table, meta, len) && !rec_is_deleted(meta)
                  && rec_shape(table, meta).n_cols == table->n_cols;
@@ -489,7 +468,6 @@ static dberr_t row_read_meta(row_reading_t *reading)
 dberr_t dict_meta_read(buf_pool_t *pool, const dict_table_t *table, byte *row)
 {
     row_reading_t reading = {pool, table, row, table->n_core};
-
     return row_read_meta(&reading);
 }
 
@@ -498,14 +476,12 @@ dberr_t dict_rec_read(buf_pool_t *pool, const dict_table_t *table, const byte *r
 {
     const dict_index_t *primary = &table->indexes[0];
     row_reading_t reading = {pool, table, row, 0};
-
     if (!rec_values_are_valid(table, rec, len)) {
         return dict_rec_check(table, rec, len, &buf_env(pool)->err);
     }
     memset(row, 0, table->row_size);
     for (uint32_t i = 0; i < primary->n_fields; i++) {
         const dict_col_t *col = &table->cols[primary->fields[i].col];
-
         memcpy(row + col->row_offset, rec + col->rec_offset, col->len);
     }
     TRY(rec_read_from(&reading, rec));
@@ -528,10 +504,8 @@ roll_ptr_t dict_rec_roll_ptr(const dict_table_t *table, const byte *rec)
 void dict_row_to_pk(const dict_table_t *table, const byte *row, byte *pk)
 {
     const dict_index_t *primary = &table->indexes[0];
-
     for (uint32_t i = 0; i < primary->n_fields; i++) {
         const dict_col_t *col = &table->cols[primary->fields[i].col];
-
         memcpy(pk, row + col->row_offset, col->len);
         pk += col->len;
     }
@@ -559,7 +533,6 @@ void dict_row_to_sec(const dict_index_t *index, const byte *row, byte *rec)
 {
     const dict_table_t *table = index->table;
     byte *to = rec + 1;
-
     CHECK(!index->clustered);
     rec[0] = 0;
     for (uint32_t i = 0; i < index->n_fields; i++) {
@@ -572,7 +545,6 @@ bool dict_key_has_null(const dict_index_t *index, const byte *key)
 {
     for (uint32_t i = 0; i < index->n_fields; i++) {
         const dict_col_t *col = &index->table->cols[index->fields[i].col];
-
         if (col->nullable && *key == 0) {
             return true;
         }

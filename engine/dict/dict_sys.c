@@ -32,7 +32,6 @@ static const sys_def_t sys_defs[SYS_N] = {
 static void dict_name_set(char *name, const char *text)
 {
     size_t len = strlen(text);
-
     CHECK(len <= NAME_LEN_MAX);
     memcpy(name, text, len + 1);
 }
@@ -41,7 +40,6 @@ dberr_t dict_sys_define(sys_table_t which, uint32_t page_size, dict_table_t *tab
 {
     const sys_def_t *def = &sys_defs[which];
     dict_index_t *primary = &table->indexes[0];
-
     memset(table, 0, sizeof(*table));
     table->id = SYS_TABLE_ID_FIRST + (table_id_t)which;
     table->space = SPACE_SYSTEM;
@@ -52,7 +50,6 @@ dberr_t dict_sys_define(sys_table_t which, uint32_t page_size, dict_table_t *tab
     dict_name_set(table->name, def->name);
     for (uint32_t i = 0; i < def->n_cols; i++) {
         bool is_name = strcmp(def->cols[i], "NAME") == 0;
-
         table->cols[i].type = is_name ? DICT_CHAR : DICT_BIGINT;
         table->cols[i].len = is_name ? SYS_NAME_LEN : SYS_NUMBER_LEN;
         dict_name_set(table->cols[i].name, def->cols[i]);
@@ -82,7 +79,6 @@ static byte *sys_put_number(byte *p, uint64_t value)
 static byte *sys_put_name(byte *p, const char *name)
 {
     size_t len = strlen(name);
-
     CHECK(len <= NAME_LEN_MAX);
     memset(p, ' ', SYS_NAME_LEN);
     memcpy(p, name, len);
@@ -98,7 +94,6 @@ static const byte *sys_get_number(const byte *p, uint64_t *value)
 static const byte *sys_get_name(const byte *p, char name[NAME_LEN_MAX + 1])
 {
     uint32_t len = SYS_NAME_LEN;
-
     while (len > 0 && p[len - 1] == ' ') {
         len--;
     }
@@ -131,7 +126,6 @@ void dict_sys_tables_read(const byte *row, sys_tables_row_t *out)
 void dict_sys_columns_row(const dict_table_t *table, uint32_t pos, byte *row)
 {
     const dict_col_t *col = &table->cols[pos];
-
     CHECK(pos < table->n_cols);
     row = sys_put_number(row, table->id);
     row = sys_put_number(row, pos);

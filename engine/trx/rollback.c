@@ -56,6 +56,32 @@ static dberr_t row_undo_entry(trx_sys_t *sys, const dict_index_t *index, bool ol
     return err;
 }
 
+static bool same_value(const dict_col_t *col, const byte *row, const byte *other)
+{
+    bool null = dict_col_is_null(col, row);
+    const byte *value = row + col->row_offset;
+    return null == dict_col_is_null(col, other)
+           && (null || memcmp(value, other + col->row_offset, dict_col_row_len(col)) == 0);
+}
+
+/** The record of row2 gets no more columns than it had: a row as long as a page allows has no room
+for those that came by INSTANT since. The last ones are as the metadata record has them. */
+static dberr_t row_undo_trim(trx_sys_t *sys, const dict_table_t *table)
+{
+    row_bufs_t *bufs = &sys->bufs;
+    dict_ext_t *ext = &bufs->ext2;
+    if (ext->n_cols > table->n_core) {
+        TRY(dict_meta_read(sys->pool, table, bufs->other_row));
+    }
+    for (uint32_t i = ext->n_cols; i-- > table->n_core;) {
+        if (ext->is[i] || !same_value(&table->cols[i], bufs->row2, bufs->other_row)) {
+            break;
+        }
+        ext->n_cols = i;
+    }
+    return DB_SUCCESS;
+}
+
 /** The change was an update or a revival: brings row2 back. */
 static dberr_t row_undo_update(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
 {
@@ -63,6 +89,7 @@ static dberr_t row_undo_update(trx_sys_t *sys, const dict_table_t *table, const 
     memcpy(bufs->row2, bufs->row, table->row_size);
     bufs->ext2 = bufs->ext;
     undo_rec_restore(rec, table, bufs->row2, &bufs->ext2);
+    TRY(row_undo_trim(sys, table));
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         if (row_index_is_kept(&table->indexes[i])) {
             TRY(row_undo_entry(sys, &table->indexes[i], rec->old_info != 0));

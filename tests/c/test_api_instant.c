@@ -272,6 +272,106 @@ static void test_rollback_takes_metadata_back(void **state)
     }
 }
 
+/** An update of rows with texts of these lengths, which are without the column n, is taken back. */
+static void take_back_update(fixture_t *f, const char *text, uint32_t from, uint32_t to)
+{
+    byte b[B_LEN];
+    const row_upd_t upd = {.col = 1, .value = b};
+    trx_t *trx = NULL;
+    memset(b, 'x', sizeof(b));
+    OK(f, engine_begin(f->engine, &trx));
+    for (uint32_t len = from; len <= to; len++) {
+        byte pk[8];
+        mach_write_8(pk, dict_bigint_encode(len));
+        OK(f, engine_update(f->engine, trx, "t", pk, &upd, 1));
+    }
+    OK(f, engine_rollback(f->engine, trx));
+    for (uint32_t len = from; len <= to; len++) {
+        check_value(f, len, "w", (const byte *)text, len);
+        check_text(f, len, "n", "in no row");
+    }
+}
+
+/** A row that is as long as a page allows, and has no room for the column that was added, comes
+back as it was: rollback gives it no column that it did not have. */
+static void test_rollback_of_rows_without_room(void **state)
+{
+    fixture_t *f = *state;
+    uint32_t most = page_rec_max(PAGE_SIZE_MIN);
+    char *text = malloc(most + 1);
+    new_column_t *new = malloc(sizeof(*new));
+    assert_non_null(text);
+    assert_non_null(new);
+    memset(text, 't', most);
+    create_table(f, "t");
+    const ddl_alter_t alter = add_column(new, "w", DICT_VARCHAR, most);
+    OK(f, engine_alter(f->engine, &alter));
+    uint32_t from = most - 130;
+    for (uint32_t len = from; len <= most; len++) {
+        text[len] = '\0';
+        insert_whole(f, len, text);
+        text[len] = 't';
+    }
+    add_instant(f, "n", "in no row");
+    take_back_update(f, text, from, most);
+    check_and_reopen(f, most - from + 1);
+    take_back_update(f, text, from, most);
+    free(new);
+    free(text);
+}
+
+/** Fixed columns until there may be no more. @return how many */
+static uint32_t add_fixed_columns(fixture_t *f)
+{
+    uint32_t n = 0;
+    for (dberr_t err = DB_SUCCESS; err == DB_SUCCESS; n++) {
+        char name[8];
+        new_column_t *new = malloc(sizeof(*new));
+        assert_non_null(new);
+        (void)snprintf(name, sizeof(name), "f%u", n);
+        ddl_alter_t alter = add_column(new, name, DICT_CHAR, 100);
+        alter.algorithm = ALGORITHM_INSTANT;
+        dict_col_put(&new->col, new->row, (const byte *)"fixed", 5);
+        err = engine_alter(f->engine, &alter);
+        free(new);
+    }
+    assert_non_null(strstr(engine_error(f->engine), "an undo record"));
+    return n - 1;
+}
+
+/** An undo record has the starts of long texts and the instant columns, though its row has neither:
+a table whose undo records would not fit a page is refused. */
+static void test_undo_records_fit(void **state)
+{
+    fixture_t *f = *state;
+    new_column_t *new = malloc(sizeof(*new));
+    char text[1500];
+    assert_non_null(new);
+    memset(text, 't', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    create_table(f, "t");
+    for (const char *name = "uvw"; *name != '\0'; name++) {
+        const char of_one[2] = {*name, '\0'};
+        const ddl_alter_t alter = add_column(new, of_one, DICT_VARCHAR, sizeof(text));
+        OK(f, engine_alter(f->engine, &alter));
+    }
+    const ddl_index_def_t defs[] = {index_def("iu", "u", 700), index_def("iv", "v", 700)};
+    OK(f, add_indexes(f->engine, "t", defs, 2));
+    insert_whole(f, 1, text);
+    assert_true(add_fixed_columns(f) > 0);
+    trx_t *trx = NULL;
+    byte pk[8];
+    mach_write_8(pk, dict_bigint_encode(1));
+    dict_col_put(&new->col, new->row, (const byte *)"x", 1);
+    const row_upd_t upd = {.col = find_col(f, "v"), .value = new->row + new->col.row_offset};
+    OK(f, engine_begin(f->engine, &trx));
+    OK(f, engine_update(f->engine, trx, "t", pk, &upd, 1));
+    OK(f, engine_rollback(f->engine, trx));
+    check_text(f, 1, "v", text);
+    check_and_reopen(f, 1);
+    free(new);
+}
+
 static void test_as_many_as_a_table_has(void **state)
 {
     fixture_t *f = *state;
@@ -444,6 +544,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_crashes, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_rollback_takes_metadata_back, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_rollback_of_rows_without_room, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_undo_records_fit, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_as_many_as_a_table_has, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_export_and_import, fixture_setup, fixture_teardown),
