@@ -1,11 +1,12 @@
 /* Data files, copied page by page.
 
-Place: below backup.c; reads files through fil/, never the pool's frames.
+Place: below backup.c; reads files through fil/, never the frames of the pages it copies.
 
 Rules
 1. A page is taken when it is undamaged, or all zero. One that is not and is being written right now
-   was torn by that: it is read again later. One that is not and is not being written is damaged,
-   and fails the backup: its copy could not be restored.
+   was torn by that: it is read again later. One that is not and is not being written is damaged:
+   zeros are taken if nobody needs its home, else it fails the backup, as its copy could not be
+   restored.
 2. No page in a file is newer than the durable log, so none in the copy is newer than the log that
    is copied later.
 3. A file grows and shrinks in its registry entry only: pages that come to a file behind its copy
@@ -17,6 +18,7 @@ Rules
 #include <string.h>
 
 #include "backup/backup_int.h"
+#include "fsp/fsp_format.h"
 
 #define COPY_NAME_MAX 32
 
@@ -69,6 +71,25 @@ void backup_files_free(backup_t *backup)
 
 /* ---- pages ---- */
 
+/** A home that a crash has torn, and that recovery left because the log did not lead to it any more:
+nobody needs it while the page is free, nor before the first write of one that was created anew, by
+a record of the copied log or by a load whose file is copied again. */
+static dberr_t page_is_needed(const backup_t *backup, page_id_t id, bool *needed)
+{
+    uint32_t page_size = buf_page_size(backup->pool);
+    uint32_t extent_pages = log_info(buf_log(backup->pool))->extent_pages;
+    page_no_t at = id.page_no - id.page_no % xdes_page_covers(page_size, extent_pages);
+    buf_block_t *block = buf_page_peek(backup->pool, id);
+    *needed = block == NULL || block->oldest_modification == 0
+              || (block->init_lsn == 0 && block->observer == 0);
+    if (*needed && at != id.page_no) {
+        TRY(buf_page_get(backup->pool, (page_id_t){id.space, at}, &block));
+        *needed = xdes_frame_has_page(block->frame, page_size, extent_pages, id.page_no);
+        buf_block_unfix(backup->pool, block);
+    }
+    return DB_SUCCESS;
+}
+
 /** Reads the next page. *torn: it is being written, nothing was taken. */
 static dberr_t page_read(backup_t *backup, const backup_file_t *file, fil_space_t *space,
                          bool *torn)
@@ -90,6 +111,12 @@ static dberr_t page_read(backup_t *backup, const backup_file_t *file, fil_space_
     if (in_flight) {
         env->stats.backup_rereads++;
         *torn = true;
+        return DB_SUCCESS;
+    }
+    bool needed = true;
+    err = page_is_needed(backup, id, &needed);
+    if (err == DB_SUCCESS && !needed) {
+        memset(backup->page, 0, fil_page_size(fil));
         return DB_SUCCESS;
     }
     return err_set(&backup->env.err, DB_CORRUPTION, "%s: page %" PRIu32 " is damaged: %s",

@@ -36,6 +36,7 @@ typedef struct ddl_import {
     os_file_t *file;
     page_no_t next; /**< page to copy */
     byte *page;
+    byte *xdes_page; /**< as exported: the descriptors of the page to copy */
 } ddl_import_t;
 
 /* ---- comparing ---- */
@@ -102,8 +103,9 @@ static dberr_t import_prepare(ddl_build_t *build, const char *from)
                        build->source->name, from);
     }
     import->page = malloc(import->cfg.page_size);
+    import->xdes_page = malloc(import->cfg.page_size);
     TRY(dict_table_copy(trx_sys_dict(build->sys), build->source, &import->old));
-    if (import->page == NULL) {
+    if (import->page == NULL || import->xdes_page == NULL) {
         return err_set(sink, DB_OUT_OF_MEMORY, "no memory for the import of a table");
     }
     import->old->space = theirs->space;
@@ -251,11 +253,20 @@ static dberr_t import_page(ddl_build_t *build)
     page_decompress(import->page, page_size);
     page_verdict_t verdict =
         fil_page_verify(import->page, page_size, (page_id_t){import->old->space, import->next});
+    uint32_t extent_pages = log_info(buf_log(build_pool(build)))->extent_pages;
+    if (import->next % xdes_page_covers(page_size, extent_pages) == 0) {
+        memcpy(import->xdes_page, import->page, page_size);
+    } else if (!xdes_frame_has_page(import->xdes_page, page_size, extent_pages, import->next)) {
+        return DB_SUCCESS; /* free: old, never used, or torn at some time */
+    }
     if (verdict == PAGE_ZERO) {
-        return DB_SUCCESS; /* never used */
+        return DB_SUCCESS; /* never written */
     }
     if (verdict != PAGE_OK) {
         return import_damaged(build, page_verdict_name(verdict));
+    }
+    if (import->next == 0 && mach_read_4(import->page + FSP_EXTENT_PAGES) != extent_pages) {
+        return import_damaged(build, "another extent size");
     }
     bool copied = false;
     bool managing = false;
@@ -319,6 +330,7 @@ static void ddl_import_free(ddl_build_t *build)
     free(import->cfg.table);
     free(import->old);
     free(import->page);
+    free(import->xdes_page);
 }
 
 const ddl_statement_t DDL_IMPORT = {

@@ -7,7 +7,7 @@ Place: ddl/, beside ddl_alter.c.
 Rules
 1. One transaction, one durable commit: a crash before it takes back metadata, mark and rows.
 2. The metadata record has the values of all columns that came this way. Records that are written
-   later have the column themselves.
+   later have the column themselves, but for those that a rollback brings back without it.
 3. What keeps records of both sorts apart is that they have sizes of their own; so a table of fixed
    columns is built anew. The values lie in one record: no long ones.
 4. A table whose tree has no record needs no metadata. */

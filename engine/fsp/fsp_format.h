@@ -125,6 +125,15 @@ static inline uint32_t xdes_page_covers(uint32_t page_size, uint32_t extent_page
     return page_size / extent_pages_default(page_size) * extent_pages;
 }
 
+/** Does the descriptor page in this frame have the page, which it covers, as used? */
+static inline bool xdes_frame_has_page(const byte *frame, uint32_t page_size, uint32_t extent_pages,
+                                       page_no_t page_no)
+{
+    uint32_t i = page_no % xdes_page_covers(page_size, extent_pages);
+    uint32_t at = FSP_XDES + i / extent_pages * xdes_size(extent_pages) + XDES_BITMAP;
+    return (frame[at + i % extent_pages / 8] >> i % 8 & 1) != 0;
+}
+
 static inline uint32_t fseg_inode_size(uint32_t extent_pages)
 {
     return FSEG_FRAGS + 2 * extent_pages;

@@ -38,7 +38,6 @@ static uint32_t page_checksum(const byte *page, uint32_t page_size)
 void fil_page_stamp(byte *page, uint32_t page_size)
 {
     uint32_t checksum = page_checksum(page, page_size);
-
     mach_write_4(page + FIL_PAGE_CHECKSUM, checksum);
     mach_write_4(page + page_size - FIL_PAGE_TRAILER, checksum);
 }
@@ -46,7 +45,6 @@ void fil_page_stamp(byte *page, uint32_t page_size)
 uint32_t fil_page_contents_checksum(const byte *page, uint32_t page_size)
 {
     uint32_t links = crc32c(page + FIL_PAGE_PREV, FIL_PAGE_LSN - FIL_PAGE_PREV);
-
     return links ^ crc32c(page + FIL_PAGE_TYPE, page_size - FIL_PAGE_TRAILER - FIL_PAGE_TYPE);
 }
 
@@ -60,7 +58,6 @@ page_verdict_t fil_page_verify(const byte *page, uint32_t page_size, page_id_t i
     const byte *trailer = page + page_size - FIL_PAGE_TRAILER;
     uint32_t checksum = mach_read_4(page + FIL_PAGE_CHECKSUM);
     page_id_t own = fil_page_get_id(page);
-
     /* What needs no checksum comes first: zeros have another one, and the halves of a torn page
        differ in it. */
     if (checksum == 0 && is_zero(page, page_size)) {
@@ -138,7 +135,6 @@ uint32_t fil_page_get_type(const byte *page)
 page_id_t fil_page_get_id(const byte *page)
 {
     page_id_t id = {mach_read_4(page + FIL_PAGE_SPACE_ID), mach_read_4(page + FIL_PAGE_OFFSET)};
-
     return id;
 }
 

@@ -26,7 +26,6 @@ void blob_ref_write(byte *to, const blob_ref_t *ref)
 bool blob_ref_read(const byte *from, blob_ref_t *out)
 {
     uint32_t flags = mach_read_4(from + REF_FLAGS);
-
     *out = (blob_ref_t){.space = mach_read_4(from + REF_SPACE),
                         .page_no = mach_read_4(from + REF_PAGE),
                         .len = mach_read_4(from + REF_LEN),

@@ -38,12 +38,10 @@ static bool heap_map_add(heap_map_t *map, const byte *page, const page_head_t *h
 {
     uint32_t at = offset - (h->rec_size == PAGE_REC_VARIES ? LEN_SIZE : 0);
     uint32_t end = offset + page_len_at(page, h, offset);
-
     map->n += end - at;
     while (at < end) {
         uint32_t first = at / WORD_BITS * WORD_BITS;
         uint64_t mask = word_mask(at - first, end - first < WORD_BITS ? end - first : WORD_BITS);
-
         if ((map->words[at / WORD_BITS] & mask) != 0) {
             return false;
         }
@@ -59,10 +57,8 @@ static const char *validate_slots(const byte *page, uint32_t page_size, const pa
     /* The first record of the leftmost page of a level above the leaves stands for minus infinity;
        that of a leaf may be a metadata record: the tree tells. */
     bool leftmost = fil_page_get_prev(page) == FIL_NULL;
-
     for (uint32_t slot = 0; slot < h->n_recs; slot++) {
         uint32_t offset = page_slot_read(page, page_size, h, slot);
-
         if (offset == 0) {
             return "directory slot";
         }
@@ -85,7 +81,6 @@ static const char *validate_free_list(const byte *page, const page_head_t *h, he
 {
     uint32_t offset = h->free;
     uint32_t next = 0;
-
     for (uint32_t i = 0; i < h->n_free; i++) {
         if (!page_free_read(page, h, offset, &next) || !heap_map_add(seen, page, h, offset)) {
             return "free list";
@@ -116,7 +111,6 @@ dberr_t page_index_validate(const byte *page, uint32_t page_size, const char **w
     heap_map_t seen;
     page_head_t h;
     const char *broken = page_head_read(page, page_size, &h);
-
     heap_map_init(&seen, page_size);
     if (broken == NULL) {
         broken = validate_slots(page, page_size, &h, &seen);

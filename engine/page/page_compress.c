@@ -33,7 +33,6 @@ static uint32_t zstd_pack(const byte *page, uint32_t page_size, byte *to, uint32
     size_t n = zstd_packer == NULL
                    ? 0
                    : ZSTD_compressCCtx(zstd_packer, to, room, page, page_size, ZSTD_LEVEL);
-
     return ZSTD_isError(n) ? 0 : (uint32_t)n;
 }
 
@@ -74,7 +73,6 @@ static uint32_t comp_checksum(const byte *page, uint32_t length)
 static bool comp_is_whole(const byte *page, uint32_t page_size)
 {
     uint32_t length = comp_length(page);
-
     return fil_page_get_type(page) == FIL_PAGE_PAGE_COMPRESSED && length > 0
            && length <= page_size - PAGE_COMP_DATA
            && comp_checksum(page, length) == mach_read_4(page + FIL_PAGE_CHECKSUM);
@@ -87,7 +85,6 @@ static uint32_t comp_run(const byte *page, uint32_t page_size, page_algorithm_t 
     if (algorithm == PAGE_ALGORITHM_LZ4) {
         int n = LZ4_compress_fast((const char *)page, (char *)to, (int)page_size, (int)room,
                                   LZ4_ACCELERATION);
-
         return n > 0 ? (uint32_t)n : 0;
     }
     return zstd_pack(page, page_size, to, room);
@@ -96,7 +93,6 @@ static uint32_t comp_run(const byte *page, uint32_t page_size, page_algorithm_t 
 void page_compress(byte *page, uint32_t page_size, page_algorithm_t algorithm)
 {
     uint32_t room = page_size - PAGE_COMP_BLOCK - PAGE_COMP_DATA;
-
     CHECK(page_size_is_valid(page_size) && algorithm != PAGE_ALGORITHM_NONE);
     byte packed[PAGE_SIZE_MAX];
     uint32_t length = comp_run(page, page_size, algorithm, packed, room);
@@ -117,7 +113,6 @@ uint32_t page_stored_bytes(const byte *page, uint32_t page_size)
         return page_size;
     }
     uint32_t bytes = PAGE_COMP_DATA + comp_length(page);
-
     return (bytes + PAGE_COMP_BLOCK - 1) / PAGE_COMP_BLOCK * PAGE_COMP_BLOCK;
 }
 
@@ -126,7 +121,6 @@ static bool decomp_run(const byte *page, uint32_t page_size, byte *to)
 {
     const byte *from = page + PAGE_COMP_DATA;
     uint32_t length = comp_length(page);
-
     switch (mach_read_8(page + PAGE_COMP_ALGORITHM)) {
     case PAGE_ALGORITHM_LZ4:
         return LZ4_decompress_safe((const char *)from, (char *)to, (int)length, (int)page_size)
@@ -142,7 +136,6 @@ static bool decomp_run(const byte *page, uint32_t page_size, byte *to)
 static void comp_replace(byte *page, uint32_t page_size)
 {
     byte plain[PAGE_SIZE_MAX];
-
     if (!decomp_run(page, page_size, plain)) {
         return;
     }
@@ -164,7 +157,6 @@ void page_decompress(byte *page, uint32_t page_size)
 static page_verdict_t comp_verify(const byte *page, uint32_t page_size, page_id_t id)
 {
     byte copy[PAGE_SIZE_MAX];
-
     memcpy(copy, page, page_size);
     comp_replace(copy, page_size);
     page_verdict_t verdict = fil_page_verify(copy, page_size, id);

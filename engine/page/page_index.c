@@ -69,7 +69,6 @@ uint32_t page_rec_max(uint32_t page_size)
 uint32_t page_data_size(const byte *page)
 {
     uint32_t n = page_n_recs(page);
-
     if (page_rec_size(page) != PAGE_REC_VARIES) {
         return n * page_rec_cost(page_rec_size(page), page_rec_size(page));
     }
@@ -112,7 +111,6 @@ dberr_t page_index_create(byte *page, uint32_t page_size, const page_shape_t *sh
 static inline const char *heap_fault(const page_head_t *h, uint32_t page_size)
 {
     uint32_t room = page_data_max(page_size);
-
     if (h->rec_size == PAGE_REC_VARIES) {
         if (h->heap_top < PAGE_DATA || h->n_recs > room / SLOT_SIZE
             || h->heap_top - PAGE_DATA > room - SLOT_SIZE * h->n_recs
@@ -185,7 +183,6 @@ static uint32_t slot_pos(uint32_t page_size, uint32_t slot)
 uint32_t page_slot_read(const byte *page, uint32_t page_size, const page_head_t *h, uint32_t slot)
 {
     uint32_t offset = mach_read_2(page + slot_pos(page_size, slot));
-
     return page_offset_is_valid(page, h, offset) && (page[offset] & ~REC_INFO_VALID) == 0 ? offset
                                                                                           : 0;
 }
@@ -203,14 +200,12 @@ bool page_free_read(const byte *page, const page_head_t *h, uint32_t offset, uin
 static bool heap_has_room(const page_head_t *h, uint32_t page_size, uint32_t len)
 {
     uint32_t end = page_size - FIL_PAGE_TRAILER - SLOT_SIZE * h->n_recs;
-
     return page_rec_cost(h->rec_size, len) <= end - h->heap_top;
 }
 
 bool page_has_room(const byte *page, uint32_t page_size, uint32_t len)
 {
     page_head_t h;
-
     if (page_head_read(page, page_size, &h) != NULL) {
         return false;
     }
@@ -232,7 +227,6 @@ uint32_t page_rec_offset(const byte *page, uint32_t page_size, uint32_t slot)
 uint32_t page_rec_len(const byte *page, uint32_t page_size, uint32_t slot)
 {
     uint32_t offset = page_rec_offset(page, page_size, slot);
-
     return page_rec_size(page) != PAGE_REC_VARIES ? page_rec_size(page)
                                                   : mach_read_2(page + offset - LEN_SIZE);
 }
@@ -247,7 +241,6 @@ static int rec_compare(const byte *page, uint32_t page_size, const page_head_t *
                        const byte *key, uint32_t key_len)
 {
     uint32_t offset = page_slot_read(page, page_size, h, slot);
-
     if (offset == 0) {
         return 1;
     }
@@ -270,7 +263,6 @@ uint32_t page_search(const byte *page, uint32_t page_size, const byte *key, uint
     uint32_t low = 0;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-
         if (rec_compare(page, page_size, &h, mid, key, key_len) < 0) {
             low = mid + 1;
         } else {
@@ -294,7 +286,6 @@ rec_delta_t page_rec_delta(const byte *page, uint32_t page_size, uint32_t slot, 
     }
     if (before != 0) {
         uint32_t before_len = page_len_at(page, &h, before);
-
         most = before_len < len ? before_len - 1 : len - 2;
     }
     uint32_t shared = 0;
@@ -309,7 +300,6 @@ static uint32_t shared_with(const byte *page, uint32_t page_size, const page_hea
                             uint32_t slot, const rec_delta_t *rec)
 {
     uint32_t before = slot > 0 ? page_slot_read(page, page_size, h, slot - 1) : 0;
-
     return before != 0 && rec->shared < page_len_at(page, h, before) ? before : 0;
 }
 
@@ -319,7 +309,6 @@ static uint32_t heap_alloc(byte *page, uint32_t page_size, const page_head_t *h,
 {
     uint32_t offset = h->heap_top;
     uint32_t next = 0;
-
     if (h->n_free > 0) {
         if (!page_free_read(page, h, h->free, &next) || (next == 0) != (h->n_free == 1)) {
             return 0;
@@ -381,7 +370,6 @@ dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slot, const rec
 static void heap_free(byte *page, const page_head_t *h, uint32_t offset)
 {
     uint32_t len = page_len_at(page, h, offset);
-
     if (h->rec_size == PAGE_REC_VARIES) {
         memset(page + offset - LEN_SIZE, 0, LEN_SIZE + len);
         mach_write_2(page + PAGE_GARBAGE, h->garbage + LEN_SIZE + len);
@@ -420,7 +408,6 @@ dberr_t page_rec_place(const byte *page, uint32_t page_size, uint32_t slot, uint
                        const byte *bytes, uint32_t len, uint32_t *out)
 {
     page_head_t h;
-
     if (page_head_read(page, page_size, &h) != NULL || slot >= h.n_recs) {
         return DB_CORRUPTION;
     }
@@ -439,7 +426,6 @@ dberr_t page_rec_update(byte *page, uint32_t page_size, uint32_t slot, uint32_t 
 {
     uint32_t place = 0;
     dberr_t err = page_rec_place(page, page_size, slot, rec_offset, bytes, len, &place);
-
     if (err == DB_SUCCESS && len > 0) {
         memmove(page + place, bytes, len);
     }
@@ -455,11 +441,9 @@ static dberr_t list_keep(byte *page, uint32_t page_size, const page_head_t *h, u
     uint32_t in_front = h->rec_size == PAGE_REC_VARIES ? LEN_SIZE : 0;
     uint32_t n = end - first;
     uint32_t used = 0;
-
     for (uint32_t i = 0; i < n; i++) {
         uint32_t offset = page_slot_read(page, page_size, h, first + i);
         uint32_t len = offset != 0 ? in_front + page_len_at(page, h, offset) : 0;
-
         if (offset == 0 || len > page_data_max(page_size) - used) {
             return DB_CORRUPTION;
         }
@@ -487,7 +471,6 @@ static dberr_t list_keep(byte *page, uint32_t page_size, const page_head_t *h, u
 dberr_t page_list_end_delete(byte *page, uint32_t page_size, uint32_t slot)
 {
     page_head_t h;
-
     if (page_head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
         return DB_CORRUPTION;
     }
@@ -497,7 +480,6 @@ dberr_t page_list_end_delete(byte *page, uint32_t page_size, uint32_t slot)
 dberr_t page_list_start_delete(byte *page, uint32_t page_size, uint32_t slot)
 {
     page_head_t h;
-
     if (page_head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
         return DB_CORRUPTION;
     }
@@ -507,7 +489,6 @@ dberr_t page_list_start_delete(byte *page, uint32_t page_size, uint32_t slot)
 dberr_t page_reorganize(byte *page, uint32_t page_size)
 {
     page_head_t h;
-
     if (page_head_read(page, page_size, &h) != NULL) {
         return DB_CORRUPTION;
     }
