@@ -148,6 +148,14 @@ static void assert_promises(const fs_list_t *list, uint32_t n)
     assert_int_equal(acked, n);
 }
 
+static const work_draw_t *draw_of(fixture_t *f, uint64_t seed, const char *torn)
+{
+    static work_draw_t draw;
+    draw =
+        (work_draw_t){.seed = seed, .torn = torn, .options = &f->options, .probe = &f->probe};
+    return &draw;
+}
+
 /** One seed, on the image of before. @return prefixes that the work added */
 static uint32_t work_once(fixture_t *f, uint64_t seed, const char *torn, verdict_t *verdict)
 {
@@ -157,8 +165,7 @@ static uint32_t work_once(fixture_t *f, uint64_t seed, const char *torn, verdict
     engine_t *engine = open_engine(f);
     allowed_t allowed;
     allowed_extend(&allowed, &f->base, 0, 1);
-    bool right = work_run(engine, f->image, &f->found, &(work_draw_t){.seed = seed, .torn = torn},
-                          &allowed, verdict);
+    bool right = work_run(engine, f->image, &f->found, draw_of(f, seed, torn), &allowed, verdict);
     assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     image_os_record(f->image, NULL);
     uint32_t n = allowed.n - 1;
@@ -209,9 +216,8 @@ static void test_torn(void **state)
         engine_t *engine = open_engine(f);
         allowed_t allowed;
         verdict_t verdict = {.n = 0};
-        const work_draw_t draw = {.seed = seed, .torn = "k"};
         allowed_extend(&allowed, &f->base, 0, 1);
-        assert_true(work_run(engine, f->image, &f->found, &draw, &allowed, &verdict));
+        assert_true(work_run(engine, f->image, &f->found, draw_of(f, seed, "k"), &allowed, &verdict));
         assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
         check_report_t report;
         scan(f, &report);
@@ -296,8 +302,7 @@ static void test_in_the_way(void **state)
         }
         allowed_t allowed;
         allowed_extend(&allowed, &f->base, 0, 1);
-        hits += !work_run(engine, f->image, &f->found, &(work_draw_t){.seed = seed, .torn = ""},
-                          &allowed, &verdict);
+        hits += !work_run(engine, f->image, &f->found, draw_of(f, seed, ""), &allowed, &verdict);
         assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
         image_undo(f->image);
         allowed_free(&allowed);

@@ -378,7 +378,8 @@ static void judge_worked(judge_t *judge, const judge_case_t *c, const check_repo
     }
     outcome->counters[ENGINE_WORKED] = 1;
     allowed_extend(worked, c->expected->allowed, c->expected->high, c->seed);
-    const work_draw_t draw = {.seed = c->seed, .torn = c->torn};
+    const work_draw_t draw = {
+        .seed = c->seed, .torn = c->torn, .options = &options, .probe = &judge->probe};
     bool right = work_run(engine, judge->image, found, &draw, worked, verdict);
     if (!judge_end(engine, right && clean, what, verdict) || !right) {
         return;

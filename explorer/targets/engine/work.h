@@ -12,6 +12,8 @@ it. */
 typedef struct work_draw {
     uint64_t seed;
     const char *torn; /**< the table that is worked on, if it is there; "": any */
+    const engine_options_t *options; /**< of the recovery: a backup is prepared with them */
+    probe_t *probe;
 } work_draw_t;
 
 /** Works on the open database, whose tables the scanner found as in `found`. Each commit adds a

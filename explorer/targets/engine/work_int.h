@@ -46,6 +46,8 @@ typedef struct work {
 bool work_done(work_t *work, dberr_t err, const char *what);
 /** Must it be refused with `wanted`? It is not: a finding. */
 bool work_refused(work_t *work, dberr_t err, dberr_t wanted, const char *what);
+/** A finding. */
+void work_found(work_t *work, const char *what, const char *why);
 
 /** The table that is worked on, as the engine has it now. */
 const dict_table_t *work_definition(const work_t *work);

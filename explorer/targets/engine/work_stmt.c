@@ -20,7 +20,7 @@ Rules
 
 /* ---- what went wrong ---- */
 
-static void work_found(work_t *work, const char *what, const char *why)
+void work_found(work_t *work, const char *what, const char *why)
 {
     work->right = false;
     verdict_add(work->verdict, SOURCE_RECOVERY, 30, "new work after the recovery: %s: %.180s", what,
