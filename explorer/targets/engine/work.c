@@ -6,7 +6,8 @@ Place: above work_stmt.c; judge.c calls it between opening and closing.
       A: delete, insert, update ----------------------------- commits, rolls back, or stays open
            B: insert two, delete, update some, commit
                 C: is refused what A has changed and what B has inserted
-                     page cleaner or checkpoint   index; inserts; purge; drop; a new table
+                     page cleaner or checkpoint   index; inserts; purge; drop; a copy by export and
+                                                  import; a new table
 
 An index at once is loaded among pages as the recovery has left them: none is home, and the crash
 may have torn them. */
@@ -24,6 +25,8 @@ may have torn them. */
 #define INSERTS_MAX 12U
 #define CLEAN_PAGES 4U
 #define BACKUPS 16U    /**< two of so many works take one */
+#define NEW_TABLES 2U
+#define COPIES 16U     /**< one of so many exports its table and imports it */
 #define PREFIX_LEN 20U /**< of a VARCHAR that is longer, in a new index */
 
 /** Rows that are there, each another; NULL where there are no more. */
@@ -190,42 +193,6 @@ static void insert_some(work_t *work)
     work_commit(work, &trx);
 }
 
-/** Does the closed database in the folder have the tables of the last commit, and no finding? */
-static void compare_backup(work_t *work, os_t *copy)
-{
-    check_report_t report;
-    err_sink_t sink = {.msg = ""};
-    if (check_run(copy, &report, &sink) != DB_SUCCESS) {
-        work_found(work, "prepared backup", sink.msg);
-        return;
-    }
-    if (report.n_findings > 0) {
-        work_found(work, "prepared backup", report.findings[0].what);
-    } else if (report.needs_recovery
-               || allowed_digest(report.tables, report.n_tables)
-                      != allowed_digest(work->tables, work->n_tables)) {
-        work_found(work, "prepared backup", "it is another state than that of the last commit");
-    }
-    check_report_free(&report);
-}
-
-/** What recovery leaves as it is, because nobody asks for it, a backup reads all the same. */
-static void backup(work_t *work, const work_draw_t *draw)
-{
-    os_t *copy = image_os_create();
-    engine_status_t status;
-    err_sink_t sink = {.msg = ""};
-    if (work_done(work, engine_backup(work->engine, copy), "backup")) {
-        dberr_t err = engine_prepare(copy, draw->probe, draw->options, &status, &sink);
-        if (err != DB_SUCCESS) {
-            work_found(work, "prepare of a backup", sink.msg);
-        } else {
-            compare_backup(work, copy);
-        }
-    }
-    os_destroy(copy);
-}
-
 /** The torn one, or any. */
 static check_table_t *draw_table(work_t *work, const char *torn)
 {
@@ -263,6 +230,10 @@ static void work_on_table(work_t *work, const char *torn)
     if (unused && stream_below(&work->stream, 2) == 0) {
         drop_index(work, index);
     }
+    if (unused && stream_below(&work->stream, COPIES) == 0) {
+        work_copy_table(work);
+        insert_some(work);
+    }
 }
 
 bool work_run(engine_t *engine, image_t *image, const check_report_t *found,
@@ -275,14 +246,14 @@ bool work_run(engine_t *engine, image_t *image, const check_report_t *found,
                    .stream = {.state = draw->seed},
                    .n_tables = found->n_tables,
                    .right = true};
-    work.tables = mem_alloc((found->n_tables + 1U) * sizeof(*work.tables));
+    work.tables = mem_alloc((found->n_tables + NEW_TABLES) * sizeof(*work.tables));
     work.pk = mem_alloc(PAGE_SIZE_MAX);
     if (found->n_tables > 0) {
         memcpy(work.tables, found->tables, found->n_tables * sizeof(*work.tables));
     }
     uint64_t backups = stream_below(&work.stream, BACKUPS); /* at the beginning, at the end, none */
     if (backups == 0) {
-        backup(&work, draw);
+        work_backup(&work, draw);
     }
     if (found->n_tables > 0) {
         work_on_table(&work, draw->torn);
@@ -292,7 +263,7 @@ bool work_run(engine_t *engine, image_t *image, const check_report_t *found,
         insert_some(&work);
     }
     if (backups == 1 && work.right) {
-        backup(&work, draw);
+        work_backup(&work, draw);
     }
     work_forget_rows(&work);
     free((void *)work.rows);

@@ -31,7 +31,7 @@ typedef struct work {
     allowed_t *allowed;
     verdict_t *verdict;
     stream_t stream;
-    check_table_t *tables; /**< as they must be after the last commit; room for one more */
+    check_table_t *tables; /**< as they must be after the last commit; room for those that are made */
     uint32_t n_tables;
     check_table_t *table; /**< the one that is worked on */
     uint32_t acked;
@@ -68,9 +68,19 @@ bool work_update(work_t *work, work_trx_t *trx, work_row_t *row);
 
 /** Adds an entry of the row to the digest of an index, or takes it away. */
 void work_sum_index(check_table_t *sum, const dict_index_t *index, const byte *row, bool comes);
+/** Adds a row to a table and its indexes, or takes it away. */
+void work_sum_row(check_table_t *sum, const dict_table_t *table, const byte *row, bool comes);
 /** Before and after what makes a new prefix; work_commit() does both. */
 void work_issue(const work_t *work);
 void work_acknowledge(work_t *work);
 void work_commit(work_t *work, const work_trx_t *trx);
+
+/* ---- work_out.c ---- */
+
+/** A backup must succeed, and its prepare, and have the tables of the last commit. */
+void work_backup(work_t *work, const work_draw_t *draw);
+/** Exports the table, which no transaction has changed, and imports it as one that is worked on from
+now on. */
+void work_copy_table(work_t *work);
 
 #endif

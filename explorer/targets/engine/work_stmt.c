@@ -271,7 +271,7 @@ void work_sum_index(check_table_t *sum, const dict_index_t *index, const byte *r
     entry->hash += comes ? hash : 0 - hash;
 }
 
-static void sum_row(check_table_t *sum, const dict_table_t *table, const byte *row, bool comes)
+void work_sum_row(check_table_t *sum, const dict_table_t *table, const byte *row, bool comes)
 {
     uint64_t hash = work_row_hash(table, row);
     sum->rows += comes ? 1 : UINT64_MAX;
@@ -304,7 +304,7 @@ void work_commit(work_t *work, const work_trx_t *trx)
     if (work_done(work, engine_commit(work->engine, trx->trx), "commit")) {
         for (uint32_t i = 0; i < trx->n; i++) {
             const work_change_t *change = &trx->changes[i];
-            sum_row(work->table, work_definition(work), change->row->bytes, change->comes);
+            work_sum_row(work->table, work_definition(work), change->row->bytes, change->comes);
             change->row->live = change->comes;
         }
         work_acknowledge(work);
