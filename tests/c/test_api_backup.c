@@ -362,6 +362,29 @@ static void test_damaged_source(void **state)
     insert_rows(f, "t", 101, 110);
 }
 
+/** Free pages that are damaged at rest are no obstacle, nor are they when they are used again and
+not yet home. */
+static void test_damaged_free_pages(void **state)
+{
+    fixture_t *f = *state;
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 700);
+    delete_rows(f, "t", 50, 700);
+    purge_all(f);
+    OK(f, engine_checkpoint(f->engine, true));
+    uint32_t n = turn_pages(f, "t.ibd", false);
+    assert_true(n > 4);
+    for (uint32_t again = 0; again < 2; again++) {
+        uint64_t wanted = digest_now(f);
+        os_t *target = image_os_create();
+        OK(f, engine_backup(f->engine, target));
+        OK(f, prepare(f, target));
+        assert_true(digest_of(target) == wanted);
+        os_destroy(target);
+        insert_rows(f, "t", 50 + 100 * again, 149 + 100 * again);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +396,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_target_fails, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_prepare_repeated, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_source, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_damaged_free_pages, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

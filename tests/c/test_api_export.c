@@ -180,6 +180,32 @@ static void test_refused(void **state)
     assert_int_equal(count_rows(f, "u", NULL), ROWS - 100);
 }
 
+/** Free pages that are damaged at rest are no obstacle; a file of other extents is. */
+static void test_damaged_free_pages(void **state)
+{
+    fixture_t *f = *state;
+    make_tables(f);
+    delete_rows(f, "t", 200, 600);
+    purge_all(f);
+    OK(f, engine_checkpoint(f->engine, true));
+    assert_true(turn_pages(f, "t.ibd", false) > 4);
+    OK(f, engine_start_alter(f->engine, EXPORT("t")));
+    OK(f, engine_alter(f->engine, IMPORT("u", "t")));
+    assert_int_equal(count_rows(f, "u", "ic"), ROWS - 501);
+    assert_true(turn_pages(f, "t.ibd", true) > 1);
+    assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")), DB_ERROR);
+    (void)turn_pages(f, "t.ibd", true);
+    uint64_t size = 0;
+    byte *bytes = image_os_bytes(f->os, "t.ibd", &size);
+    mach_write_4(bytes + FSP_EXTENT_PAGES, 16);
+    fil_page_stamp(bytes, PAGE_SIZE_MIN);
+    assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")), DB_ERROR);
+    assert_non_null(strstr(engine_error(f->engine), "another extent size"));
+    mach_write_4(bytes + FSP_EXTENT_PAGES, 8);
+    fil_page_stamp(bytes, PAGE_SIZE_MIN);
+    OK(f, engine_finish_alter(f->engine, "t"));
+}
+
 /** A crash at any fault point leaves the old rows or the imported ones, and no other file (I3, I12,
 I16). */
 static void check_crashes(fixture_t *f, bool optimize, bool nested)
@@ -228,6 +254,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_import_not_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_import_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_progress, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_damaged_free_pages, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_refused, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes_not_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes_logged, fixture_setup, fixture_teardown),

@@ -16,6 +16,7 @@
 #include "base/mach.h"
 #include "check/check.h"
 #include "disk/image.h"
+#include "fsp/fsp_format.h"
 #include "test_alter.h"
 
 #define B_LEN 60U
@@ -230,6 +231,23 @@ static inline const check_table_t *report_table(const check_report_t *report, co
         }
     }
     return NULL;
+}
+
+/** Damages the pages of a table's file that are free, and not zero, or those that are used; or mends
+them, the second time. Page 0 excepted. @return how many */
+static inline uint32_t turn_pages(fixture_t *f, const char *path, bool used)
+{
+    uint64_t size = 0;
+    byte *bytes = image_os_bytes(f->os, path, &size);
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < size / PAGE_SIZE_MIN; i++) {
+        byte *page = bytes + (size_t)i * PAGE_SIZE_MIN;
+        if (xdes_frame_has_page(bytes, PAGE_SIZE_MIN, 8, i) == used && page[FIL_PAGE_TYPE + 1] != 0) {
+            page[PAGE_SIZE_MIN / 2] ^= 1;
+            n++;
+        }
+    }
+    return n;
 }
 
 static inline bool file_exists(fixture_t *f, const char *path)
