@@ -376,6 +376,7 @@ static void judge_worked(judge_t *judge, const judge_case_t *c, const check_repo
     if (!judge_open(judge, &options, what, &engine, verdict)) {
         return;
     }
+    rules_journal(judge->rules, JOURNAL_ISSUE, 0); /* recovery is over */
     outcome->counters[ENGINE_WORKED] = 1;
     allowed_extend(worked, c->expected->allowed, c->expected->high, c->seed);
     const work_draw_t draw = {

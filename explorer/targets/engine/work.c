@@ -245,6 +245,7 @@ bool work_run(engine_t *engine, image_t *image, const check_report_t *found,
                    .verdict = verdict,
                    .stream = {.state = draw->seed},
                    .n_tables = found->n_tables,
+                   .exported = "",
                    .right = true};
     work.tables = mem_alloc((found->n_tables + NEW_TABLES) * sizeof(*work.tables));
     work.pk = mem_alloc(PAGE_SIZE_MAX);

@@ -34,6 +34,7 @@ typedef struct work {
     check_table_t *tables; /**< as they must be after the last commit; room for those that are made */
     uint32_t n_tables;
     check_table_t *table; /**< the one that is worked on */
+    const char *exported; /**< the table that is, "": none */
     uint32_t acked;
     work_row_t **rows; /**< every row that was in it, or wanted to be */
     uint32_t n_rows;

@@ -116,6 +116,21 @@ static bool create_alike(work_t *work, const dict_table_t *source)
     return done && (n_indexes == 0 || add_indexes_alike(work, source, sum));
 }
 
+/** The empty copy gets the pages, and with them what the table has. */
+static void import(work_t *work, check_table_t *copy)
+{
+    char name[NAME_LEN_MAX + 1];
+    const ddl_alter_t alter = {
+        .kind = ALTER_IMPORT, .table = copy->name, .name = work->table->name};
+    memcpy(name, copy->name, sizeof(name));
+    work_issue(work);
+    if (work_done(work, engine_alter(work->engine, &alter), "import")) {
+        *copy = *work->table;
+        memcpy(copy->name, name, sizeof(name));
+        work_acknowledge(work);
+    }
+}
+
 void work_copy_table(work_t *work)
 {
     check_table_t *copy = &work->tables[work->n_tables];
@@ -123,18 +138,14 @@ void work_copy_table(work_t *work)
         || !create_alike(work, work_definition(work))) {
         return;
     }
-    const ddl_alter_t out = {.kind = ALTER_EXPORT, .table = work->table->name};
-    const ddl_alter_t in = {
-        .kind = ALTER_IMPORT, .table = copy->name, .name = work->table->name};
+    const ddl_alter_t alter = {.kind = ALTER_EXPORT, .table = work->table->name};
+    work->exported = work->table->name;
     work_issue(work);
-    if (work_done(work, engine_start_alter(work->engine, &out), "export")
-        && work_done(work, engine_alter(work->engine, &in), "import")) {
-        char name[NAME_LEN_MAX + 1];
-        memcpy(name, copy->name, sizeof(name));
-        *copy = *work->table;
-        memcpy(copy->name, name, sizeof(name));
-        work_acknowledge(work);
-        (void)work_done(work, engine_finish_alter(work->engine, work->table->name), "unlock");
+    if (made(work, engine_start_alter(work->engine, &alter), "export")) {
+        import(work, copy);
+        work->exported = "";
+        work_issue(work);
+        (void)made(work, engine_finish_alter(work->engine, work->table->name), "unlock");
         work->table = copy;
     }
 }

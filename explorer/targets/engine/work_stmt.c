@@ -291,6 +291,8 @@ void work_issue(const work_t *work)
 void work_acknowledge(work_t *work)
 {
     allowed_add(work->allowed, work->tables, work->n_tables);
+    (void)snprintf(work->allowed->prefixes[work->allowed->n - 1].exported, NAME_LEN_MAX + 1, "%s",
+                   work->exported);
     work->acked++;
     image_os_promise(work->image, work->acked, work->acked);
 }
