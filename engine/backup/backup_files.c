@@ -71,7 +71,7 @@ void backup_files_free(backup_t *backup)
 
 /* ---- pages ---- */
 
-/** A home that a crash has torn, and that recovery left because the log did not lead to it any more:
+/** A home that a crash has torn, and that recovery left, as the log did not lead to it any more:
 nobody needs it while the page is free, nor before the first write of one that was created anew, by
 a record of the copied log or by a load whose file is copied again. */
 static dberr_t page_is_needed(const backup_t *backup, page_id_t id, bool *needed)

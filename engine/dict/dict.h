@@ -237,8 +237,8 @@ bool dict_ext_is_same(const dict_ext_t *a, const dict_ext_t *b, uint32_t col);
 /** Bytes of the column that secondary indexes look at. */
 uint32_t dict_col_prefix(const dict_table_t *table, uint32_t col);
 
-/** ext: what it has, NULL: all columns, none in pages of their own. @return bytes of the record, at most
-leaf_rec_size of its tree if dict_ext_plan() has made ext */
+/** ext: what it has, NULL: all columns, none in pages of their own. @return bytes of the record, at
+most leaf_rec_size of its tree if dict_ext_plan() has made ext */
 uint32_t dict_row_to_rec(const dict_table_t *table, const byte *row, const dict_ext_t *ext,
                          trx_id_t trx_id, roll_ptr_t roll_ptr, byte *rec);
 /** Makes the metadata record of a table whose instant columns have the values of this row. @return

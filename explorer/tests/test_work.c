@@ -151,8 +151,7 @@ static void assert_promises(const fs_list_t *list, uint32_t n)
 static const work_draw_t *draw_of(fixture_t *f, uint64_t seed, const char *torn)
 {
     static work_draw_t draw;
-    draw =
-        (work_draw_t){.seed = seed, .torn = torn, .options = &f->options, .probe = &f->probe};
+    draw = (work_draw_t){.seed = seed, .torn = torn, .options = &f->options, .probe = &f->probe};
     return &draw;
 }
 
@@ -217,7 +216,8 @@ static void test_torn(void **state)
         allowed_t allowed;
         verdict_t verdict = {.n = 0};
         allowed_extend(&allowed, &f->base, 0, 1);
-        assert_true(work_run(engine, f->image, &f->found, draw_of(f, seed, "k"), &allowed, &verdict));
+        assert_true(
+            work_run(engine, f->image, &f->found, draw_of(f, seed, "k"), &allowed, &verdict));
         assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
         check_report_t report;
         scan(f, &report);

@@ -233,8 +233,8 @@ static inline const check_table_t *report_table(const check_report_t *report, co
     return NULL;
 }
 
-/** Damages the pages of a table's file that are free, and not zero, or those that are used; or mends
-them, the second time. Page 0 excepted. @return how many */
+/** Damages the pages of a table's file that are free, and not zero, or those that are used; or
+mends them, the second time. Page 0 excepted. @return how many */
 static inline uint32_t turn_pages(fixture_t *f, const char *path, bool used)
 {
     uint64_t size = 0;
@@ -242,7 +242,8 @@ static inline uint32_t turn_pages(fixture_t *f, const char *path, bool used)
     uint32_t n = 0;
     for (uint32_t i = 1; i < size / PAGE_SIZE_MIN; i++) {
         byte *page = bytes + (size_t)i * PAGE_SIZE_MIN;
-        if (xdes_frame_has_page(bytes, PAGE_SIZE_MIN, 8, i) == used && page[FIL_PAGE_TYPE + 1] != 0) {
+        if (xdes_frame_has_page(bytes, PAGE_SIZE_MIN, 8, i) == used
+            && page[FIL_PAGE_TYPE + 1] != 0) {
             page[PAGE_SIZE_MIN / 2] ^= 1;
             n++;
         }

@@ -24,7 +24,7 @@ may have torn them. */
 #define VICTIMS 10U /**< rows that are changed: two by A, the others by B */
 #define INSERTS_MAX 12U
 #define CLEAN_PAGES 4U
-#define BACKUPS 16U    /**< two of so many works take one */
+#define BACKUPS 16U /**< two of so many works take one */
 #define NEW_TABLES 2U
 #define COPIES 16U     /**< one of so many exports its table and imports it */
 #define PREFIX_LEN 20U /**< of a VARCHAR that is longer, in a new index */

@@ -11,7 +11,7 @@ it. */
 /** What the work is drawn by. */
 typedef struct work_draw {
     uint64_t seed;
-    const char *torn; /**< the table that is worked on, if it is there; "": any */
+    const char *torn;                /**< the table that is worked on, if it is there; "": any */
     const engine_options_t *options; /**< of the recovery: a backup is prepared with them */
     probe_t *probe;
 } work_draw_t;

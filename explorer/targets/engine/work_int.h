@@ -31,7 +31,8 @@ typedef struct work {
     allowed_t *allowed;
     verdict_t *verdict;
     stream_t stream;
-    check_table_t *tables; /**< as they must be after the last commit; room for those that are made */
+    check_table_t
+        *tables; /**< as they must be after the last commit; room for those that are made */
     uint32_t n_tables;
     check_table_t *table; /**< the one that is worked on */
     const char *exported; /**< the table that is, "": none */
@@ -80,8 +81,8 @@ void work_commit(work_t *work, const work_trx_t *trx);
 
 /** A backup must succeed, and its prepare, and have the tables of the last commit. */
 void work_backup(work_t *work, const work_draw_t *draw);
-/** Exports the table, which no transaction has changed, and imports it as one that is worked on from
-now on. */
+/** Exports the table, which no transaction has changed, and imports it as one that is worked on
+from now on. */
 void work_copy_table(work_t *work);
 
 #endif

@@ -86,10 +86,8 @@ static bool add_indexes_alike(work_t *work, const dict_table_t *source, check_ta
             def->fields[f].prefix_len = prefix_len < col->len ? prefix_len : 0;
         }
     }
-    const ddl_alter_t alter = {.kind = ALTER_ADD_INDEX,
-                               .table = sum->name,
-                               .defs = defs,
-                               .n_defs = source->n_indexes - 1};
+    const ddl_alter_t alter = {
+        .kind = ALTER_ADD_INDEX, .table = sum->name, .defs = defs, .n_defs = source->n_indexes - 1};
     work_issue(work);
     return made(work, engine_alter(work->engine, &alter), "add indexes");
 }
