@@ -241,8 +241,11 @@ uint32_t dict_row_to_rec(const dict_table_t *table, const byte *row, const dict_
 {
     byte *sys_cols = rec + dict_rec_trx_id_offset(table);
     uint32_t n_cols = ext != NULL ? ext->n_cols : table->n_cols;
-    rec[0] = n_cols > table->n_core ? REC_INFO_INSTANT : 0;
-    rec[rec_head_size(table)] = (byte)n_cols; /* without the flag: NULL bits are there, or values */
+    rec[0] = 0;
+    if (n_cols > table->n_core) {
+        rec[0] = REC_INFO_INSTANT;
+        rec[rec_head_size(table)] = (byte)n_cols;
+    }
     dict_row_to_pk(table, row, rec + 1);
     mach_write_6(sys_cols, trx_id);
     mach_write_7(sys_cols + DATA_TRX_ID_LEN, roll_ptr);
