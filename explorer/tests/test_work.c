@@ -1,6 +1,6 @@
 /* New work: what it computes is what the scanner then finds, whatever was drawn; what stands in its
-way is found. engine_insert() and engine_delete() are
-linked through __wrap_engine_insert() and __wrap_engine_delete(). */
+way is found. engine_insert(), engine_delete() and engine_prepare() are linked through
+__wrap_engine_insert() and so on. */
 #include "engine_fixture.h"
 
 #include <stdio.h>
@@ -46,6 +46,51 @@ dberr_t __wrap_engine_delete(engine_t *engine, trx_t *trx, const char *table, co
 dberr_t __wrap_engine_delete(engine_t *engine, trx_t *trx, const char *table, const byte *pk)
 {
     return told(__real_engine_delete(engine, trx, table, pk));
+}
+
+/** What becomes of a backup that was prepared. */
+static enum { PREPARED, REFUSED, DAMAGED, LOSES_A_ROW } prepares;
+
+/** A row of t or k is gone. */
+static void lose_a_row(os_t *os, probe_t *probe, const engine_options_t *options, err_sink_t *err)
+{
+    engine_t *engine = NULL;
+    trx_t *trx = NULL;
+    byte pk[8];
+    assert_int_equal(engine_open(os, probe, options, false, &engine, err), DB_SUCCESS);
+    assert_int_equal(engine_begin(engine, &trx), DB_SUCCESS);
+    uint32_t i = 0;
+    do {
+        mach_write_8(pk, dict_bigint_encode((int64_t)i++));
+    } while (__real_engine_delete(engine, trx, "k", pk) != DB_SUCCESS
+             && __real_engine_delete(engine, trx, "t", pk) != DB_SUCCESS);
+    assert_int_equal(engine_commit(engine, trx), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
+}
+
+dberr_t __real_engine_prepare(os_t *os, probe_t *probe, const engine_options_t *options,
+                              engine_status_t *status, err_sink_t *err);
+dberr_t __wrap_engine_prepare(os_t *os, probe_t *probe, const engine_options_t *options,
+                              engine_status_t *status, err_sink_t *err);
+
+dberr_t __wrap_engine_prepare(os_t *os, probe_t *probe, const engine_options_t *options,
+                              engine_status_t *status, err_sink_t *err)
+{
+    assert_int_equal(__real_engine_prepare(os, probe, options, status, err), DB_SUCCESS);
+    uint64_t size = 0;
+    switch (prepares) {
+    case REFUSED:
+        return err_set(err, DB_UNRECOVERABLE, "no backup");
+    case DAMAGED:
+        image_os_bytes(os, "t.ibd", &size)[PAGE / 2] ^= 1;
+        break;
+    case LOSES_A_ROW:
+        lose_a_row(os, probe, options, err);
+        break;
+    case PREPARED:
+        break;
+    }
+    return DB_SUCCESS;
 }
 
 static engine_t *open_engine(fixture_t *f)
@@ -327,6 +372,7 @@ static uint32_t works_with(fixture_t *f, const char *finding)
         }
     }
     refusal.real = DB_SUCCESS;
+    prepares = PREPARED;
     return hits;
 }
 
@@ -342,6 +388,41 @@ static void test_other_refusal(void **state)
     assert_in_range(works_with(*state, "DB_NOT_FOUND, not DB_LOCK_CONFLICT"), 12, 28);
 }
 
+/** A backup that cannot be prepared, one that is damaged then, one without a row. */
+static void test_wrong_backup(void **state)
+{
+    prepares = REFUSED;
+    assert_in_range(works_with(*state, "prepare of a backup: no backup"), 1, 16);
+    prepares = DAMAGED;
+    assert_in_range(works_with(*state, "prepared backup: "), 1, 16);
+    prepares = LOSES_A_ROW;
+    assert_in_range(works_with(*state, "another state than that of the last commit"), 1, 16);
+}
+
+/** While a table is exported the prefixes say so: judges look for its .cfg. */
+static void test_exported(void **state)
+{
+    fixture_t *f = *state;
+    uint32_t exported = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        image_mark(f->image);
+        engine_t *engine = open_engine(f);
+        allowed_t allowed;
+        verdict_t verdict = {.n = 0};
+        allowed_extend(&allowed, &f->base, 0, 1);
+        assert_true(
+            work_run(engine, f->image, &f->found, draw_of(f, seed, ""), &allowed, &verdict));
+        assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
+        for (uint32_t i = 1; i < allowed.n; i++) {
+            exported += allowed.prefixes[i].exported[0] != '\0';
+        }
+        assert_string_equal(allowed.prefixes[allowed.n - 1].exported, "");
+        image_undo(f->image);
+        allowed_free(&allowed);
+    }
+    assert_true(exported > 4 && exported % 2 == 0); /* with the export, and with the import */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +433,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_no_table, setup, teardown),
         cmocka_unit_test_setup_teardown(test_in_the_way, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_refusal, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wrong_backup, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_exported, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
