@@ -394,7 +394,7 @@ static void test_wrong_backup(void **state)
     prepares = REFUSED;
     assert_in_range(works_with(*state, "prepare of a backup: no backup"), 1, 16);
     prepares = DAMAGED;
-    assert_in_range(works_with(*state, "prepared backup: "), 1, 16);
+    assert_in_range(works_with(*state, "prepared backup: bad checksum"), 1, 16);
     prepares = LOSES_A_ROW;
     assert_in_range(works_with(*state, "another state than that of the last commit"), 1, 16);
 }
