@@ -7,7 +7,7 @@ Place: above work_stmt.c; judge.c calls it between opening and closing.
            B: insert two, delete, update some, commit
                 C: is refused what A has changed and what B has inserted
                      page cleaner or checkpoint   index; inserts; purge; drop; a copy by export and
-                                                  import; a new table
+                                                  import, or the table anew; a new table
 
 An index at once is loaded among pages as the recovery has left them: none is home, and the crash
 may have torn them. */
@@ -26,7 +26,7 @@ may have torn them. */
 #define CLEAN_PAGES 4U
 #define BACKUPS 16U /**< two of so many works take one */
 #define NEW_TABLES 2U
-#define COPIES 16U     /**< one of so many exports its table and imports it */
+#define WHOLES 16U     /**< one of so many exports its table and imports it, one builds it anew */
 #define PREFIX_LEN 20U /**< of a VARCHAR that is longer, in a new index */
 
 /** Rows that are there, each another; NULL where there are no more. */
@@ -114,6 +114,28 @@ static void drop_index(work_t *work, const char *name)
     work_issue(work);
     if (work_done(work, engine_alter(work->engine, &alter), "drop index")) {
         work->table->n_indexes--;
+        work_acknowledge(work);
+    }
+}
+
+/** The table is built anew, or emptied: what recovery has left of another such build is in its way.
+*/
+static void build_anew(work_t *work)
+{
+    bool truncate = stream_below(&work->stream, 2) == 0;
+    const ddl_alter_t alter = {.kind = truncate ? ALTER_TRUNCATE : ALTER_REBUILD,
+                               .table = work->table->name};
+    if (!work->right) {
+        return;
+    }
+    work_issue(work);
+    if (!truncate) {
+        (void)work_made(work, engine_alter(work->engine, &alter), "rebuild");
+    } else if (work_done(work, engine_alter(work->engine, &alter), "truncate")) {
+        work_sum_nothing(work, work->table);
+        for (uint32_t i = 0; i < work->n_rows; i++) {
+            work->rows[i]->live = false;
+        }
         work_acknowledge(work);
     }
 }
@@ -230,8 +252,12 @@ static void work_on_table(work_t *work, const char *torn)
     if (unused && stream_below(&work->stream, 2) == 0) {
         drop_index(work, index);
     }
-    if (unused && stream_below(&work->stream, COPIES) == 0) {
+    uint64_t whole = unused ? stream_below(&work->stream, WHOLES) : WHOLES;
+    if (whole == 0) {
         work_copy_table(work);
+        insert_some(work);
+    } else if (whole == 1) {
+        build_anew(work);
         insert_some(work);
     }
 }

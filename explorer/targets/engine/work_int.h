@@ -76,6 +76,10 @@ void work_sum_row(check_table_t *sum, const dict_table_t *table, const byte *row
 void work_issue(const work_t *work);
 void work_acknowledge(work_t *work);
 void work_commit(work_t *work, const work_trx_t *trx);
+/** Must this be done? It makes a prefix of its own. */
+bool work_made(work_t *work, dberr_t err, const char *what);
+/** Takes the rows of the table that is worked on away. */
+void work_sum_nothing(const work_t *work, check_table_t *sum);
 
 /* ---- work_out.c ---- */
 

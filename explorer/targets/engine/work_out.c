@@ -49,27 +49,6 @@ void work_backup(work_t *work, const work_draw_t *draw)
 
 /* ---- export and import ---- */
 
-/** Something is made: a prefix of its own. */
-static bool made(work_t *work, dberr_t err, const char *what)
-{
-    bool done = work_done(work, err, what);
-    if (done) {
-        work_acknowledge(work);
-    }
-    return done;
-}
-
-/** What must be there of the copy while it is empty. */
-static void sum_nothing(const work_t *work, const dict_table_t *source, check_table_t *sum)
-{
-    *sum = *work->table;
-    for (uint32_t i = 0; i < work->n_rows; i++) {
-        if (work->rows[i]->live) {
-            work_sum_row(sum, source, work->rows[i]->bytes, false);
-        }
-    }
-}
-
 /** The new table gets the indexes that the other one has. */
 static bool add_indexes_alike(work_t *work, const dict_table_t *source, check_table_t *sum)
 {
@@ -89,7 +68,7 @@ static bool add_indexes_alike(work_t *work, const dict_table_t *source, check_ta
     const ddl_alter_t alter = {
         .kind = ALTER_ADD_INDEX, .table = sum->name, .defs = defs, .n_defs = source->n_indexes - 1};
     work_issue(work);
-    return made(work, engine_alter(work->engine, &alter), "add indexes");
+    return work_made(work, engine_alter(work->engine, &alter), "add indexes");
 }
 
 /** An empty table of the same definition, the last one of those that must be there. */
@@ -103,12 +82,13 @@ static bool create_alike(work_t *work, const dict_table_t *source)
     for (uint32_t i = 0; i < alike->n_cols; i++) {
         alike->cols[i].instant = false;
     }
-    sum_nothing(work, source, sum);
+    *sum = *work->table;
+    work_sum_nothing(work, sum);
     memcpy(sum->name, alike->name, sizeof(alike->name));
     uint32_t n_indexes = sum->n_indexes;
     sum->n_indexes = 0;
     work_issue(work);
-    bool done = made(work, engine_create_table(work->engine, alike), "create table");
+    bool done = work_made(work, engine_create_table(work->engine, alike), "create table");
     sum->n_indexes = n_indexes;
     free(alike);
     return done && (n_indexes == 0 || add_indexes_alike(work, source, sum));
@@ -139,11 +119,11 @@ void work_copy_table(work_t *work)
     const ddl_alter_t alter = {.kind = ALTER_EXPORT, .table = work->table->name};
     work->exported = work->table->name;
     work_issue(work);
-    if (made(work, engine_start_alter(work->engine, &alter), "export")) {
+    if (work_made(work, engine_start_alter(work->engine, &alter), "export")) {
         import(work, copy);
         work->exported = "";
         work_issue(work);
-        (void)made(work, engine_finish_alter(work->engine, work->table->name), "unlock");
+        (void)work_made(work, engine_finish_alter(work->engine, work->table->name), "unlock");
         work->table = copy;
     }
 }

@@ -297,6 +297,24 @@ void work_acknowledge(work_t *work)
     image_os_promise(work->image, work->acked, work->acked);
 }
 
+bool work_made(work_t *work, dberr_t err, const char *what)
+{
+    bool done = work_done(work, err, what);
+    if (done) {
+        work_acknowledge(work);
+    }
+    return done;
+}
+
+void work_sum_nothing(const work_t *work, check_table_t *sum)
+{
+    for (uint32_t i = 0; i < work->n_rows; i++) {
+        if (work->rows[i]->live) {
+            work_sum_row(sum, work_definition(work), work->rows[i]->bytes, false);
+        }
+    }
+}
+
 void work_commit(work_t *work, const work_trx_t *trx)
 {
     if (!work->right) {
