@@ -17,7 +17,7 @@ from tornpage.workloads.preambles import CLEANED, PreambleKind
 from tornpage.workloads.script import Column, IndexDef, Verb
 from tornpage.workloads.shapes import Shape
 
-__all__ = ["MODE_SWITCH_KINDS"]
+__all__ = ["EACH", "MODE_SWITCH_KINDS", "PAGES", "SHAPE", "insert_rows"]
 
 SHAPE = Shape(
     (Column("k"), Column("v", 14000, varying=True)),
@@ -42,7 +42,7 @@ def _prepare(ground: Ground, logged: bool, drain: bool, system: bool, pages: int
     }
     book.restart(True, switches)
     ground.table = book.create("m", SHAPE, system)
-    _insert(ground, [EACH * row for row in range(pages * EACH)])
+    insert_rows(ground, [EACH * row for row in range(pages * EACH)])
     book.add(Verb.CHECKPOINT, full=True)
 
 
@@ -55,7 +55,8 @@ def _full(ground: Ground) -> int:
     return ground.book.page_size // EACH - HEAD
 
 
-def _insert(ground: Ground, keys: list[int]) -> None:
+def insert_rows(ground: Ground, keys: list[int]) -> None:
+    """In one transaction, rows of which so many fill a page."""
     book = ground.book
     trx = book.begin()
     for key in keys:
@@ -78,14 +79,14 @@ def _leave_open(ground: Ground) -> None:
     trx = book.begin()
     for key in short:
         book.update(ground.it, trx, key, values={"v": _value(key, 1)})
-    _insert(ground, [key + 1 for key in short])
+    insert_rows(ground, [key + 1 for key in short])
     book.add(Verb.CLEAN, number=CLEANED)
 
 
 def _switch(ground: Ground, logged: bool, rebuild: bool, amid: bool, grown: bool) -> None:
     book = ground.book
     if grown:
-        _insert(ground, [EACH * row + 2 for row in range(PAGES * EACH)])
+        insert_rows(ground, [EACH * row + 2 for row in range(PAGES * EACH)])
     if amid:
         book.add(Verb.START_BACKUP, name="b")
     book.set_optimize(not logged)

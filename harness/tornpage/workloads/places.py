@@ -4,9 +4,10 @@ The statements and their database are those of "bounded". Before the statement r
 there are dirty pages, and log behind the last checkpoint. And large statements with a full log (full_log.py),
 statements while a backup stands in the middle of a file (mid_backup.py), and statements behind a preamble
 (preambles.py): also loads in two modes (two_modes.py), builds that are a block of their row log behind
-(row_log_blocks.py), pages and names that are taken again (again.py). And statements about a table of the
-system tablespace (in_system.py). Those whose harm shows when a recovery crashes are a workload of their own,
-"switches" (mode_switches.py).
+(row_log_blocks.py), pages and names that are taken again (again.py), new pages that go home in parts
+(grown.py), two loads side by side (side_by_side.py), pages that are freed and overwritten before their file
+is carried elsewhere (scrubbed.py). And statements about a table of the system tablespace (in_system.py).
+Those whose harm shows when a recovery crashes are a workload of their own, "switches" (mode_switches.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tornpage.workloads.again import AGAIN_KINDS
 from tornpage.workloads.book import Book
 from tornpage.workloads.bounded import Sequence, prepare
 from tornpage.workloads.full_log import LARGE_KINDS, LargeKind, prepare_large
+from tornpage.workloads.grown import GROWN_KINDS
 from tornpage.workloads.in_system import SYSTEM_KINDS, SystemKind
 from tornpage.workloads.kinds import KINDS, LEVELS, Kind
 from tornpage.workloads.mid_backup import MID_BACKUP_KINDS, MidBackupKind, play_mid_backup
@@ -30,6 +32,8 @@ from tornpage.workloads.mode_switches import MODE_SWITCH_KINDS
 from tornpage.workloads.preambles import PREAMBLE_KINDS, PreambleKind
 from tornpage.workloads.row_log_blocks import ROW_LOG_KINDS
 from tornpage.workloads.script import Script, Verb
+from tornpage.workloads.scrubbed import SCRUBBED_KINDS
+from tornpage.workloads.side_by_side import SIDE_BY_SIDE_KINDS
 from tornpage.workloads.two_modes import TWO_MODES_KINDS
 
 __all__ = [
@@ -44,7 +48,15 @@ __all__ = [
     "places_of",
 ]
 
-BEHIND = PREAMBLE_KINDS + TWO_MODES_KINDS + ROW_LOG_KINDS + AGAIN_KINDS
+BEHIND = (
+    *PREAMBLE_KINDS,
+    *TWO_MODES_KINDS,
+    *ROW_LOG_KINDS,
+    *AGAIN_KINDS,
+    *GROWN_KINDS,
+    *SIDE_BY_SIDE_KINDS,
+    *SCRUBBED_KINDS,
+)
 """Statements behind a preamble."""
 ACTS = (("checkpoint", True), ("clean", False), ("evict", False))
 """What is done there, and whether it is full."""
@@ -142,8 +154,9 @@ class PlacesParams(BaseModel):
     """Each kind of statement of bounded with a full checkpoint at each of its yield points, a batch of the
     page cleaner and an eviction at each of the first ones, then at one in eight; large statements with a
     full log at some of theirs; statements while a hot backup stands at a page, some behind a preamble (of
-    loads in two modes, full blocks of a row log, pages and names that are taken again, too), and some about
-    a table of the system tablespace: each once, or one alone."""
+    loads in two modes or two files, full blocks of a row log, pages and names that are taken again, new pages
+    that go home in parts, freed pages that are overwritten, too), and some about a table of the system
+    tablespace: each once, or one alone."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
