@@ -26,7 +26,8 @@ may have torn them. */
 #define CLEAN_PAGES 4U
 #define BACKUPS 16U /**< two of so many works take one */
 #define NEW_TABLES 2U
-#define WHOLES 16U     /**< one of so many exports its table and imports it, one builds it anew */
+#define WHOLES 16U     /**< one of so many exports its table and imports it, one builds it anew; */
+#define WHOLES_TORN 4U /**< of a torn table */
 #define PREFIX_LEN 20U /**< of a VARCHAR that is longer, in a new index */
 
 /** Rows that are there, each another; NULL where there are no more. */
@@ -252,7 +253,7 @@ static void work_on_table(work_t *work, const char *torn)
     if (unused && stream_below(&work->stream, 2) == 0) {
         drop_index(work, index);
     }
-    uint64_t whole = unused ? stream_below(&work->stream, WHOLES) : WHOLES;
+    uint64_t whole = unused ? stream_below(&work->stream, is_torn ? WHOLES_TORN : WHOLES) : WHOLES;
     if (whole == 0) {
         work_copy_table(work);
         insert_some(work);
