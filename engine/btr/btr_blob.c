@@ -52,10 +52,8 @@ dberr_t btr_blob_read(buf_pool_t *pool, const btr_t *btr, const blob_ref_t *ref,
 {
     blob_ref_t rest = *ref;
     dberr_t err = DB_SUCCESS;
-
     while (rest.len > 0) {
         mtr_t mtr;
-
         mtr_start(&mtr, pool, MTR_READ_ONLY);
         buf_block_t *block = NULL;
         uint32_t part = 0;
@@ -88,7 +86,6 @@ static dberr_t blob_place_read(mtr_t *mtr, const btr_t *btr, blob_place_t *place
     const byte *frame = place->block->frame;
     uint32_t end = page_size - FIL_PAGE_TRAILER;
     const byte *from = frame;
-
     if (place->slot != UINT32_MAX) {
         from = page_rec(frame, page_size, place->slot);
         end = page_rec_len(frame, page_size, place->slot);
@@ -105,7 +102,6 @@ static dberr_t blob_place_find(mtr_t *mtr, const btr_t *btr, const byte *key, ui
                                blob_place_t *place)
 {
     dberr_t err = btr_rec_find(mtr, btr, key, &place->block, &place->slot);
-
     if (err == DB_NOT_FOUND) {
         err = btr_corrupt(mtr->pool, btr, btr->root, "a long value has no row");
     }
@@ -117,7 +113,6 @@ static dberr_t blob_place_find(mtr_t *mtr, const btr_t *btr, const byte *key, ui
 static dberr_t blob_place_write(mtr_t *mtr, const blob_place_t *place)
 {
     byte bytes[BLOB_REF_SIZE];
-
     blob_ref_write(bytes, &place->ref);
     if (place->slot != UINT32_MAX) {
         return mtr_rec_update(mtr, place->block, place->slot, place->offset, bytes, sizeof(bytes));
@@ -164,7 +159,6 @@ dberr_t btr_blob_store(buf_pool_t *pool, const btr_t *btr, const byte *key, uint
 {
     uint32_t part_max = blob_part_max(buf_page_size(pool));
     page_no_t last = FIL_NULL;
-
     for (uint32_t done = 0; done < len;) {
         uint32_t part = len - done < part_max ? len - done : part_max;
         TRY(buf_log_free_check(pool));

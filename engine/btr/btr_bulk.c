@@ -96,7 +96,6 @@ static dberr_t bulk_reserve(btr_bulk_t *bulk, uint32_t level, page_no_t hint, pa
 static dberr_t bulk_level_begin(btr_bulk_t *bulk, uint32_t level)
 {
     bulk_level_t *l = &bulk->levels[level];
-
     l->rec_size = btr_rec_size(&bulk->btr, level);
     l->prev = FIL_NULL;
     /* A length in front of each record takes no more than the slot that it has in the page. */
@@ -113,7 +112,6 @@ static bool bulk_page_is_full(const btr_bulk_t *bulk, uint32_t level, uint32_t l
 {
     const bulk_level_t *l = &bulk->levels[level];
     uint32_t room = page_data_max(buf_page_size(bulk->pool));
-
     return l->n_recs >= (level == 0 ? 1U : 2U)
            && l->size + page_rec_cost(l->rec_size, len) > room * bulk->fill_percent / 100;
 }
@@ -136,7 +134,6 @@ static dberr_t bulk_page_fill(btr_bulk_t *bulk, mtr_t *mtr, uint32_t level, buf_
     TRY(mtr_index_create(mtr, block, level, bulk->btr.id, l->rec_size, bulk->btr.key_len));
     for (uint32_t i = 0; i < l->n_recs; i++) {
         uint32_t len = mach_read_2(at);
-
         TRY(mtr_rec_insert(mtr, block, i, at + BULK_LEN_SIZE, len));
         at += BULK_LEN_SIZE + len;
     }
@@ -177,7 +174,6 @@ static dberr_t bulk_page_write(btr_bulk_t *bulk, uint32_t level, page_no_t next)
 {
     mtr_t mtr;
     dberr_t err = bulk_mtr_start(bulk, &mtr);
-
     AND_THEN(err, bulk_page_create(bulk, &mtr, level, next));
     return mtr_end(&mtr, err);
 }
@@ -233,7 +229,6 @@ static dberr_t bulk_level_add(btr_bulk_t *bulk, uint32_t level, const byte *rec,
 
     for (;; level++) {
         dberr_t err = DB_SUCCESS;
-
         if (level > BTR_LEVEL_MAX) {
             return err_set(&buf_env(bulk->pool)->err, DB_OUT_OF_SPACE,
                            "index %" PRIu64 " is too deep for one more level", bulk->btr.id);

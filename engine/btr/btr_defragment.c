@@ -33,7 +33,6 @@ typedef struct btr_group {
 static void btr_place_set(btr_place_t *place, const btr_op_t *op, const buf_block_t *leaf)
 {
     const byte *rec = page_rec(leaf->frame, op->page_size, 0);
-
     memcpy(place->key, rec_payload(rec), op->btr->key_len);
     place->begun = true;
 }
@@ -48,7 +47,6 @@ static dberr_t btr_group_read(btr_op_t *op, uint32_t n_pages, btr_group_t *group
 {
     const btr_step_t *parent = &op->path[1];
     uint32_t n_children = page_n_recs(parent->block->frame);
-
     *group = (btr_group_t){.last = op->path[0].block};
     for (uint32_t slot = parent->slot; slot < n_children && group->n < n_pages; slot++) {
         const byte *rec = page_rec(parent->block->frame, op->page_size, slot);
@@ -68,7 +66,6 @@ static uint32_t btr_packed_size(const btr_op_t *op, const btr_packing_t *packing
     uint64_t max = page_data_max(op->page_size);
     uint64_t by_factor = max * (100 - packing->fill_percent) / 100;
     uint64_t by_recs = group->bytes / group->recs * packing->n_recs;
-
     return (uint32_t)(max - (by_factor < by_recs ? by_factor : by_recs));
 }
 
@@ -79,7 +76,6 @@ static dberr_t btr_group_pass(btr_op_t *op, const btr_packing_t *packing, const 
 {
     buf_block_t *next = group->last;
     dberr_t err = DB_SUCCESS;
-
     if (group->n < packing->n_pages) {
         err = btr_sibling_get(op->pool, op->mtr, op->btr, group->last, true, &next);
     }
@@ -98,7 +94,6 @@ static dberr_t btr_group_plan(buf_pool_t *pool, const btr_t *btr, const btr_pack
 {
     btr_op_t op;
     dberr_t err = btr_op_start(&op, pool, btr, MTR_READ_ONLY);
-
     *n = 0;
     TRY(err);
     err = btr_place_descend(&op, place);
@@ -129,7 +124,6 @@ static uint32_t btr_count_fitting(const btr_op_t *op, const byte *to, const byte
     uint32_t used = page_data_size(to);
     uint64_t log_bytes = 0;
     uint32_t n = 0;
-
     for (; n < page_n_recs(from); n++) {
         uint32_t len = page_rec_len(from, op->page_size, n);
         used += page_rec_cost(rec_size, len);
@@ -204,7 +198,6 @@ dberr_t btr_defragment_step(buf_pool_t *pool, const btr_t *btr, const btr_packin
     uint32_t n = 0;
     uint32_t packed = 0;
     dberr_t err = btr_group_plan(pool, btr, packing, place, &n, &packed);
-
     CHECK(packing->n_pages >= 2 && packing->fill_percent <= 100);
     TRY(err);
     uint32_t n_freed = 0;

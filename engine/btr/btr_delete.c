@@ -75,7 +75,6 @@ dberr_t btr_brother_get(btr_op_t *op, uint32_t level, uint32_t parent_slot, bool
 static bool btr_merge_allowed(btr_op_t *op, btr_del_plan_t *plan, uint32_t n, uint32_t size)
 {
     uint64_t bytes = size + (uint64_t)n * BTR_INSERT_OVERHEAD;
-
     if (plan->log_bytes + bytes > (uint64_t)BTR_MERGE_LOG_PAGES * op->page_size) {
         return false;
     }
@@ -94,7 +93,6 @@ static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
     const btr_step_t *parent = &op->path[level + 1];
     if (parent->slot + 1 < page_n_recs(parent->block->frame)) {
         buf_block_t *right = NULL;
-
         TRY(btr_brother_get(op, level, parent->slot + 1, true, &right));
         if (page_data_size(right->frame) <= room
             && btr_merge_allowed(op, plan, page_n_recs(right->frame),
@@ -107,11 +105,9 @@ static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
     }
     if (parent->slot > 0) {
         buf_block_t *left = NULL;
-
         TRY(btr_brother_get(op, level, parent->slot - 1, false, &left));
         if (page_data_size(left->frame) <= room && btr_merge_allowed(op, plan, n_left, left_size)) {
             const buf_block_t *block = op->path[level].block;
-
             step->action = BTR_DEL_MERGE_LEFT;
             step->prev = left;
             TRY(btr_sibling_get(op->pool, op->mtr, op->btr, block, true, &step->next));
@@ -154,7 +150,6 @@ static dberr_t btr_delete_plan(btr_op_t *op, btr_del_plan_t *plan)
     uint32_t level = 0;
     for (;;) {
         dberr_t err = btr_plan_level(op, plan, level, slot);
-
         if (err != DB_SUCCESS || plan->step[level].action == BTR_DEL_REC) {
             return err;
         }
@@ -169,7 +164,6 @@ static dberr_t btr_delete_plan(btr_op_t *op, btr_del_plan_t *plan)
 static dberr_t btr_set_min_rec(btr_op_t *op, buf_block_t *block)
 {
     byte info = (byte)(rec_info(page_rec(block->frame, op->page_size, 0)) | REC_INFO_MIN_REC);
-
     return mtr_rec_update(op->mtr, block, 0, 0, &info, 1);
 }
 
@@ -230,7 +224,6 @@ static dberr_t btr_delete_apply(btr_op_t *op, const btr_del_plan_t *plan)
         const btr_del_step_t *step = &plan->step[level];
         buf_block_t *block = op->path[level].block;
         dberr_t err;
-
         if (step->action == BTR_DEL_REC) {
             err = btr_delete_rec(op, block, step->slot);
         } else if (step->action == BTR_DEL_PAGE) {
@@ -248,7 +241,6 @@ static dberr_t btr_delete_apply(btr_op_t *op, const btr_del_plan_t *plan)
 static dberr_t btr_lift_plan(btr_op_t *op, buf_block_t *root, buf_block_t **chain, uint32_t *n)
 {
     const buf_block_t *block = root;
-
     *n = 0;
     while (page_level(block->frame) > 0 && page_n_recs(block->frame) == 1) {
         const byte *rec = page_rec(block->frame, op->page_size, 0);

@@ -76,7 +76,6 @@ static dberr_t btr_split_plan(btr_op_t *op, uint32_t len, uint32_t freed, btr_sp
 static void btr_node_rec(const btr_op_t *op, const buf_block_t *child, uint32_t info, byte *rec)
 {
     const byte *first = page_rec(child->frame, op->page_size, 0);
-
     rec[0] = (byte)info;
     memcpy(rec + 1, rec_payload(first), op->btr->key_len);
     mach_write_4(rec + 1 + op->btr->key_len, child->id.page_no);
@@ -124,7 +123,6 @@ static uint32_t btr_split_point(const btr_op_t *op, const byte *page, uint32_t s
     uint32_t n = page_n_recs(page);
     uint32_t total = page_data_size(page) + page_rec_cost(rec_size, len);
     uint32_t before = 0;
-
     for (uint32_t k = 1; k <= n; k++) {
         uint32_t old = k <= slot ? k - 1 : k - 2; /* not asked for when k is the new record */
         uint32_t size =

@@ -36,18 +36,25 @@ static dberr_t row_undo_insert(trx_sys_t *sys, const dict_table_t *table, const 
 }
 
 /** One index: the entry of row (the version that goes) and that of row2 (the one that comes back).
-*/
-static dberr_t row_undo_entry(trx_sys_t *sys, const dict_index_t *index, bool old_deleted)
+In a unique one a key that an even older version has stays marked, so that nobody else takes it. */
+static dberr_t row_undo_entry(trx_t *trx, const dict_index_t *index, const undo_rec_t *rec)
 {
+    trx_sys_t *sys = trx->sys;
     row_bufs_t *bufs = &sys->bufs;
+    bool older = false;
     dict_row_to_sec(index, bufs->row, bufs->sec);
     dict_row_to_sec(index, bufs->row2, bufs->sec2);
     bool changed = memcmp(bufs->sec, bufs->sec2, index->tree.leaf_rec_size) != 0;
     dberr_t err = DB_SUCCESS;
-    if (changed) {
-        err = row_sec_remove(sys->pool, index, bufs->sec, false);
+    if (changed && index->unique) {
+        err = row_unique_older(trx, index, bufs->sec, rec, &older);
     }
-    if (err == DB_SUCCESS && old_deleted) {
+    if (err == DB_SUCCESS && changed) {
+        err = older ? row_sec_mark(sys->pool, index, bufs->sec)
+                    : row_sec_remove(sys->pool, index, bufs->sec, false);
+        err = err == DB_NOT_FOUND ? DB_SUCCESS : err;
+    }
+    if (err == DB_SUCCESS && rec->old_info != 0) {
         err = row_sec_mark(sys->pool, index, bufs->sec2);
         err = err == DB_NOT_FOUND ? DB_SUCCESS : err;
     } else if (err == DB_SUCCESS && changed) {
@@ -83,8 +90,9 @@ static dberr_t row_undo_trim(trx_sys_t *sys, const dict_table_t *table)
 }
 
 /** The change was an update or a revival: brings row2 back. */
-static dberr_t row_undo_update(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
+static dberr_t row_undo_update(trx_t *trx, const dict_table_t *table, const undo_rec_t *rec)
 {
+    trx_sys_t *sys = trx->sys;
     row_bufs_t *bufs = &sys->bufs;
     memcpy(bufs->row2, bufs->row, table->row_size);
     bufs->ext2 = bufs->ext;
@@ -92,7 +100,7 @@ static dberr_t row_undo_update(trx_sys_t *sys, const dict_table_t *table, const 
     TRY(row_undo_trim(sys, table));
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         if (row_index_is_kept(&table->indexes[i])) {
-            TRY(row_undo_entry(sys, &table->indexes[i], rec->old_info != 0));
+            TRY(row_undo_entry(trx, &table->indexes[i], rec));
         }
     }
     TRY(row_free_chains(sys->pool, table, rec->pk, &bufs->ext, &bufs->ext2,
@@ -121,8 +129,9 @@ static dberr_t row_undo_delete(trx_sys_t *sys, const dict_table_t *table, const 
 }
 
 /** Undoes the change of the row in bufs; the newest version is an older one then. */
-static dberr_t row_undo_change(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
+static dberr_t row_undo_change(trx_t *trx, const dict_table_t *table, const undo_rec_t *rec)
 {
+    trx_sys_t *sys = trx->sys;
     row_bufs_t *bufs = &sys->bufs;
     dberr_t err = DB_SUCCESS;
     const byte *before = bufs->row;
@@ -132,7 +141,7 @@ static dberr_t row_undo_change(trx_sys_t *sys, const dict_table_t *table, const 
         err = row_undo_insert(sys, table, rec);
         break;
     case UNDO_UPDATE:
-        err = row_undo_update(sys, table, rec);
+        err = row_undo_update(trx, table, rec);
         if (err == DB_SUCCESS
             && table->watch != NULL) { /* the undo record has starts of texts only */
             err = dict_rec_read(sys->pool, table, bufs->rec, bufs->rec_len, bufs->row2);
@@ -173,5 +182,5 @@ dberr_t row_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr)
     TRY(err);
     dict_rec_ext(table, bufs->rec, &bufs->ext);
     TRY(dict_rec_read(sys->pool, table, bufs->rec, bufs->rec_len, bufs->row));
-    return row_undo_change(sys, table, rec);
+    return row_undo_change(trx, table, rec);
 }

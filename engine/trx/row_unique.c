@@ -49,7 +49,7 @@ static dberr_t row_version_before(const trx_t *trx, const dict_index_t *index, t
 {
     row_bufs_t *bufs = &trx->sys->bufs;
     undo_rec_t undo;
-    TRY(undo_read_at(trx->sys, *roll_ptr, bufs->undo, &undo));
+    TRY(undo_read_at(trx->sys, *roll_ptr, bufs->other_undo, &undo));
     if (undo.table_id != index->table->id || undo_rec_check(&undo, index->table) != DB_SUCCESS
         || memcmp(undo.pk, rec_payload(bufs->other_rec), undo.pk_len) != 0) {
         return row_unique_corrupt(trx, index, "the undo record of a row does not fit");
@@ -65,18 +65,14 @@ static dberr_t row_version_before(const trx_t *trx, const dict_index_t *index, t
     return DB_SUCCESS;
 }
 
-/** The row in bufs.other_rec, whose newest version is owner's: which of its versions have entry's
-key? */
+/** The row in bufs.other_rec: of the version in bufs.other_row, with these ids and info, and those
+before it, as long as they are owner's, and the one before these: which have entry's key? */
 static dberr_t row_version_keys(const trx_t *trx, const trx_t *owner, const dict_index_t *index,
-                                const byte *entry, uint32_t rec_len, version_keys_t *keys)
+                                const byte *entry, trx_id_t id, roll_ptr_t roll_ptr, uint32_t info,
+                                version_keys_t *keys)
 {
     row_bufs_t *bufs = &trx->sys->bufs;
-    const dict_table_t *table = index->table;
-    trx_id_t id = dict_rec_trx_id(table, bufs->other_rec);
-    roll_ptr_t roll_ptr = dict_rec_roll_ptr(table, bufs->other_rec);
-    uint32_t info = rec_info(bufs->other_rec);
     *keys = (version_keys_t){.some = false, .all = true};
-    TRY(dict_rec_read(trx->sys->pool, table, bufs->other_rec, rec_len, bufs->other_row));
     bool absent = false;
     for (uint64_t n = 0; n <= owner->n_recs; n++) {
         dict_row_to_sec(index, bufs->other_row, bufs->other_sec);
@@ -92,6 +88,19 @@ static dberr_t row_version_keys(const trx_t *trx, const trx_t *owner, const dict
     return row_unique_corrupt(trx, index, "the versions of a row have no end");
 }
 
+dberr_t row_unique_older(trx_t *trx, const dict_index_t *index, const byte *entry,
+                         const undo_rec_t *rec, bool *older)
+{
+    row_bufs_t *bufs = &trx->sys->bufs;
+    version_keys_t keys;
+    memcpy(bufs->other_rec, bufs->rec, 1 + index->table->pk_len);
+    memcpy(bufs->other_row, bufs->row2, index->table->row_size);
+    TRY(row_version_keys(trx, trx, index, rec_payload(entry), rec->old_trx_id, rec->old_roll_ptr,
+                         rec->old_info, &keys));
+    *older = keys.some;
+    return DB_SUCCESS;
+}
+
 /** An entry of another row with the same key columns, info byte first. */
 static dberr_t row_unique_entry(trx_t *trx, const dict_index_t *index, const byte *found)
 {
@@ -105,12 +114,15 @@ static dberr_t row_unique_entry(trx_t *trx, const dict_index_t *index, const byt
     if (err != DB_SUCCESS) {
         return err == DB_NOT_FOUND ? row_unique_corrupt(trx, index, "an entry has no row") : err;
     }
-    const trx_t *owner = row_other_owner(trx, dict_rec_trx_id(index->table, bufs->other_rec));
+    trx_id_t id = dict_rec_trx_id(index->table, bufs->other_rec);
+    const trx_t *owner = row_other_owner(trx, id);
     version_keys_t keys = {.some = !marked, .all = !marked};
     if (owner != NULL) {
-        err = row_version_keys(trx, owner, index, key, len, &keys);
+        TRY(dict_rec_read(trx->sys->pool, index->table, bufs->other_rec, len, bufs->other_row));
+        TRY(row_version_keys(trx, owner, index, key, id,
+                             dict_rec_roll_ptr(index->table, bufs->other_rec),
+                             rec_info(bufs->other_rec), &keys));
     }
-    TRY(err);
     if (keys.all) {
         stats->unique_duplicates++;
         trx->error_index = index;

@@ -20,10 +20,11 @@ typedef struct row_bufs {
     byte *undo;      /**< undo record */
     byte *other_rec; /**< of another row, whose key is looked at: clustered record, row bytes, */
     byte *other_row;
-    byte *other_sec; /**< secondary record */
+    byte *other_sec;  /**< secondary record, */
+    byte *other_undo; /**< undo record of an older version */
 } row_bufs_t;
 
-#define ROW_N_BUFS 9U
+#define ROW_N_BUFS 10U
 
 /** A rollback segment, as its RSEG page has it. */
 typedef struct trx_rseg {
@@ -281,6 +282,10 @@ WARN_UNUSED dberr_t row_meta_purge(trx_sys_t *sys, const dict_table_t *table, tr
 columns? DB_DUPLICATE_KEY: yes, whatever open transactions come to; DB_LOCK_CONFLICT: that depends
 on another open one, which InnoDB would wait for. Reads only. */
 WARN_UNUSED dberr_t row_unique_check(trx_t *trx, const dict_index_t *index, const byte *entry);
+/** Rollback takes the version with this entry back, to the one in bufs.row2 that rec tells of: has
+a version before that its key, which further rollback may bring back? */
+WARN_UNUSED dberr_t row_unique_older(trx_t *trx, const dict_index_t *index, const byte *entry,
+                                     const undo_rec_t *rec, bool *older);
 
 /* ---- rollback.c ---- */
 

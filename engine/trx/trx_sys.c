@@ -158,7 +158,8 @@ static dberr_t trx_sys_alloc(buf_pool_t *pool, trx_sys_t **out)
     sys->pool = pool;
     byte **bufs[ROW_N_BUFS] = {&sys->bufs.rec,       &sys->bufs.row,       &sys->bufs.row2,
                                &sys->bufs.sec,       &sys->bufs.sec2,      &sys->bufs.undo,
-                               &sys->bufs.other_rec, &sys->bufs.other_row, &sys->bufs.other_sec};
+                               &sys->bufs.other_rec, &sys->bufs.other_row, &sys->bufs.other_sec,
+                               &sys->bufs.other_undo};
     for (uint32_t i = 0; i < ROW_N_BUFS; i++) {
         *bufs[i] = sys->buf_mem[i] = malloc(size); /* large: each use fills what it reads */
         if (*bufs[i] == NULL) {

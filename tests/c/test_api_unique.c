@@ -213,6 +213,42 @@ static void test_revived(void **state)
     expect_rows(f, 2);
 }
 
+/** Of a transaction that is open: row 1, which had the key "one" when it began, gets that again, by a
+statement that is taken back. The key is nobody's until the transaction ends. */
+static void check_key_stays(fixture_t *f, trx_t *trx, const char *other)
+{
+    uint64_t savepoint = engine_savepoint(f->engine, trx);
+    OK(f, update_b(f, trx, 1, "one"));
+    OK(f, engine_rollback_to(f->engine, trx, savepoint));
+    assert_int_equal(insert(f, NULL, 9, "one"), DB_LOCK_CONFLICT);
+    assert_int_equal(insert(f, NULL, 9, other), DB_LOCK_CONFLICT);
+}
+
+/** What a statement gave back and took again is not free once that statement is taken back: the
+versions before it may still come to be the committed one. */
+static void test_given_back_and_taken_again(void **state)
+{
+    fixture_t *f = *state;
+    create_unique(f, 0);
+    OK(f, insert(f, NULL, 1, "one"));
+    trx_t *trx = begin(f);
+    OK(f, update_b(f, trx, 1, "two"));
+    check_key_stays(f, trx, "two");
+    check_key_stays(f, trx, "two");
+    OK(f, delete (f, trx, 1));
+    OK(f, insert(f, trx, 1, "three"));
+    check_key_stays(f, trx, "three");
+    OK(f, engine_rollback(f->engine, trx));
+    assert_int_equal(insert(f, NULL, 9, "one"), DB_DUPLICATE_KEY);
+    trx = begin(f);
+    OK(f, update_b(f, trx, 1, "two"));
+    check_key_stays(f, trx, "two");
+    OK(f, engine_commit(f->engine, trx));
+    OK(f, insert(f, NULL, 9, "one"));
+    purge_all(f);
+    expect_rows(f, 2);
+}
+
 /** Ends as a build with a duplicate does, whatever is logged. */
 static void check_build(fixture_t *f, bool optimize)
 {
@@ -301,6 +337,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_marked_is_free, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_conflicts, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_revived, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_given_back_and_taken_again, fixture_setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(test_build_not_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_build_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_recovered, fixture_setup, fixture_teardown),
