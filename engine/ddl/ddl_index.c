@@ -41,12 +41,12 @@ static dberr_t ddl_in_place_define(ddl_build_t *build, const ddl_alter_t *alter)
     for (uint32_t i = 0; i < build->n; i++) {
         dict_index_t *index = &build->indexes[i];
         *index = result->indexes[result->n_indexes - build->n + i];
-        index->table = table;
         TRY(dict_new_index_id(dict, &index->id));
         index->tree.id = index->id;
         table->n_indexes++;
     }
-    return DB_SUCCESS;
+    /* Those that go are beside the new ones until they are gone: undo records have room for all. */
+    return dict_table_layout(table, buf_page_size(build_pool(build)), sink);
 }
 
 /* ---- commit ---- */

@@ -333,6 +333,48 @@ static void test_too_many(void **state)
     assert_int_equal(engine_table(f->engine, "t")->n_indexes, INDEXES_MAX - 2);
 }
 
+/** A BIGINT primary key, and the texts u, v and w. */
+static void create_texts(fixture_t *f)
+{
+    static const char *const NAMES[] = {"a", "u", "v", "w"};
+    dict_table_t *def = calloc(1, sizeof(*def));
+    assert_non_null(def);
+    memcpy(def->name, "t", 2);
+    for (; def->n_cols < 4; def->n_cols++) {
+        dict_col_t *col = &def->cols[def->n_cols];
+        memcpy(col->name, NAMES[def->n_cols], 2);
+        col->type = def->n_cols == 0 ? DICT_BIGINT : DICT_VARCHAR;
+        col->len = def->n_cols == 0 ? DICT_BIGINT_LEN : 1500;
+    }
+    def->n_indexes = 1;
+    def->indexes[0].n_fields = 1;
+    OK(f, engine_create_table(f->engine, def));
+    free(def);
+}
+
+/** The same for undo records: they have the starts of all texts that these indexes look at. What
+was refused would keep recovery from reading the catalogue. */
+static void test_undo_records_fit(void **state)
+{
+    fixture_t *f = *state;
+    const ddl_index_def_t defs[] = {index_def("iu", "u", 700), index_def("iv", "v", 700)};
+    const ddl_index_def_t iw = index_def("iw", "w", 700);
+    const ddl_alter_t clauses[] = {drop_clause(ALTER_DROP_INDEX, "iv"), add_clause(&iw)};
+    create_texts(f);
+    OK(f, add_indexes(f->engine, "t", defs, 2));
+    assert_int_equal(engine_start_alter(f->engine, CLAUSES("t", clauses)), DB_ERROR);
+    assert_non_null(strstr(engine_error(f->engine), "an undo record has up to 2100 bytes"));
+    fixture_close(f, false);
+    fixture_open(f);
+    for (uint32_t i = 0; i < 2; i++) {
+        ddl_alter_t one = clauses[i];
+        one.table = "t";
+        OK(f, engine_alter(f->engine, &one));
+    }
+    assert_true(has_index(f, "iw"));
+    close_and_scan(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +394,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_promises, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_too_many, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_undo_records_fit, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
