@@ -96,6 +96,7 @@ static dberr_t row_undo_update(trx_t *trx, const dict_table_t *table, const undo
     row_bufs_t *bufs = &sys->bufs;
     memcpy(bufs->row2, bufs->row, table->row_size);
     bufs->ext2 = bufs->ext;
+    bufs->ext2.n_cols = table->n_cols; /* a version between two may have fewer than both */
     undo_rec_restore(rec, table, bufs->row2, &bufs->ext2);
     TRY(row_undo_trim(sys, table));
     for (uint32_t i = 0; i < table->n_indexes; i++) {

@@ -320,6 +320,45 @@ static void test_rollback_of_rows_without_room(void **state)
     free(text);
 }
 
+static void update_text(fixture_t *f, trx_t *trx, const char *name, const char *text)
+{
+    byte pk[8];
+    byte value[DICT_LEN_SIZE + 60] = {0};
+    const row_upd_t upd = {.col = find_col(f, name), .value = value};
+    mach_write_8(pk, dict_bigint_encode(1));
+    mach_write_2(value, (uint32_t)strlen(text));
+    memcpy(value + DICT_LEN_SIZE, text, strlen(text));
+    OK(f, engine_update(f->engine, trx, "t", pk, &upd, 1));
+}
+
+/** A version that is as the metadata record has it, between two that are not: each comes back, with
+its entries. */
+static void test_rollback_by_version(void **state)
+{
+    fixture_t *f = *state;
+    const ddl_index_def_t on_n = index_def("in", "n", 0);
+    trx_t *trx = NULL;
+    create_varied(f, 5);
+    add_instant(f, "n", "as added");
+    OK(f, add_indexes(f->engine, "t", &on_n, 1));
+    for (int ends = 0; ends < 2; ends++) {
+        OK(f, engine_begin(f->engine, &trx));
+        update_text(f, trx, "n", "own");
+        uint64_t savepoint = engine_savepoint(f->engine, trx);
+        update_text(f, trx, "n", "as added");
+        update_text(f, trx, "v", "another");
+        if (ends == 0) {
+            OK(f, engine_rollback(f->engine, trx));
+            check_text(f, 1, "n", "as added");
+        } else {
+            OK(f, engine_rollback_to(f->engine, trx, savepoint));
+            OK(f, engine_commit(f->engine, trx));
+            check_text(f, 1, "n", "own");
+        }
+        check_and_reopen(f, 5);
+    }
+}
+
 /** Fixed columns until there may be no more. @return how many */
 static uint32_t add_fixed_columns(fixture_t *f)
 {
@@ -546,6 +585,7 @@ int main(void)
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_rollback_of_rows_without_room, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_rollback_by_version, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_undo_records_fit, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_as_many_as_a_table_has, fixture_setup,
                                         fixture_teardown),
