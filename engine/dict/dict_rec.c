@@ -304,7 +304,7 @@ static bool rec_ref_is_valid(const dict_table_t *table, const dict_col_t *col, c
 {
     blob_ref_t ref;
     return blob_ref_read(bytes, &ref) && ref.space == table->space && ref.owner
-           && ref.len <= col->len;
+           && ref.len <= col->len && col->len > DICT_LOCAL_MAX;
 }
 
 /** Are the NULL bits that belong to no column zero? n: those that do. */

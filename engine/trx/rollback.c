@@ -111,7 +111,10 @@ static dberr_t row_undo_update(trx_t *trx, const dict_table_t *table, const undo
     }
     bufs->rec_len = dict_row_to_rec(table, bufs->row2, &bufs->ext2, rec->old_trx_id,
                                     rec->old_roll_ptr, bufs->rec);
-    return row_clust_set_data(sys->pool, table, bufs->rec, bufs->rec_len);
+    return bufs->rec_len <= table->indexes[0].tree.leaf_rec_size
+               ? row_clust_set_data(sys->pool, table, bufs->rec, bufs->rec_len)
+               : err_set(&trx_sys_env(sys)->err, DB_CORRUPTION,
+                         "an undo record of table %s is of no record", table->name);
 }
 
 /** The change was the row's deletion: removes the mark. */

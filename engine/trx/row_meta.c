@@ -52,13 +52,18 @@ static bool meta_is_of(const btr_t *tree, const byte *rec, trx_id_t id, roll_ptr
     return mach_read_6(ids) == id && mach_read_7(ids + DATA_TRX_ID_LEN) == roll_ptr;
 }
 
+/** Bytes that any metadata record of the tree has. */
+static uint32_t meta_least(const btr_t *tree)
+{
+    return 1 + tree->key_len + DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN;
+}
+
 /** The metadata record into bufs.rec. *len = 0: there is none. */
 static dberr_t meta_get(trx_sys_t *sys, const btr_t *tree, uint32_t *len)
 {
-    uint32_t least = 1 + tree->key_len + DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN;
     *len = 0;
     dberr_t err = btr_meta_get(sys->pool, tree, sys->bufs.rec, len);
-    if (err == DB_SUCCESS && *len < least) {
+    if (err == DB_SUCCESS && *len < meta_least(tree)) {
         return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION, "a metadata record is too short");
     }
     return err == DB_NOT_FOUND ? DB_SUCCESS : err;
@@ -93,7 +98,8 @@ dberr_t row_meta_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr)
     btr_t tree;
     uint32_t len = 0;
     TRY(meta_tree_read(sys, rec->pk, &tree));
-    if (rec->cols_len > tree.leaf_rec_size || (rec->cols_len > 0 && !rec_is_min(rec->cols))) {
+    if (rec->cols_len > tree.leaf_rec_size
+        || (rec->cols_len > 0 && (rec->cols_len < meta_least(&tree) || !rec_is_min(rec->cols)))) {
         return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION,
                        "an undo record of metadata has no metadata record");
     }

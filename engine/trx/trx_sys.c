@@ -151,6 +151,7 @@ static dberr_t no_memory(buf_pool_t *pool)
 static dberr_t trx_sys_alloc(buf_pool_t *pool, trx_sys_t **out)
 {
     size_t size = buf_page_size(pool) > ROW_SIZE_MAX ? buf_page_size(pool) : ROW_SIZE_MAX;
+    size += DICT_UNDO_OVERHEAD; /* a hostile undo record makes a row all of whose texts are local */
     trx_sys_t *sys = calloc(1, sizeof(*sys));
     if (sys == NULL) {
         return no_memory(pool);

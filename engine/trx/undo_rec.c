@@ -157,8 +157,8 @@ static bool undo_col_fits(const dict_table_t *table, const undo_col_t *c)
         return col->nullable;
     }
     if (c->external) {
-        return col->type == DICT_VARCHAR && c->value_len <= col->len && c->ref.len <= col->len
-               && c->ref.space == table->space;
+        return col->type == DICT_VARCHAR && col->len > DICT_LOCAL_MAX && c->value_len <= col->len
+               && c->ref.len <= col->len && c->ref.space == table->space;
     }
     return col->type == DICT_VARCHAR ? c->value_len <= col->len : c->value_len == col->len;
 }

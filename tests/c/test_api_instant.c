@@ -4,6 +4,7 @@ refusals, crashes, damage. */
 #include "page/fil_page.h"
 #include "test_api_columns.h"
 #include "test_api_crash.h"
+#include "trx/trx_int.h"
 
 /** `t` with rows of sizes of their own, the last column a VARCHAR. */
 static void create_varied(fixture_t *f, int64_t rows)
@@ -254,6 +255,115 @@ static void roll_metadata_back(fixture_t *f)
     OK(f, trx_rollback(trx));
     free(changed);
     free(row);
+}
+
+/** Of an undo record of metadata, what is left of the record before: too short to be one. */
+static void test_hostile_metadata(void **state)
+{
+    fixture_t *f = *state;
+    create_varied(f, 5);
+    add_instant(f, "n", "first");
+    dict_table_t *table = NULL;
+    trx_t *trx = NULL;
+    byte *bytes = malloc((size_t)2 * ROW_SIZE_MAX);
+    assert_non_null(bytes);
+    OK(f, dict_table_copy(trx_sys_dict(f->engine->sys), engine_table(f->engine, "t"), &table));
+    dict_row_init(table, bytes + ROW_SIZE_MAX);
+    OK(f, trx_begin(f->engine->sys, &trx));
+    OK(f, row_set_metadata(trx, table, bytes + ROW_SIZE_MAX));
+    undo_rec_t rec;
+    roll_ptr_t roll_ptr = 0;
+    OK(f, undo_read_last(trx, bytes, &rec, &roll_ptr));
+    for (uint32_t len = 1; len < 1 + 8 + DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN; len++) {
+        undo_rec_t less = rec;
+        less.cols_len = len;
+        assert_int_equal(row_undo(trx, &less, roll_ptr), DB_CORRUPTION);
+    }
+    OK(f, trx_rollback(trx));
+    check_text(f, 5, "n", "first");
+    free(table);
+    free(bytes);
+}
+
+/** An undo record that makes of a row more than a page takes. */
+static void test_hostile_undo(void **state)
+{
+    fixture_t *f = *state;
+    new_column_t *new = malloc(sizeof(*new));
+    byte *bytes = malloc((size_t)2 * ROW_SIZE_MAX);
+    trx_t *trx = NULL;
+    assert_non_null(new);
+    assert_non_null(bytes);
+    create_table(f, "t");
+    for (const char *name = "uv"; *name != '\0'; name++) {
+        const char of_one[2] = {*name, '\0'};
+        const ddl_alter_t alter = add_column(new, of_one, DICT_VARCHAR, 1500);
+        OK(f, engine_alter(f->engine, &alter));
+    }
+    insert_whole(f, 1, "short");
+    const dict_table_t *table = engine_table(f->engine, "t");
+    byte pk[8];
+    mach_write_8(pk, dict_bigint_encode(1));
+    row_upd_t upd = {.col = find_col(f, "u"), .value = new->row + new->col.row_offset};
+    OK(f, engine_begin(f->engine, &trx));
+    OK(f, engine_update(f->engine, trx, "t", pk, &upd, 1));
+    undo_rec_t rec;
+    roll_ptr_t roll_ptr = 0;
+    OK(f, undo_read_last(trx, bytes, &rec, &roll_ptr));
+    byte *row = bytes + ROW_SIZE_MAX;
+    byte *text = malloc(1500);
+    assert_non_null(text);
+    memset(text, 't', 1500);
+    uint32_t len = undo_rec_start(bytes, &rec);
+    rec.cols = bytes + len;
+    rec.n_cols = 2;
+    rec.pk = pk;
+    dict_row_init(table, row);
+    for (const char *name = "uv"; *name != '\0'; name++) {
+        const char of_one[2] = {*name, '\0'};
+        dict_col_put(&table->cols[find_col(f, of_one)], row, text, 1500);
+        len = undo_rec_add_col(bytes, len, table, find_col(f, of_one), row, NULL);
+    }
+    rec.cols_len = (uint32_t)(bytes + len - rec.cols);
+    assert_int_equal(row_undo(trx, &rec, roll_ptr), DB_CORRUPTION);
+    OK(f, engine_rollback(f->engine, trx));
+    check_text(f, 1, "u", "short");
+    free(text);
+    free(bytes);
+    free(new);
+}
+
+/** A text that is too short to have pages of its own has none, whatever a record says: rows would
+not fit. */
+static void test_hostile_reference(void **state)
+{
+    fixture_t *f = *state;
+    err_sink_t sink = {.msg = ""};
+    create_varied(f, 1);
+    add_instant(f, "n", "first");
+    dict_table_t *table = NULL;
+    byte *bytes = malloc((size_t)2 * ROW_SIZE_MAX);
+    assert_non_null(bytes);
+    OK(f, dict_table_copy(trx_sys_dict(f->engine->sys), engine_table(f->engine, "t"), &table));
+    dict_row_init(table, bytes);
+    uint32_t col = find_col(f, "v");
+    dict_col_put(&table->cols[col], bytes, (const byte *)"x", 1);
+    dict_ext_t *ext = calloc(1, sizeof(*ext));
+    assert_non_null(ext);
+    ext->n_cols = table->n_cols;
+    ext->is[col] = true;
+    ext->refs[col] =
+        (blob_ref_t){.space = table->space, .page_no = FIL_NULL, .len = 0, .owner = true};
+    for (uint32_t len = DICT_LOCAL_MAX; len <= DICT_LOCAL_MAX + 1; len++) {
+        byte *rec = bytes + ROW_SIZE_MAX;
+        table->cols[col].len = len;
+        uint32_t rec_len = dict_row_to_rec(table, bytes, ext, 0, 0, rec);
+        assert_int_equal(dict_rec_check(table, rec, rec_len, &sink),
+                         len > DICT_LOCAL_MAX ? DB_SUCCESS : DB_CORRUPTION);
+    }
+    free(ext);
+    free(table);
+    free(bytes);
 }
 
 /** The tree is as it was, of several pages or of one. */
@@ -586,6 +696,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rollback_of_rows_without_room, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_rollback_by_version, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_hostile_metadata, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_hostile_undo, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_hostile_reference, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_undo_records_fit, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_as_many_as_a_table_has, fixture_setup,
                                         fixture_teardown),
