@@ -259,7 +259,7 @@ static dberr_t import_page(ddl_build_t *build)
     } else if (!xdes_frame_has_page(import->xdes_page, page_size, extent_pages, import->next)) {
         return DB_SUCCESS; /* free: old, never used, or torn at some time */
     }
-    if (verdict == PAGE_ZERO) {
+    if (verdict == PAGE_ZERO && import->next > 0) {
         return DB_SUCCESS; /* never written */
     }
     if (verdict != PAGE_OK) {
@@ -267,6 +267,13 @@ static dberr_t import_page(ddl_build_t *build)
     }
     if (import->next == 0 && mach_read_4(import->page + FSP_EXTENT_PAGES) != extent_pages) {
         return import_damaged(build, "another extent size");
+    }
+    uint32_t size_pages = mach_read_4(import->page + FSP_SIZE);
+    if (import->next == 0
+        && (size_pages == 0 || size_pages > import->cfg.size_pages
+            || fil_page_get_type(import->page) != FIL_PAGE_TYPE_FSP_HDR
+            || mach_read_4(import->page + FSP_PAGE_SIZE) != page_size)) {
+        return import_damaged(build, "not the header of such a space"); /* no start would take it */
     }
     bool copied = false;
     bool managing = false;

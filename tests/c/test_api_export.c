@@ -206,6 +206,44 @@ static void test_damaged_free_pages(void **state)
     OK(f, engine_finish_alter(f->engine, "t"));
 }
 
+/** A page 0 that no start would take, or of which recovery would make a longer file, is not
+imported. */
+static void test_hostile_header(void **state)
+{
+    static const struct {
+        uint32_t offset;
+        uint32_t value;
+    } CASES[] = {{FSP_SIZE, 0},         {FSP_SIZE, 500}, {FSP_SIZE, 1000000}, {FSP_SIZE, UINT32_MAX},
+                 {FSP_PAGE_SIZE, 8192}, {0, 0}};
+    fixture_t *f = *state;
+    make_tables(f);
+    OK(f, engine_start_alter(f->engine, EXPORT("t")));
+    byte page[PAGE_SIZE_MIN];
+    uint64_t size = 0;
+    byte *bytes = image_os_bytes(f->os, "t.ibd", &size);
+    memcpy(page, bytes, sizeof(page));
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        bytes = image_os_bytes(f->os, "t.ibd", &size);
+        if (CASES[i].offset == 0) {
+            mach_write_2(bytes + FIL_PAGE_TYPE, FIL_PAGE_TYPE_SYS);
+        } else {
+            mach_write_4(bytes + CASES[i].offset, CASES[i].value);
+        }
+        fil_page_stamp(bytes, PAGE_SIZE_MIN);
+        assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")), DB_ERROR);
+        assert_non_null(strstr(engine_error(f->engine), "not the header of such a space"));
+        bytes = image_os_bytes(f->os, "t.ibd", &size);
+        memset(bytes, 0, sizeof(page));
+        assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")), DB_ERROR);
+        bytes = image_os_bytes(f->os, "t.ibd", &size);
+        memcpy(bytes, page, sizeof(page));
+    }
+    OK(f, engine_alter(f->engine, IMPORT("u", "t")));
+    fixture_close(f, false);
+    fixture_open(f);
+    assert_int_equal(count_rows(f, "u", NULL), ROWS - 100);
+}
+
 /** A crash at any fault point leaves the old rows or the imported ones, and no other file (I3, I12,
 I16). */
 static void check_crashes(fixture_t *f, bool optimize, bool nested)
@@ -255,6 +293,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_import_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_progress, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_free_pages, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_hostile_header, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_refused, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes_not_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes_logged, fixture_setup, fixture_teardown),
