@@ -61,8 +61,9 @@ static const dict_index_t *import_find_index(const dict_table_t *table, const ch
     return NULL;
 }
 
-static bool import_fits(const dict_table_t *ours, const dict_table_t *theirs)
+static bool import_fits(const dict_table_t *ours, const ddl_cfg_t *cfg)
 {
+    const dict_table_t *theirs = cfg->table;
     bool fits = ours->n_cols == theirs->n_cols && ours->n_indexes == theirs->n_indexes;
     for (uint32_t i = 0; fits && i < ours->n_cols; i++) {
         const dict_col_t *a = &ours->cols[i];
@@ -72,7 +73,8 @@ static bool import_fits(const dict_table_t *ours, const dict_table_t *theirs)
     }
     for (uint32_t i = 0; fits && i < ours->n_indexes; i++) {
         const dict_index_t *index = import_find_index(theirs, ours->indexes[i].name);
-        fits = index != NULL && import_index_fits(&ours->indexes[i], index);
+        fits = index != NULL && import_index_fits(&ours->indexes[i], index) && index->tree.root > 0
+               && index->tree.root < cfg->size_pages;
     }
     return fits;
 }
@@ -98,7 +100,7 @@ static dberr_t import_prepare(ddl_build_t *build, const char *from)
     const dict_table_t *theirs = import->cfg.table;
     if (import->cfg.page_size != buf_page_size(build_pool(build))
         || import->cfg.size_pages < FSP_INITIAL_PAGES || import->cfg.size_pages > FIL_PAGES_MAX
-        || !import_fits(build->source, theirs)) {
+        || !import_fits(build->source, &import->cfg)) {
         return err_set(sink, DB_ERROR, "table '%s' and the exported table '%s' differ",
                        build->source->name, from);
     }

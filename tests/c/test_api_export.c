@@ -1,4 +1,5 @@
 /** FLUSH TABLES FOR EXPORT, UNLOCK TABLES, IMPORT TABLESPACE. */
+#include "base/crc32c.h"
 #include "page/page_compress.h"
 #include "test_api_crash.h"
 
@@ -206,6 +207,28 @@ static void test_damaged_free_pages(void **state)
     OK(f, engine_finish_alter(f->engine, "t"));
 }
 
+/** Roots that no catalogue may have: no start would take it. */
+static void test_hostile_roots(void **state)
+{
+    fixture_t *f = *state;
+    make_tables(f);
+    OK(f, engine_start_alter(f->engine, EXPORT("t")));
+    uint64_t size = 0;
+    byte *cfg = image_os_bytes(f->os, "t.cfg", &size);
+    byte *root = cfg + 28 + (size_t)mach_read_2(cfg + 24) * 70 + 8;
+    uint32_t own = mach_read_4(root);
+    const uint32_t ROOTS[] = {0, mach_read_4(cfg + 20), FIL_NULL, own};
+    for (size_t i = 0; i < sizeof(ROOTS) / sizeof(ROOTS[0]); i++) {
+        mach_write_4(root, ROOTS[i]);
+        mach_write_4(cfg, crc32c(cfg + 4, size - 4));
+        assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")),
+                         ROOTS[i] == own ? DB_SUCCESS : DB_ERROR);
+    }
+    fixture_close(f, false);
+    fixture_open(f);
+    assert_int_equal(count_rows(f, "u", NULL), ROWS - 100);
+}
+
 /** A page 0 that no start would take, or of which recovery would make a longer file, is not
 imported. */
 static void test_hostile_header(void **state)
@@ -213,8 +236,8 @@ static void test_hostile_header(void **state)
     static const struct {
         uint32_t offset;
         uint32_t value;
-    } CASES[] = {{FSP_SIZE, 0},         {FSP_SIZE, 500}, {FSP_SIZE, 1000000}, {FSP_SIZE, UINT32_MAX},
-                 {FSP_PAGE_SIZE, 8192}, {0, 0}};
+    } CASES[] = {{FSP_SIZE, 0},          {FSP_SIZE, 500},       {FSP_SIZE, 1000000},
+                 {FSP_SIZE, UINT32_MAX}, {FSP_PAGE_SIZE, 8192}, {0, 0}};
     fixture_t *f = *state;
     make_tables(f);
     OK(f, engine_start_alter(f->engine, EXPORT("t")));
@@ -293,6 +316,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_import_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_progress, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_free_pages, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_hostile_roots, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_hostile_header, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_refused, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes_not_logged, fixture_setup, fixture_teardown),
