@@ -24,12 +24,13 @@ Invariants
 #include "btr/btr_blob.h"
 #include "trx/trx_int.h"
 
-/** A log of a table that was dropped meanwhile has nothing to purge there. One that rows are being
-copied to has, though nobody sees it yet. */
-static bool purge_table_is_there(const dict_table_t *table)
+/** A log of a table that was dropped meanwhile has nothing to purge there, nor of one whose file is
+gone before its rows. One that rows are being copied to has, though nobody sees it yet. */
+static bool purge_table_is_there(const trx_sys_t *sys, const dict_table_t *table)
 {
     return table != NULL && table->status != DICT_DROPPING
-           && table->indexes[0].tree.root != FIL_NULL;
+           && table->indexes[0].tree.root != FIL_NULL
+           && fil_space_get(buf_fil(sys->pool), table->space) != NULL;
 }
 
 /** An older version (row2, from the undo record) of the row in bufs.row: drops its own entries. */
@@ -116,7 +117,7 @@ static dberr_t purge_rec(trx_sys_t *sys, trx_id_t id, const undo_rec_t *rec, rol
 {
     row_bufs_t *bufs = &sys->bufs;
     const dict_table_t *table = dict_table_by_id(sys->dict, rec->table_id);
-    if (!purge_table_is_there(table)) {
+    if (!purge_table_is_there(sys, table)) {
         return DB_SUCCESS;
     }
     if (rec->type == UNDO_METADATA) {

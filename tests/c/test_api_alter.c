@@ -396,6 +396,36 @@ static void check_copy_crashes(fixture_t *f, bool nested)
     assert_int_equal(point_count(&crash, "ddl.swapped"), 1);
 }
 
+/** A copy is given up while all undo slots are taken: its file is gone before its rows can go. What
+it has inserted has nothing to purge, and the table is locked until giving up succeeds. */
+static void test_copy_abort_without_slot(void **state)
+{
+    fixture_t *f = *state;
+    enum { SLOTS = 64 };
+    trx_t *trx[SLOTS];
+    byte row[8 + B_LEN + 8] = {0};
+    create_table(f, "t");
+    create_table(f, "u");
+    insert_rows(f, "t", 1, 300);
+    OK(f, engine_start_alter(f->engine, COPY("t")));
+    OK(f, engine_step_alter(f->engine, "t", 2, 60));
+    for (int64_t i = 0; i < SLOTS; i++) {
+        mach_write_8(row, dict_bigint_encode(i));
+        OK(f, engine_begin(f->engine, &trx[i]));
+        OK(f, engine_insert(f->engine, trx[i], "u", row));
+    }
+    assert_int_equal(engine_abort_alter(f->engine, "t"), DB_OUT_OF_SPACE);
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        OK(f, engine_commit(f->engine, trx[i]));
+    }
+    purge_all(f);
+    OK(f, engine_abort_alter(f->engine, "t"));
+    OK(f, engine_alter(f->engine, COPY("t")));
+    purge_all(f);
+    assert_int_equal(count_rows(f, "t", NULL), 300);
+    assert_int_equal(count_rows(f, "u", NULL), SLOTS);
+}
+
 static void test_copy_crashes(void **state)
 {
     check_copy_crashes(*state, false);
@@ -425,6 +455,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_exclusive, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_copies, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_copy_meets_duplicate, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_copy_abort_without_slot, fixture_setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(test_copy_crashes, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_copy_crashes_nested, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_rebuild_crashes_nested, fixture_setup,

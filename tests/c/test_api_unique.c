@@ -213,8 +213,8 @@ static void test_revived(void **state)
     expect_rows(f, 2);
 }
 
-/** Of a transaction that is open: row 1, which had the key "one" when it began, gets that again, by a
-statement that is taken back. The key is nobody's until the transaction ends. */
+/** Of a transaction that is open: row 1, which had the key "one" when it began, gets that again, by
+a statement that is taken back. The key is nobody's until the transaction ends. */
 static void check_key_stays(fixture_t *f, trx_t *trx, const char *other)
 {
     uint64_t savepoint = engine_savepoint(f->engine, trx);
