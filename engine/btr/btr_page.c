@@ -64,7 +64,6 @@ static const char *btr_header_fault(const btr_t *btr, const byte *page, page_no_
                                     uint32_t level)
 {
     bool root = page_no == btr->root;
-
     if (fil_page_get_type(page) != FIL_PAGE_INDEX) {
         return "not an index page";
     }
@@ -91,7 +90,6 @@ static const char *btr_header_fault(const btr_t *btr, const byte *page, page_no_
 static bool btr_seg_headers_are_zero(const byte *page)
 {
     static const byte ZEROS[PAGE_DATA - PAGE_SEG_LEAF];
-
     return memcmp(page + PAGE_SEG_LEAF, ZEROS, sizeof(ZEROS)) == 0;
 }
 
@@ -108,7 +106,6 @@ static const char *btr_page_fault(const btr_t *btr, const byte *page, uint32_t p
     const byte *prev = NULL;
     for (uint32_t slot = 0; slot < page_n_recs(page); slot++) {
         const byte *rec = page_rec(page, page_size, slot);
-
         if (prev != NULL && !rec_is_min(prev)
             && memcmp(rec_payload(prev), rec_payload(rec), btr->key_len) >= 0) {
             return "keys do not ascend";
@@ -177,7 +174,6 @@ dberr_t btr_sibling_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr, const bu
 bool btr_page_fits(const btr_op_t *op, const buf_block_t *block, uint32_t len, uint32_t freed)
 {
     uint32_t cost = page_rec_cost(page_rec_size(block->frame), len);
-
     return page_data_size(block->frame) - freed + cost <= page_data_max(op->page_size);
 }
 
@@ -195,7 +191,6 @@ dberr_t btr_append_recs(btr_op_t *op, buf_block_t *dst, const buf_block_t *src, 
                         uint32_t to, uint32_t skip)
 {
     uint32_t slot = page_n_recs(dst->frame);
-
     for (uint32_t i = from; i < to; i++) {
         if (i != skip) {
             TRY(btr_page_insert(op, dst, slot++, page_rec(src->frame, op->page_size, i),

@@ -172,7 +172,6 @@ dberr_t btr_create(mtr_t *mtr, btr_t *btr)
 {
     uint32_t page_size = buf_page_size(mtr->pool);
     dberr_t err = fsp_reserve(mtr, btr->space, BTR_CREATE_PAGES);
-
     CHECK(btr->id >= INDEX_ID_FIRST
           && 2 * page_rec_cost(btr_rec_size(btr, 0), btr->leaf_rec_size)
                  <= page_data_max(page_size));

@@ -219,8 +219,9 @@ void rseg_init(trx_sys_t *sys, uint32_t id);
 WARN_UNUSED dberr_t rseg_create(mtr_t *mtr, page_id_t id);
 /** Creates the undo tablespace of a rollback segment of a new database. */
 WARN_UNUSED dberr_t undo_space_create(buf_pool_t *pool, uint32_t id);
-/** The rollback segment for a new log: undo tablespaces take turns. */
-trx_rseg_t *undo_space_choose(trx_sys_t *sys);
+/** The rollback segment for a new log, and its slot, RSEG_N_SLOTS if none is free: undo tablespaces
+take turns, but for one without a free slot. */
+trx_rseg_t *undo_space_choose(trx_sys_t *sys, uint32_t *slot);
 /** Chooses an undo tablespace that has grown too large, unless one was chosen before, and truncates
 it if it holds no log any more. */
 WARN_UNUSED dberr_t undo_space_truncate(trx_sys_t *sys);

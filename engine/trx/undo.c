@@ -168,11 +168,8 @@ dberr_t undo_log_validate(const trx_rseg_t *rseg, page_no_t first, uint64_t *n_r
 /** Starts the log of trx in a free slot. */
 static dberr_t undo_log_start(trx_t *trx, mtr_t *mtr, buf_block_t **out)
 {
-    trx_rseg_t *rseg = undo_space_choose(trx->sys);
     uint32_t slot = 0;
-    while (slot < RSEG_N_SLOTS && rseg->slots[slot] != FIL_NULL) {
-        slot++;
-    }
+    trx_rseg_t *rseg = undo_space_choose(trx->sys, &slot);
     if (slot == RSEG_N_SLOTS) {
         return err_set(&trx_sys_env(trx->sys)->err, DB_OUT_OF_SPACE,
                        "more than %u transactions have uncommitted changes", RSEG_N_SLOTS);

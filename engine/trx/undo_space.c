@@ -73,15 +73,18 @@ dberr_t undo_space_create(buf_pool_t *pool, uint32_t id)
     return undo_space_format(pool, space->id, &end_lsn);
 }
 
-trx_rseg_t *undo_space_choose(trx_sys_t *sys)
+trx_rseg_t *undo_space_choose(trx_sys_t *sys, uint32_t *slot)
 {
     uint32_t n = trx_sys_n_undo_spaces(sys);
-    trx_rseg_t *rseg = &sys->rsegs[0];
-    if (n > 0) {
-        do {
-            rseg = &sys->rsegs[1 + sys->next_rseg++ % n];
-        } while (rseg == sys->truncating);
-    }
+    trx_rseg_t *rseg = NULL;
+    uint32_t tried = 0;
+    do {
+        rseg = &sys->rsegs[n > 0 ? 1 + sys->next_rseg++ % n : 0];
+        *slot = rseg == sys->truncating ? RSEG_N_SLOTS : 0;
+        while (*slot < RSEG_N_SLOTS && rseg->slots[*slot] != FIL_NULL) {
+            ++*slot;
+        }
+    } while (++tried < n && *slot == RSEG_N_SLOTS);
     return rseg;
 }
 

@@ -56,6 +56,36 @@ static void check_truncates(fixture_t *f, uint32_t log_format)
     closes_clean(f, 4 * 800);
 }
 
+/** One space has no free slot: the other serves, in every turn. So a statement of several commits,
+as DROP TABLE, does not end in the middle. */
+static void test_one_is_full(void **state)
+{
+    fixture_t *f = *state;
+    enum { SLOTS = 64 };
+    trx_t *trx[2 * SLOTS];
+    byte row[8 + B_LEN + 8] = {0};
+    open_with_undo_spaces(f, 0);
+    create_table(f, "t");
+    create_table(f, "u");
+    for (int64_t i = 0; i < 2 * SLOTS; i++) {
+        mach_write_8(row, dict_bigint_encode(i));
+        OK(f, engine_begin(f->engine, &trx[i]));
+        OK(f, engine_insert(f->engine, trx[i], "t", row));
+    }
+    assert_int_equal(engine_drop_table(f->engine, "u"), DB_OUT_OF_SPACE);
+    assert_non_null(engine_table(f->engine, "u"));
+    for (uint32_t i = 0; i < 2 * SLOTS; i += 2) {
+        OK(f, engine_commit(f->engine, trx[i]));
+    }
+    OK(f, engine_drop_table(f->engine, "u"));
+    create_table(f, "u");
+    OK(f, engine_drop_table(f->engine, "u"));
+    for (uint32_t i = 1; i < 2 * SLOTS; i += 2) {
+        OK(f, engine_commit(f->engine, trx[i]));
+    }
+    closes_clean(f, 2 * SLOTS);
+}
+
 static void test_truncates_10_4(void **state)
 {
     check_truncates(*state, LOG_FORMAT_10_4);
@@ -175,6 +205,7 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_one_is_full, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_truncates_10_4, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_truncates_10_5, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_waits_for_its_logs, fixture_setup, fixture_teardown),
