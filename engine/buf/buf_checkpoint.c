@@ -320,11 +320,13 @@ static void buf_placed_fill(buf_pool_t *pool)
             redo_group_add(&group, &name);
         }
     }
-    bool any = group.len > 0; /* no table: nothing to name, and nobody to fill it */
+    if (group.len == 0) {
+        return; /* no table has a file: nothing to name, and nobody to fill it */
+    }
     redo_group_finish(&group);
     uint64_t kept =
         buf_checkpoint_group_max(pool) + group.len + (uint64_t)BUF_FILL_BLOCKS * LOG_BLOCK_SIZE;
-    while (any && buf_log_age(pool) + kept <= log_age_max(pool->log)) {
+    while (buf_log_age(pool) + kept <= log_age_max(pool->log)) {
         log_append(pool->log, group.bytes, group.len, NULL, NULL);
     }
     redo_group_free(&group);

@@ -49,6 +49,22 @@ static void test_statements(void **state)
     OK(f, engine_drop_table(f->engine, "u"));
 }
 
+/** Without a file there is nothing that could fill the log. */
+static void test_nothing_to_fill_with(void **state)
+{
+    fixture_t *f = *state;
+    create_system_table(f, "t");
+    OK(f, engine_place(f->engine, BUF_ACT_FILL, 1));
+    insert_rows(f, "t", 1, 10);
+    create_table(f, "o");
+    OK(f, engine_place(f->engine, BUF_ACT_FILL, 1));
+    insert_rows(f, "t", 11, 20);
+    engine_status_t status;
+    engine_get_status(f->engine, &status);
+    assert_int_equal(status.stats.placed_fills, 2);
+    assert_int_equal(count_rows(f, "t", NULL), 20);
+}
+
 /** A crash at any fault point of a statement leaves the table as before it or as after it, and no
 page that is nobody's (I11, I12). */
 static void check_crashes(fixture_t *f, bool nested)
@@ -97,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_statements, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_to_fill_with, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes_nested, fixture_setup, fixture_teardown),
     };
