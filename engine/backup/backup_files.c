@@ -81,7 +81,7 @@ static dberr_t page_is_needed(const backup_t *backup, page_id_t id, bool *needed
     page_no_t at = id.page_no - id.page_no % xdes_page_covers(page_size, extent_pages);
     buf_block_t *block = buf_page_peek(backup->pool, id);
     *needed = block == NULL || block->oldest_modification == 0
-              || (block->init_lsn == 0 && block->observer == 0);
+              || (block->init_lsn == 0 && block->observer == 0 && !block->freed);
     if (*needed && at != id.page_no) {
         TRY(buf_page_get(backup->pool, (page_id_t){id.space, at}, &block));
         *needed = xdes_frame_has_page(block->frame, page_size, extent_pages, id.page_no);

@@ -81,7 +81,8 @@ static fseg_header_t bulk_segment(buf_block_t *root, uint32_t level)
     return (fseg_header_t){root, level == 0 ? PAGE_SEG_LEAF : PAGE_SEG_TOP};
 }
 
-/** Takes the next page number of a level, in a logged mtr of its own. */
+/** Takes the next page number of a level, in a logged mtr of its own. With a log of all frees the
+page is created, too: its home may be torn, and a hot backup must not ask for it. */
 static dberr_t bulk_reserve(btr_bulk_t *bulk, uint32_t level, page_no_t hint, page_no_t *out)
 {
     TRY(buf_log_free_check(bulk->pool));
@@ -89,7 +90,14 @@ static dberr_t bulk_reserve(btr_bulk_t *bulk, uint32_t level, page_no_t hint, pa
     mtr_start(&mtr, bulk->pool, MTR_LOG_ALL);
     buf_block_t *root = NULL;
     dberr_t err = bulk_root_get(bulk, &mtr, &root);
-    AND_THEN(err, fseg_page_reserve(&mtr, bulk_segment(root, level), hint, out));
+    if (log_format(buf_log(bulk->pool))->all_frees) {
+        buf_block_t *page = NULL;
+        AND_THEN(err, fseg_page_alloc(&mtr, bulk_segment(root, level), hint,
+                                      FIL_PAGE_TYPE_ALLOCATED, &page));
+        *out = page != NULL ? page->id.page_no : FIL_NULL;
+    } else {
+        AND_THEN(err, fseg_page_reserve(&mtr, bulk_segment(root, level), hint, out));
+    }
     return mtr_end(&mtr, err);
 }
 

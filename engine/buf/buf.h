@@ -26,7 +26,8 @@ typedef struct buf_block {
     uint32_t fix_count;
     lsn_t oldest_modification; /**< start LSN of the first unflushed change; 0 = clean */
     lsn_t newest_modification;
-    lsn_t init_lsn; /**< end LSN of the logged mtr that last initialised the page here; 0 = none */
+    lsn_t init_lsn; /**< end LSN of the logged mtr that last initialised the page here, if it has
+                                     not gone home since; 0 = none */
     bool init_on_flush;   /**< a logged initialisation with log_optimize_ddl off is not yet written:
                                      that write skips doublewrite (I13) */
     bool in_flight;       /**< in the doublewrite batch, not yet home */

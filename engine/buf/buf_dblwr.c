@@ -119,6 +119,7 @@ dberr_t buf_dblwr_write_home(buf_pool_t *pool, buf_block_t *block, const byte *c
                index ? page_index_id(frame) : 0, pos < 0 ? "skip" : "used", why, block->init_lsn,
                block->observer != 0, block->oldest_modification, pos);
     TRY(fil_page_write(pool->fil, space, block->id.page_no, copy));
+    block->init_lsn = 0;
     pool->env->stats.dblwr_skipped_init += pos < 0 && pool->dblwr_file != NULL;
     uint32_t stored = page_stored_bytes(copy, pool->page_size);
     pool->env->stats.pages_compressed += stored < pool->page_size;
