@@ -3,8 +3,8 @@
 Place: above everything that stores, below api/, which calls recv_redo() before the catalogue can be
 read and recv_finish() after.
 
-    recv_redo    scan -> doublewrite copies listed -> spaces -> log writable (new epoch) -> files
-    extended -> doublewrite restore -> apply in batches
+    recv_redo    scan -> doublewrite copies listed -> spaces -> torn pages that a converted log left
+    blanked -> log writable (new epoch) -> files extended -> doublewrite restore -> apply in batches
     recv_finish  rollback (catalogue first, then it is loaded, then users) -> incomplete DDL
 
 Invariants
@@ -72,6 +72,7 @@ static dberr_t recv_run(recv_t *recv)
     TRY(recv_scan(recv));
     TRY(recv_dblwr_collect(recv));
     TRY(recv_spaces_open(recv));
+    TRY(recv_dblwr_converted(recv));
     /* Syncs the log file too: what was read from it is durable before any page follows it. */
     TRY(log_start_writing(recv->log, &recv->ckpt, recv->end_lsn));
     TRY(recv_spaces_extend(recv));

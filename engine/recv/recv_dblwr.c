@@ -16,9 +16,12 @@ Invariants
 3. the area is fsynced before a home page is written from it: a killed process may have left copies
    of pages that never went home in the page cache only, and the write that a power loss tears then
    has no copy (I22);
-4. all files, restored or not, are fsynced before anything writes the doublewrite area again (I22),
+4. a log of all frees leaves homes torn that are free. When it has been converted, and before the
+   first start, they are made zero: an INDEX_LOAD would have them read, once they are in use again;
+5. all files, restored or not, are fsynced before anything writes the doublewrite area again (I22),
    so a crash during the restore finds all copies still there (I17). */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "recv/recv_int.h"
@@ -81,6 +84,36 @@ static dberr_t recv_copy_restore(void *ctx, page_id_t id, lsn_t lsn, const byte 
                id.page_no, lsn);
     TRY(fil_page_write(recv->fil, space, id.page_no, image));
     recv->env->stats.recv_dblwr_restored++;
+    return DB_SUCCESS;
+}
+
+/** Zeros over the homes that are torn and free by the descriptors before them. */
+static dberr_t recv_blank_torn(recv_t *recv, fil_space_t *space)
+{
+    byte xdes[PAGE_SIZE_MAX];
+    uint32_t extent_pages = log_info(recv->log)->extent_pages;
+    for (page_id_t id = {space->id, 0}; id.page_no < space->size_pages; id.page_no++) {
+        TRY(fil_page_read(recv->fil, space, id.page_no, recv->page_buf));
+        page_verdict_t verdict = fil_page_verify(recv->page_buf, recv->page_size, id);
+        if (id.page_no % xdes_page_covers(recv->page_size, extent_pages) == 0) {
+            memcpy(xdes, recv->page_buf, recv->page_size);
+            memset(xdes, 0xFF, verdict == PAGE_OK ? 0 : recv->page_size);
+        } else if (verdict != PAGE_OK && verdict != PAGE_ZERO
+                   && !xdes_frame_has_page(xdes, recv->page_size, extent_pages, id.page_no)) {
+            memset(recv->page_buf, 0, recv->page_size);
+            TRY(fil_page_write(recv->fil, space, id.page_no, recv->page_buf));
+        }
+    }
+    return fil_sync(recv->fil, space);
+}
+
+dberr_t recv_dblwr_converted(recv_t *recv)
+{
+    bool converted = recv->ckpt.no == 0 && log_format(recv->log)->unlogged_loads;
+    fil_space_t *space = fil_first(recv->fil);
+    for (; converted && space != NULL; space = space->next) {
+        TRY(recv_blank_torn(recv, space));
+    }
     return DB_SUCCESS;
 }
 

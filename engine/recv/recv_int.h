@@ -143,6 +143,8 @@ WARN_UNUSED dberr_t recv_scan(recv_t *recv);
 WARN_UNUSED dberr_t recv_dblwr_collect(recv_t *recv);
 /** Finds each space's file, repeats file operations, registers the spaces in fil. */
 WARN_UNUSED dberr_t recv_spaces_open(recv_t *recv);
+/** Zeros over torn pages that are free, if no start is behind the log since it was converted. */
+WARN_UNUSED dberr_t recv_dblwr_converted(recv_t *recv);
 /** Brings files to the committed size that the log tells; refuses those cut short otherwise. */
 WARN_UNUSED dberr_t recv_spaces_extend(recv_t *recv);
 /** Overwrites torn and zero home pages from their copies, then fsyncs. */
