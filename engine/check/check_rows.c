@@ -385,7 +385,7 @@ static dberr_t chk_indexes_walk(chk_row_scan_t *scan, chk_file_t *file)
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         chk_index_t *index = &table->indexes[i];
         if (index->status != CHK_READY) {
-            chk_broken(file, (uint32_t)index->id); /* reported with the catalogue */
+            chk_broken(file, CHK_OWNER_UNKNOWN); /* reported with the catalogue */
             continue;
         }
         bool whole = true;

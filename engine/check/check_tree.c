@@ -86,6 +86,8 @@ static bool chk_page_shape(chk_walk_t *walk, const byte *page, page_no_t page_no
     } else if (page_no != tree->root
                && !chk_is_zero(page + CHK_PAGE_SEG_LEAF, 2 * CHK_SEG_HEADER_SIZE)) {
         chk_walk_find(walk, 6, page_no, "segment headers in a page that is not the root");
+    } else if (fil_page_get_type(page) != FIL_PAGE_INDEX) {
+        chk_walk_find(walk, 6, page_no, "a page of another type");
     }
     return walk->whole;
 }

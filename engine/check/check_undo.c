@@ -89,12 +89,13 @@ static dberr_t chk_undo_page(chk_undo_scan_t *scan, page_no_t page_no, page_no_t
                       mach_read_4(page + CHK_UNDO_PREV), prev);
         return DB_SUCCESS;
     }
-    bool valid = end >= CHK_UNDO_RECS && end <= chk->page_size - FIL_PAGE_TRAILER;
+    bool valid = fil_page_get_type(page) == FIL_PAGE_UNDO_LOG && end >= CHK_UNDO_RECS
+                 && end <= chk->page_size - FIL_PAGE_TRAILER;
     if (valid) {
         err = chk_undo_records(chk, &valid);
     }
     if (err == DB_SUCCESS && !valid) {
-        chk_undo_find(scan, 6, page_no, "undo page: free offset or records are wrong");
+        chk_undo_find(scan, 6, page_no, "undo page: type, free offset or records are wrong");
     }
     return err;
 }

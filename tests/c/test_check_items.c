@@ -110,6 +110,11 @@ static void test_i6_shape(void **state)
     page = dbx_home(it.db, FIL_SYSTEM_PATH, RSEG_PAGE);
     page[56] = 1;
     expect_stamped(&it, page, 6);
+    it = items_create(true);
+    page = leaf(&it, 0, 1);
+    mach_write_2(page + FIL_PAGE_TYPE, FIL_PAGE_TYPE_BLOB); /* nobody has looked at its records */
+    mach_write_2(page + PAGE_N_RECS, 4000);
+    expect_stamped(&it, page, 6);
 }
 
 static void test_i7_order(void **state)

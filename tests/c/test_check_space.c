@@ -210,25 +210,25 @@ static void test_i6_second_descriptor_page(void **state)
     expect_stamped(&it, page, 6);
 }
 
-/** Overwrites a BIGINT in the only row of SYS_TABLES: its page is found by the index id. */
-static void set_sys_table_number(items_t *it, uint32_t offset, uint64_t value)
+/** Overwrites a BIGINT in the last row of a system table: its page is found by the index id. */
+static void set_sys_number(items_t *it, index_id_t id, uint32_t offset, uint64_t value)
 {
     uint64_t size = 0;
     byte *bytes = dbx_bytes(it->db, FIL_SYSTEM_PATH, &size);
     for (uint64_t at = 0; at + 4096 <= size; at += 4096) {
         byte *page = bytes + at;
-        if (fil_page_get_type(page) == FIL_PAGE_INDEX && page_index_id(page) == INDEX_ID_FIRST
-            && page_n_recs(page) == 1) {
-            mach_write_8(rec_at(page, 0) + offset, value ^ 1ULL << 63);
+        if (fil_page_get_type(page) == FIL_PAGE_INDEX && page_index_id(page) == id) {
+            mach_write_8(rec_at(page, page_n_recs(page) - 1) + offset, value ^ 1ULL << 63);
             dbx_stamp(it->db, page);
             return;
         }
     }
-    fail_msg("no SYS_TABLES page");
+    fail_msg("no page of the system table");
 }
 
 #define SYS_TABLES_SPACE (1 + 8 + 6 + 7 + 64)
 #define SYS_TABLES_STATUS (SYS_TABLES_SPACE + 16)
+#define SYS_INDEXES_STATUS (1 + 16 + 6 + 7 + 64 + 24)
 
 static void test_i12_catalogue_and_files(void **state)
 {
@@ -240,10 +240,13 @@ static void test_i12_catalogue_and_files(void **state)
     ASSERT_OK(it.db, env_unlink(&it.db->env, "t1.ibd"));
     expect_only(&it, 12);
     it = items_create(true);
-    set_sys_table_number(&it, SYS_TABLES_STATUS, DICT_INCOMPLETE);
+    set_sys_number(&it, INDEX_ID_FIRST, SYS_TABLES_STATUS, DICT_INCOMPLETE);
     expect_only(&it, 12);
     it = items_create(true);
-    set_sys_table_number(&it, SYS_TABLES_SPACE, 99);
+    set_sys_number(&it, INDEX_ID_FIRST, SYS_TABLES_SPACE, 99);
+    expect_only(&it, 12);
+    it = items_create(true);
+    set_sys_number(&it, INDEX_ID_FIRST + 2, SYS_INDEXES_STATUS, DICT_INCOMPLETE);
     expect_only(&it, 12);
     it = items_create(true);
     byte *map = dbx_home(it.db, "t1.ibd", 0);
