@@ -288,7 +288,7 @@ dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
     log->ckpt = *ckpt;
     dberr_t err;
     if (!lsn_is_credible(end) || !lsn_is_credible(ckpt->lsn) || ckpt->lsn < log->info.start_lsn
-        || end < ckpt->marker_lsn || end < ckpt->lsn
+        || end < ckpt->marker_lsn || end < ckpt->lsn || end >= LOG_LSN_LIMIT / 2
         || !area_has_room(log, log_blocks_end(end) + room)) {
         return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
                           "%s: the log cannot go on at LSN %" PRIu64 " after checkpoint %" PRIu64,

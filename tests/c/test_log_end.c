@@ -214,6 +214,23 @@ static void test_fuzz(void **state)
     free(image);
 }
 
+/** A log whose LSNs are about to run out is not continued: no reader follows them further. */
+static void test_lsns_run_out(void **state)
+{
+    log_fixture_t *f = *state;
+    log_file_info_t info = {.format_id = log_format_10_4.id,
+                            .page_size = PAGE_SIZE,
+                            .extent_pages = 256,
+                            .file_size = FILE_SIZE,
+                            .start_lsn = ((lsn_t)1 << 62) - LOG_BLOCK_SIZE};
+    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, &info, LOG_LOADS_LOGGED), DB_SUCCESS);
+    log_t *log = NULL;
+    lsn_t end = efx_log_open(&f->env, &log);
+    assert_int_equal(log_start_writing(log, log_last_checkpoint(log), end), DB_CORRUPTION);
+    assert_int_equal(f->env.err.refusal, REFUSAL_LOG_DAMAGED);
+    log_close(log);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +239,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_earlier_lap, lfx_setup, lfx_teardown),
         cmocka_unit_test_setup_teardown(test_cut_at_first_group, lfx_setup, lfx_teardown),
         cmocka_unit_test_setup_teardown(test_valid_block_nonsense, lfx_setup, lfx_teardown),
+        cmocka_unit_test_setup_teardown(test_lsns_run_out, lfx_setup, lfx_teardown),
         cmocka_unit_test_setup_teardown(test_fuzz, lfx_setup, lfx_teardown),
     };
 
