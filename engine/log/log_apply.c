@@ -48,7 +48,6 @@ static dberr_t apply_create(const redo_rec_t *rec, byte *page, uint32_t page_siz
 dberr_t log_rec_apply(const redo_rec_t *rec, byte *page, uint32_t page_size)
 {
     page_id_t id = {rec->space, rec->page_no};
-
     CHECK(page_size_is_valid(page_size));
     if (rec->op == OP_INIT_PAGE) {
         fil_page_init(page, page_size, id, (page_type_t)rec->value);

@@ -85,7 +85,6 @@ static dberr_t blocks_copy(log_copy_t *copy, lsn_t from, uint32_t n)
     }
     for (uint32_t i = 0; i < n; i++) {
         lsn_t block_lsn = from + (lsn_t)i * LOG_BLOCK_SIZE;
-
         if (n_read != len
             || !log_block_is_valid(copy->blocks + (size_t)i * LOG_BLOCK_SIZE, block_lsn)) {
             return err_set(&copy->to->err, DB_CORRUPTION,

@@ -56,7 +56,6 @@ static bool crc_is_right(const byte *block)
 lsn_t log_lsn_add(lsn_t lsn, uint64_t len)
 {
     uint64_t in_block = lsn_offset(lsn) - LOG_BLOCK_HDR_SIZE + len;
-
     CHECK(lsn_is_boundary(lsn));
     return lsn_block(lsn) + in_block / LOG_BLOCK_PAYLOAD * LOG_BLOCK_SIZE + LOG_BLOCK_HDR_SIZE
            + in_block % LOG_BLOCK_PAYLOAD;
@@ -87,7 +86,6 @@ bool log_block_is_sane(const byte *block)
     uint32_t used = mach_read_2(block + LOG_BLOCK_USED);
     uint32_t first_group = mach_read_2(block + LOG_BLOCK_FIRST_GROUP);
     uint32_t end = used == LOG_BLOCK_SIZE ? LOG_PAYLOAD_END : used;
-
     return used >= LOG_BLOCK_HDR_SIZE && end <= LOG_PAYLOAD_END
            && (used == LOG_BLOCK_SIZE || used < LOG_PAYLOAD_END)
            && (first_group == 0 || (first_group >= LOG_BLOCK_HDR_SIZE && first_group < end));
@@ -135,7 +133,6 @@ do. */
 static bool checkpoint_is_justified(const log_checkpoint_t *ckpt)
 {
     uint64_t starts = ckpt->epoch - 1;
-
     return starts <= ckpt->no && ckpt->no - starts <= ckpt->marker_lsn / LOG_MARKER_LEN;
 }
 
@@ -143,7 +140,6 @@ static bool checkpoint_is_justified(const log_checkpoint_t *ckpt)
 static void slots_update(log_t *log, const log_checkpoint_t *ckpt)
 {
     uint32_t n = 1;
-
     for (uint32_t i = 0; i < log->n_slots; i++) {
         if (log->slots[i].no % 2 != ckpt->no % 2) {
             log->slots[1] = log->slots[i];
@@ -195,7 +191,6 @@ static void initial_encode(byte *bytes, const log_file_info_t *info, log_loads_t
     const redo_rec_t marker = {.op = OP_CHECKPOINT, .value = first};
     byte *block = bytes + LOG_FILE_HDR_SIZE;
     redo_group_t group;
-
     redo_group_init(&group, log_format_find(info->format_id));
     redo_group_add(&group, &marker);
     redo_group_finish(&group);
@@ -274,7 +269,6 @@ static dberr_t header_decode(log_t *log, const byte *block, bool to_convert)
     err_sink_t *err = &log->env->err;
     log_file_info_t *info = &log->info;
     dberr_t e = log_info_decode(block, info);
-
     if (e == DB_CORRUPTION) {
         return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
                           "%s: the header of the redo file is damaged", log->file->path);
@@ -328,7 +322,6 @@ static dberr_t slots_decode(log_t *log, const byte *bytes)
     }
     if (log->n_slots == 2 && log->slots[1].no > log->slots[0].no) {
         log_checkpoint_t newer = log->slots[1];
-
         log->slots[1] = log->slots[0];
         log->slots[0] = newer;
     }

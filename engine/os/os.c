@@ -42,7 +42,6 @@ void env_poison(env_t *env)
 bool env_hold(env_t *env)
 {
     bool before = env->err.held;
-
     env->err.held = before || env->err.msg[0] != '\0';
     return before;
 }
@@ -148,7 +147,6 @@ dberr_t env_read(env_t *env, os_file_t *file, uint64_t offset, void *buf, size_t
                  size_t *n_read)
 {
     dberr_t err = env->os->vt->read(file, offset, buf, len, n_read);
-
     return file->temporary ? env_report_tmp(env, err, "read", file->path)
                            : env_report(env, err, "read", file->path);
 }
@@ -238,7 +236,6 @@ static dberr_t list_entry(void *ctx, const char *name)
 {
     list_call_t *call = ctx;
     dberr_t err = call->fn(call->ctx, name);
-
     call->failed = err != DB_SUCCESS;
     return err;
 }
@@ -247,14 +244,12 @@ dberr_t env_list(env_t *env, os_list_fn fn, void *ctx)
 {
     list_call_t call = {fn, ctx, false};
     dberr_t err = env->os->vt->list(env->os, OS_ROOT, list_entry, &call);
-
     return call.failed ? err : env_report(env, err, "list", "data directory");
 }
 
 dberr_t env_lock(env_t *env)
 {
     dberr_t err = env->os->vt->lock(env->os);
-
     if (err == DB_DIR_LOCKED) {
         return err_set(&env->err, err, "the data directory is in use by another process or handle");
     }

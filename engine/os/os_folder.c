@@ -47,7 +47,6 @@ static dberr_t folder_path(os_t *os, const char *path, char out[PATH_LEN_MAX + 1
     const char *name = folder_of(os)->name;
     size_t head = strlen(name);
     size_t tail = strlen(path);
-
     os->last_errno = 0;
     if (head + 1 + tail > PATH_LEN_MAX || strchr(path, '/') != NULL) {
         return DB_IO_ERROR;
@@ -64,7 +63,6 @@ static dberr_t folder_open(os_t *os, const char *path, os_open_mode_t mode, os_f
     char full[PATH_LEN_MAX + 1];
     dberr_t err = folder_path(os, path, full);
     folder_file_t *file = err == DB_SUCCESS ? calloc(1, sizeof(*file)) : NULL;
-
     if (file == NULL) {
         TRY(err);
         return DB_OUT_OF_MEMORY;
@@ -83,49 +81,42 @@ static dberr_t folder_open(os_t *os, const char *path, os_open_mode_t mode, os_f
 static dberr_t folder_read(os_file_t *file, uint64_t offset, void *buf, size_t len, size_t *n_read)
 {
     os_file_t *inner = inner_of(file);
-
     return folder_done(file->os, inner->os->vt->read(inner, offset, buf, len, n_read));
 }
 
 static bool folder_view(os_file_t *file, uint64_t offset, size_t len, os_view_t *out)
 {
     os_file_t *inner = inner_of(file);
-
     return inner->os->vt->view != NULL && inner->os->vt->view(inner, offset, len, out);
 }
 
 static dberr_t folder_write(os_file_t *file, uint64_t offset, const void *buf, size_t len)
 {
     os_file_t *inner = inner_of(file);
-
     return folder_done(file->os, inner->os->vt->write(inner, offset, buf, len));
 }
 
 static dberr_t folder_sync(os_file_t *file)
 {
     os_file_t *inner = inner_of(file);
-
     return folder_done(file->os, inner->os->vt->sync(inner));
 }
 
 static dberr_t folder_truncate(os_file_t *file, uint64_t size_bytes)
 {
     os_file_t *inner = inner_of(file);
-
     return folder_done(file->os, inner->os->vt->truncate(inner, size_bytes));
 }
 
 static dberr_t folder_punch(os_file_t *file, uint64_t offset, uint64_t len, bool *done)
 {
     os_file_t *inner = inner_of(file);
-
     return folder_done(file->os, inner->os->vt->punch(inner, offset, len, done));
 }
 
 static dberr_t folder_size(os_file_t *file, uint64_t *size_bytes)
 {
     os_file_t *inner = inner_of(file);
-
     return folder_done(file->os, inner->os->vt->size(inner, size_bytes));
 }
 
@@ -177,7 +168,6 @@ static dberr_t folder_exists(os_t *os, const char *path, bool *exists)
 static dberr_t folder_list(os_t *os, const char *dir, os_list_fn fn, void *ctx)
 {
     os_t *parent = folder_of(os)->parent;
-
     CHECK(strcmp(dir, OS_ROOT) == 0);
     return folder_done(os, parent->vt->list(parent, folder_of(os)->name, fn, ctx));
 }
@@ -225,7 +215,6 @@ dberr_t os_folder_create(os_t *parent, const char *name, os_t **out)
 {
     size_t len = strlen(name);
     folder_os_t *folder = calloc(1, sizeof(*folder));
-
     CHECK(os_path_is_valid(name, len) && strchr(name, '/') == NULL);
     if (folder == NULL) {
         return DB_OUT_OF_MEMORY;

@@ -82,14 +82,12 @@ that they may not change. (O_NONBLOCK: a FIFO must not make them wait.) */
 static int posix_openat(int dir_fd, const char *path, int flags, bool *read_only)
 {
     int fd;
-
     do {
         fd = openat(dir_fd, path, flags | O_RDWR | O_CLOEXEC, 0666);
     } while (fd < 0 && errno == EINTR);
     *read_only = fd < 0 && (errno == EACCES || errno == EROFS) && (flags & (O_EXCL | O_TRUNC)) == 0;
     if (*read_only) {
         int cause = errno;
-
         fd = openat(dir_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         errno = fd < 0 ? cause : errno;
     }
@@ -102,7 +100,6 @@ static dberr_t posix_open(os_t *os, const char *path, os_open_mode_t mode, os_fi
     struct stat st;
     posix_file_t *file;
     dberr_t err;
-
     if (mode != OS_OPEN) {
         flags |= mode == OS_CREATE_NEW ? O_CREAT | O_EXCL : O_CREAT | O_TRUNC;
         TRY(posix_make_parent(os, path));
@@ -245,7 +242,6 @@ static dberr_t posix_punch(os_file_t *file, uint64_t offset, uint64_t len, bool 
 static dberr_t posix_size(os_file_t *file, uint64_t *size_bytes)
 {
     struct stat st;
-
     if (fstat(posix_file(file)->fd, &st) != 0) {
         (void)posix_fail(file->os);
         return DB_IO_ERROR;
@@ -273,7 +269,6 @@ static dberr_t posix_rename(os_t *os, const char *from, const char *to)
 static dberr_t posix_unlink(os_t *os, const char *path)
 {
     const char *slash = strchr(path, '/');
-
     if (unlinkat(posix_os(os)->dir_fd, path, 0) != 0) {
         return posix_fail(os);
     }
@@ -300,7 +295,6 @@ static dberr_t posix_sync_dir(os_t *os, const char *dir)
     bool root = strcmp(dir, OS_ROOT) == 0;
     int fd = root ? posix_os(os)->dir_fd : posix_open_dir(os, dir);
     dberr_t err = DB_SUCCESS;
-
     if (fd < 0 || fsync(fd) != 0) {
         (void)posix_fail(os);
         err = DB_IO_ERROR;
@@ -337,7 +331,6 @@ static dberr_t name_list_add(name_list_t *list, const char *name)
     if (list->n == list->size) {
         size_t size = list->size == 0 ? 64 : list->size * 2;
         char **names = realloc(list->names, size * sizeof(*names));
-
         if (names == NULL) {
             return DB_OUT_OF_MEMORY;
         }
@@ -376,7 +369,6 @@ static dberr_t posix_list(os_t *os, const char *path, os_list_fn fn, void *ctx)
     name_list_t list = {NULL, 0, 0};
     dberr_t err;
     int fd = posix_open_dir(os, path);
-
     if (fd < 0) {
         err = posix_fail(os);
         return err == DB_NOT_FOUND && strcmp(path, OS_ROOT) != 0 ? DB_SUCCESS : err;
@@ -460,7 +452,6 @@ static const os_vtable_t POSIX_VTABLE = {
 static dberr_t sync_parent(int dir_fd, const char *dir, err_sink_t *err)
 {
     int fd = openat(dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
     if (fd < 0 || fsync(fd) != 0) {
         dberr_t e = err_set(err, DB_IO_ERROR, "%s: fsync of the parent directory failed: %s", dir,
                             strerrordesc_np(errno));
