@@ -140,7 +140,7 @@ static dberr_t backup_see(void *ctx, const char *entry)
     backups_t *backups = ctx;
     size_t suffix = strlen(BACKUP_FOLDER_SUFFIX);
     size_t len = strlen(entry);
-    if (len <= suffix || len > NAME_LEN_MAX + suffix
+    if (entry[0] == '.' || len <= suffix || len > NAME_LEN_MAX + suffix
         || strcmp(entry + len - suffix, BACKUP_FOLDER_SUFFIX) != 0) {
         return DB_SUCCESS;
     }
