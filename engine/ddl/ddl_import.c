@@ -34,7 +34,8 @@ typedef struct ddl_import {
     dict_table_t *old; /**< the table as the exported pages have it: their space, ids and roots */
     char path[PATH_LEN_MAX + 1];
     os_file_t *file;
-    page_no_t next; /**< page to copy */
+    page_no_t next;   /**< page to copy */
+    uint32_t n_roots; /**< copied */
     byte *page;
     byte *xdes_page; /**< as exported: the descriptors of the page to copy */
 } ddl_import_t;
@@ -61,9 +62,8 @@ static const dict_index_t *import_find_index(const dict_table_t *table, const ch
     return NULL;
 }
 
-static bool import_fits(const dict_table_t *ours, const ddl_cfg_t *cfg)
+static bool import_fits(const dict_table_t *ours, const dict_table_t *theirs)
 {
-    const dict_table_t *theirs = cfg->table;
     bool fits = ours->n_cols == theirs->n_cols && ours->n_indexes == theirs->n_indexes;
     for (uint32_t i = 0; fits && i < ours->n_cols; i++) {
         const dict_col_t *a = &ours->cols[i];
@@ -73,8 +73,7 @@ static bool import_fits(const dict_table_t *ours, const ddl_cfg_t *cfg)
     }
     for (uint32_t i = 0; fits && i < ours->n_indexes; i++) {
         const dict_index_t *index = import_find_index(theirs, ours->indexes[i].name);
-        fits = index != NULL && import_index_fits(&ours->indexes[i], index) && index->tree.root > 0
-               && index->tree.root < cfg->size_pages;
+        fits = index != NULL && import_index_fits(&ours->indexes[i], index);
     }
     return fits;
 }
@@ -100,7 +99,7 @@ static dberr_t import_prepare(ddl_build_t *build, const char *from)
     const dict_table_t *theirs = import->cfg.table;
     if (import->cfg.page_size != buf_page_size(build_pool(build))
         || import->cfg.size_pages < FSP_INITIAL_PAGES || import->cfg.size_pages > FIL_PAGES_MAX
-        || !import_fits(build->source, &import->cfg)) {
+        || !import_fits(build->source, theirs)) {
         return err_set(sink, DB_ERROR, "table '%s' and the exported table '%s' differ",
                        build->source->name, from);
     }
@@ -167,7 +166,7 @@ static dberr_t import_adjust_references(const ddl_build_t *build)
 
 static dberr_t import_adjust_index_page(const ddl_build_t *build, uint32_t i)
 {
-    const ddl_import_t *import = build->own;
+    ddl_import_t *import = build->own;
     byte *page = import->page;
     uint32_t page_size = import->cfg.page_size;
     const char *why = NULL;
@@ -183,6 +182,8 @@ static dberr_t import_adjust_index_page(const ddl_build_t *build, uint32_t i)
     }
     mach_write_8(page + PAGE_INDEX_ID, build->table->indexes[i].id);
     if (import->next == tree->root) {
+        import->n_roots +=
+            mach_read_4(page + PAGE_SEG_LEAF + FSEG_HEADER_SPACE) == import->old->space;
         mach_write_4(page + PAGE_SEG_LEAF + FSEG_HEADER_SPACE, build->table->space);
         mach_write_4(page + PAGE_SEG_TOP + FSEG_HEADER_SPACE, build->table->space);
     }
@@ -274,7 +275,8 @@ static dberr_t import_page(ddl_build_t *build)
     if (import->next == 0
         && (size_pages == 0 || size_pages > import->cfg.size_pages
             || fil_page_get_type(import->page) != FIL_PAGE_TYPE_FSP_HDR
-            || mach_read_4(import->page + FSP_PAGE_SIZE) != page_size)) {
+            || mach_read_4(import->page + FSP_PAGE_SIZE) != page_size
+            || mach_read_4(import->page + FSP_VERSION) != FSP_FORMAT_VERSION)) {
         return import_damaged(build, "not the header of such a space"); /* no start would take it */
     }
     bool copied = false;
@@ -293,6 +295,9 @@ static dberr_t ddl_step_import(ddl_build_t *build, uint32_t max_pages, bool *ove
         import->next++;
     }
     if (err == DB_SUCCESS && import->next == import->cfg.size_pages) {
+        if (import->n_roots < import->old->n_indexes) {
+            return import_damaged(build, "a root is not where the .cfg has it");
+        }
         PROBE_POINT(build_env(build)->probe, "ddl.imported");
         *over = true;
     }

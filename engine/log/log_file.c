@@ -333,7 +333,6 @@ dberr_t log_open_any(env_t *env, const char *path, bool to_convert, log_t **out)
 {
     log_t *log = calloc(1, sizeof(*log));
     dberr_t err;
-
     if (log == NULL) {
         return err_set(&env->err, DB_OUT_OF_MEMORY, "%s: out of memory", path);
     }

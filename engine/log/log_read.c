@@ -73,7 +73,6 @@ static dberr_t reader_corrupt(log_reader_t *r, lsn_t lsn, const char *what)
 static dberr_t block_fetch(log_reader_t *r, const byte **block)
 {
     log_t *log = r->log;
-
     if (r->block_lsn < r->chunk_lsn || r->block_lsn >= r->chunk_lsn + r->chunk_len) {
         uint64_t offset = log_file_offset(log, r->block_lsn);
         uint64_t to_wrap = log->info.file_size - offset;
@@ -95,7 +94,6 @@ static dberr_t bytes_add(log_reader_t *r, const byte *payload, size_t n)
     if (r->n_bytes + n > r->bytes_size) {
         size_t size = r->bytes_size * 2;
         byte *bytes = realloc(r->bytes, size);
-
         if (bytes == NULL) {
             return err_set(&r->log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log group");
         }
@@ -145,7 +143,6 @@ static dberr_t start_check(log_reader_t *r)
     const byte *block = NULL;
     uint32_t offset = lsn_offset(r->lsn);
     dberr_t err = block_fetch(r, &block);
-
     if (err != DB_SUCCESS) {
         return err == DB_NOT_FOUND ? DB_SUCCESS : err;
     }
@@ -163,7 +160,6 @@ static dberr_t start_check(log_reader_t *r)
 dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out)
 {
     dberr_t err;
-
     if (!lsn_is_credible(from) || from < log->info.start_lsn) {
         return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
                           "%s: LSN %" PRIu64 " is not a position in the log", log->file->path,
@@ -179,7 +175,6 @@ dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out)
     r->skip = lsn_offset(from);
     for (uint32_t i = 0; i < log->n_slots; i++) {
         uint32_t epoch = log->slots[i].epoch;
-
         r->epoch_max = epoch > r->epoch_max ? epoch : r->epoch_max;
     }
     r->bytes_size = CHUNK_BYTES;
@@ -217,7 +212,6 @@ static dberr_t rec_reserve(log_reader_t *r, uint32_t n_recs)
         return DB_SUCCESS;
     }
     redo_rec_t *recs = realloc(r->recs, r->recs_size * 2 * sizeof(*recs));
-
     if (recs == NULL) {
         return err_set(&r->log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log group");
     }
@@ -240,13 +234,11 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
     while (!last) {
         TRY(rec_reserve(r, *n_recs));
         redo_rec_t *rec = &r->recs[*n_recs];
-
         size_t used = 0;
         dberr_t err =
             r->log->format->decode(&at, r->bytes + *len, r->n_bytes - *len, rec, &used, &last);
         if (err == DB_NOT_FOUND) {
             size_t bytes_size = r->bytes_size;
-
             last = false;
             if (r->n_bytes > limit) {
                 return reader_corrupt(r, r->lsn, "record group larger than a group can be");

@@ -69,7 +69,6 @@ static void get_extended(cursor_t *c, redo_rec_t *rec)
 static uint32_t get_offset(cursor_t *c, const redo_context_t *at)
 {
     uint32_t offset = get_varint(c);
-
     return offset < PAGE_SIZE_MAX ? at->offset + offset : PAGE_SIZE_MAX;
 }
 
@@ -126,7 +125,6 @@ static void get_page_body(cursor_t *c, uint32_t type, const redo_context_t *at, 
 static void get_page_rec(cursor_t *c, uint32_t first, redo_context_t *at, redo_rec_t *rec)
 {
     uint32_t type = first >> 4 & 7;
-
     if ((first & SAME_PAGE) == 0) {
         at->page.space = get_varint(c);
         at->page.page_no = get_varint(c);
@@ -146,7 +144,6 @@ static void get_page_rec(cursor_t *c, uint32_t first, redo_context_t *at, redo_r
 static void get_paths(cursor_t *c, bool two, redo_rec_t *rec)
 {
     const byte *end = c->err == DB_SUCCESS && two ? memchr(c->pos, 0, c->left) : NULL;
-
     if (two && end == NULL) {
         c->err = DB_CORRUPTION;
         return;
@@ -181,7 +178,6 @@ static void get_file_rec(cursor_t *c, uint32_t type, redo_rec_t *rec)
 static uint32_t get_body_len(cursor_t *c, uint32_t first)
 {
     uint32_t len = first & LEN_MASK;
-
     if (len == 0) {
         len = get_varint(c);
         if (c->err == DB_SUCCESS && len >= BODY_MAX - LEN_MASK) {

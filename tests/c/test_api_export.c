@@ -207,64 +207,63 @@ static void test_damaged_free_pages(void **state)
     OK(f, engine_finish_alter(f->engine, "t"));
 }
 
-/** Roots that no catalogue may have: no start would take it. */
-static void test_hostile_roots(void **state)
+/** Roots that are none in the file, and that no start would accept in the catalogue. */
+static void test_roots(void **state)
 {
     fixture_t *f = *state;
+    static const uint32_t wrong[] = {0, 1, 5, 1U << 20, FIL_NULL};
+    const uint32_t at = 28 + 3 * (NAME_LEN_MAX + 7) + 8;
     make_tables(f);
     OK(f, engine_start_alter(f->engine, EXPORT("t")));
-    uint64_t size = 0;
-    byte *cfg = image_os_bytes(f->os, "t.cfg", &size);
-    byte *root = cfg + 28 + (size_t)mach_read_2(cfg + 24) * 70 + 8;
-    uint32_t own = mach_read_4(root);
-    const uint32_t ROOTS[] = {0, mach_read_4(cfg + 20), FIL_NULL, own};
-    for (size_t i = 0; i < sizeof(ROOTS) / sizeof(ROOTS[0]); i++) {
-        mach_write_4(root, ROOTS[i]);
-        mach_write_4(cfg, crc32c(cfg + 4, size - 4));
-        assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")),
-                         ROOTS[i] == own ? DB_SUCCESS : DB_ERROR);
+    for (uint32_t i = 0; i <= sizeof(wrong) / sizeof(wrong[0]); i++) {
+        uint64_t size = 0;
+        byte *bytes = image_os_bytes(f->os, "t.cfg", &size);
+        bool right = i == sizeof(wrong) / sizeof(wrong[0]);
+        mach_write_4(bytes + at, right ? 2 : wrong[i]);
+        mach_write_4(bytes, crc32c(bytes + 4, size - 4));
+        assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")), right ? DB_SUCCESS : DB_ERROR);
     }
     fixture_close(f, false);
     fixture_open(f);
-    assert_int_equal(count_rows(f, "u", NULL), ROWS - 100);
+    assert_int_equal(count_rows(f, "u", "ic"), ROWS - 100);
 }
 
-/** A page 0 that no start would take, or of which recovery would make a longer file, is not
-imported. */
-static void test_hostile_header(void **state)
+/** A page 0 that no recovery would accept is refused before it is the database's. */
+static void test_space_header(void **state)
 {
+    fixture_t *f = *state;
     static const struct {
         uint32_t offset;
         uint32_t value;
-    } CASES[] = {{FSP_SIZE, 0},          {FSP_SIZE, 500},       {FSP_SIZE, 1000000},
-                 {FSP_SIZE, UINT32_MAX}, {FSP_PAGE_SIZE, 8192}, {0, 0}};
-    fixture_t *f = *state;
+    } wrong[] = {{FSP_SIZE, 1U << 20},
+                 {FSP_SIZE, 0},
+                 {FSP_PAGE_SIZE, 8192},
+                 {FSP_VERSION, 9},
+                 {FIL_PAGE_TYPE, 0}};
     make_tables(f);
     OK(f, engine_start_alter(f->engine, EXPORT("t")));
-    byte page[PAGE_SIZE_MIN];
-    uint64_t size = 0;
-    byte *bytes = image_os_bytes(f->os, "t.ibd", &size);
-    memcpy(page, bytes, sizeof(page));
-    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
-        bytes = image_os_bytes(f->os, "t.ibd", &size);
-        if (CASES[i].offset == 0) {
-            mach_write_2(bytes + FIL_PAGE_TYPE, FIL_PAGE_TYPE_SYS);
-        } else {
-            mach_write_4(bytes + CASES[i].offset, CASES[i].value);
-        }
+    for (uint32_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        uint64_t size = 0;
+        byte *bytes = image_os_bytes(f->os, "t.ibd", &size);
+        uint32_t right = mach_read_4(bytes + wrong[i].offset);
+        mach_write_4(bytes + wrong[i].offset, wrong[i].value);
         fil_page_stamp(bytes, PAGE_SIZE_MIN);
         assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")), DB_ERROR);
-        assert_non_null(strstr(engine_error(f->engine), "not the header of such a space"));
         bytes = image_os_bytes(f->os, "t.ibd", &size);
-        memset(bytes, 0, sizeof(page));
-        assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")), DB_ERROR);
-        bytes = image_os_bytes(f->os, "t.ibd", &size);
-        memcpy(bytes, page, sizeof(page));
+        mach_write_4(bytes + wrong[i].offset, right);
+        fil_page_stamp(bytes, PAGE_SIZE_MIN);
     }
+    uint64_t size = 0;
+    byte *bytes = image_os_bytes(f->os, "t.ibd", &size);
+    byte page[PAGE_SIZE_MIN];
+    memcpy(page, bytes, PAGE_SIZE_MIN);
+    memset(bytes, 0, PAGE_SIZE_MIN);
+    assert_int_equal(engine_alter(f->engine, IMPORT("u", "t")), DB_ERROR);
+    memcpy(image_os_bytes(f->os, "t.ibd", &size), page, PAGE_SIZE_MIN);
     OK(f, engine_alter(f->engine, IMPORT("u", "t")));
+    OK(f, engine_finish_alter(f->engine, "t"));
     fixture_close(f, false);
     fixture_open(f);
-    assert_int_equal(count_rows(f, "u", NULL), ROWS - 100);
 }
 
 /** A crash at any fault point leaves the old rows or the imported ones, and no other file (I3, I12,
@@ -316,8 +315,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_import_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_progress, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_free_pages, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_hostile_roots, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_hostile_header, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_roots, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_space_header, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_refused, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes_not_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_crashes_logged, fixture_setup, fixture_teardown),
