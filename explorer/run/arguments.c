@@ -27,7 +27,8 @@ const char ARGUMENTS_HELP[] =
     "  --scratch DIR      default /dev/shm\n"
     "  --recover ARG      program and arguments, one each time: gets a folder per line, answers "
     "with a\n"
-    "                     JSON line; --long-lived: one process for many states, not one for each\n"
+    "                     JSON line; --long-lived: one process for many states, not one for each;\n"
+    "                     --scanned: the line has the scanner's object, not a state\n"
     "  --preload FILE     records what another target's recovery writes: for --depth above 1\n"
     "  --recorder-fs FILE a program that records it instead: tornpage-fs\n"
     "  --fs NAME          of --list-fs, default posix: what the file system promises\n"
@@ -219,6 +220,7 @@ enum {
     OPT_SCRATCH,
     OPT_RECOVER,
     OPT_LONG_LIVED,
+    OPT_SCANNED,
     OPT_PRELOAD,
     OPT_RECORDER_FS,
     OPT_BASE,
@@ -271,6 +273,7 @@ static const struct option LONG_OPTIONS[] = {
     {"scratch", required_argument, NULL, OPT_SCRATCH},
     {"recover", required_argument, NULL, OPT_RECOVER},
     {"long-lived", no_argument, NULL, OPT_LONG_LIVED},
+    {"scanned", no_argument, NULL, OPT_SCANNED},
     {"preload", required_argument, NULL, OPT_PRELOAD},
     {"recorder-fs", required_argument, NULL, OPT_RECORDER_FS},
     {"base", required_argument, NULL, OPT_BASE},
@@ -327,6 +330,8 @@ static bool parse_command_option(arguments_t *args, int option, const char *valu
         return add_recover(&args->command, value);
     case OPT_LONG_LIVED:
         return args->command.long_lived = true;
+    case OPT_SCANNED:
+        return args->command.scanned = true;
     case OPT_PRELOAD:
         args->command.preload = value;
         return true;

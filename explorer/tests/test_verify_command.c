@@ -121,6 +121,7 @@ static void test_needs_recovery(void **state)
         check_report_t report;
         err_sink_t err;
         verify_command_t command = command_of(scripts[needs]);
+        command.scanned = true;
         assert_int_equal(ask(&command, &report, &err), DB_SUCCESS);
         assert_int_equal(report.n_findings, 2 * needs);
         if (needs) {
@@ -130,6 +131,40 @@ static void test_needs_recovery(void **state)
                                 "the scanner says that recovery is needed after recovery");
         }
         check_report_free(&report);
+        end(&command);
+    }
+}
+
+/** Whether a state or the scanner's object is read is not up to the answer: a store may say more of
+its state in a word of its own. Of the scanner's object nothing may be missing. */
+static void test_what_is_asked_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        bool scanned;
+        dberr_t status;
+    } cases[] = {
+        {TELL("{\"ok\": true, \"state\": {\"t\": \"1\"}, \"check\": \"passed\"}"), false, DB_SUCCESS},
+        {TELL("{\"ok\": true, \"state\": {}, \"findings\": [7], \"check\": {\"needs_recovery\": "
+              "false, \"findings\": [], \"tables\": []}}"),
+         false, DB_UNRECOVERABLE},
+        {TELL("{\"ok\": true, \"check\": {\"findings\": [], \"tables\": []}}"), true,
+         DB_UNRECOVERABLE},
+        {TELL("{\"ok\": true, \"check\": {\"needs_recovery\": false, \"tables\": []}}"), true,
+         DB_UNRECOVERABLE},
+        {TELL(OK), true, DB_UNRECOVERABLE},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        check_report_t report;
+        err_sink_t err;
+        verify_command_t command = command_of(cases[i].script);
+        command.scanned = cases[i].scanned;
+        assert_int_equal(ask(&command, &report, &err), cases[i].status);
+        if (cases[i].status == DB_SUCCESS) {
+            assert_int_equal(report.n_tables, 1);
+            check_report_free(&report);
+        }
         end(&command);
     }
 }
@@ -152,7 +187,9 @@ static void test_no_answer(void **state)
         {TELL("{\"state\": {}}"), "right form"},
         {TELL("{\"ok\": null, \"state\": {}}"), "right form"},
         {TELL("{\"ok\": true, \"state\": {\"t\": 7}}"), "right form"},
-        {TELL("{\"ok\": true, \"check\": {\"findings\": [], \"tables\": []}}"), "right form"},
+        {TELL("{\"ok\": true, \"check\": {\"needs_recovery\": false, \"findings\": [], "
+              "\"tables\": []}}"),
+         "right form"},
         {TELL(
              "{\"ok\": true, \"state\": {}, \"findings\": [{\"invariant\": 99, \"what\": \"x\"}]}"),
          "right form"},
@@ -278,7 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_state),          cmocka_unit_test(test_state_with_zero_byte),
         cmocka_unit_test(test_findings),       cmocka_unit_test(test_needs_recovery),
-        cmocka_unit_test(test_no_answer),      cmocka_unit_test(test_long_lived),
+        cmocka_unit_test(test_no_answer),      cmocka_unit_test(test_what_is_asked_is_read),      cmocka_unit_test(test_long_lived),
         cmocka_unit_test(test_says_more),      cmocka_unit_test(test_frozen),
         cmocka_unit_test(test_machine_failed), cmocka_unit_test(test_ended_from_outside),
     };

@@ -287,7 +287,8 @@ static bool read_findings(const json_t *list, check_report_t *report)
 static bool read_check(const json_t *check, check_report_t *report)
 {
     const json_t *needs = json_object_get(check, "needs_recovery");
-    if (!json_is_boolean(needs) || !read_findings(json_object_get(check, "findings"), report)) {
+    const json_t *findings = json_object_get(check, "findings");
+    if (!json_is_boolean(needs) || findings == NULL || !read_findings(findings, report)) {
         return false;
     }
     if (json_is_true(needs) && report->n_findings++ < CHECK_FINDINGS_MAX) {
@@ -304,11 +305,18 @@ static bool read_observed(const json_t *answer, check_report_t *report)
                                &report->n_tables);
 }
 
-static dberr_t read_report(const char *text, check_report_t *report, err_sink_t *err)
+static bool read_found(const verify_command_t *command, const json_t *answer,
+                       check_report_t *report)
+{
+    return command->scanned ? read_check(json_object_get(answer, "check"), report)
+                            : read_observed(answer, report);
+}
+
+static dberr_t read_report(const verify_command_t *command, const char *text,
+                           check_report_t *report, err_sink_t *err)
 {
     json_error_t error;
     json_t *answer = json_loads(text, JSON_ALLOW_NUL, &error);
-    const json_t *check = json_object_get(answer, "check");
     const json_t *ok = json_object_get(answer, "ok");
     const char *message = json_string_value(json_object_get(answer, "message"));
     *report = (check_report_t){.needs_recovery = false};
@@ -316,8 +324,7 @@ static dberr_t read_report(const char *text, check_report_t *report, err_sink_t 
     if (json_is_false(ok) && message != NULL) {
         bool machine = json_is_true(json_object_get(answer, "machine"));
         status = err_set(err, machine ? DB_IO_ERROR : DB_UNRECOVERABLE, "%.200s", message);
-    } else if (!json_is_true(ok)
-               || !(check != NULL ? read_check(check, report) : read_observed(answer, report))) {
+    } else if (!json_is_true(ok) || !read_found(command, answer, report)) {
         status = err_set(err, DB_UNRECOVERABLE, "recover gave no answer of the right form: %.100s",
                          text);
     }
@@ -410,7 +417,7 @@ static dberr_t read_alone(verify_command_t *command, int64_t *deadline, check_re
         AND_THEN(status, rest);
     }
     TRY(status);
-    return read_report(command->answer, report, err);
+    return read_report(command, command->answer, report, err);
 }
 
 static dberr_t run(void *self, const char *dir, check_report_t *report, err_sink_t *err)
@@ -439,6 +446,7 @@ static dberr_t verify_command_record(void *self, const char *dir, const char *tr
     const verify_command_t *command = self;
     verify_command_t recorded = {.n_args = command->n_args,
                                  .deadline_s = command->deadline_s,
+                                 .scanned = command->scanned,
                                  .preload = command->preload,
                                  .fs = command->fs,
                                  .spared = command->pid,

@@ -8,8 +8,9 @@ next answer that might be taken for, no verdict counts any more.
 
 "state" has a text for each name (state_json.h); "findings" may be left out, and one may be
 {"invariant": N, "what": "..."} instead of a text, which is I6. A program that computes digests as
-the model does answers with the scanner's object instead: {"ok": true, "check": {"tables": [...],
-"findings": [...]}}. */
+the model does (scanned) answers with the scanner's object instead: {"ok": true, "check":
+{"needs_recovery": false, "tables": [...], "findings": [...]}}, where nothing may be left out. Which
+of the two is read is never up to the answer. */
 #ifndef COMMAND_VERIFY_COMMAND_H
 #define COMMAND_VERIFY_COMMAND_H
 
@@ -25,6 +26,7 @@ typedef struct verify_command {
     uint32_t n_args;
     uint32_t deadline_s; /**< of one state */
     bool long_lived;     /**< one process answers for many states; else one for each */
+    bool scanned;        /**< answers have the scanner's object; else a state */
     const char *preload; /**< the library that records; NULL: no recovery can be recorded */
     const char *fs;      /**< the program that records in its place; NULL: it does */
     const char *root;    /**< of this process: what is recorded, and where */

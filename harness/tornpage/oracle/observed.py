@@ -46,12 +46,21 @@ def observed_state(texts: Any) -> State:
     for name, text in texts.items():
         if not isinstance(text, str):
             raise ValueError(f"{name!r} is no text: make one of it, as by a JSON function")
-        if len(name.encode()) > NAME_MAX_BYTES:
+        data = _encoded(text, f"the text of {name!r}")
+        if len(_encoded(name, f"the name {name!r}")) > NAME_MAX_BYTES:
             raise ValueError(f"{name[:20]!r}...: a name has at most {NAME_MAX_BYTES} bytes")
-        data = text.encode("utf-8", "surrogatepass")
+        if "\0" in name:
+            raise ValueError(f"{name!r}: a name has no zero byte")
         rows = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
         state[name] = (rows, xxhash.xxh64_intdigest(data), ())
     return state
+
+
+def _encoded(text: str, what: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{what} has half a character: tell bytes that are no text as a hash") from error
 
 
 def told_texts(output: bytes) -> dict[int, Texts]:

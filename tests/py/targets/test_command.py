@@ -362,6 +362,47 @@ def test_an_answer_says_whether_it_is_right(line: str) -> None:
     assert not answer.ok and "no `ok`" in answer.message
 
 
+@pytest.mark.parametrize(
+    "findings",
+    ["{}", '"torn"', "null", "[7]", "[null]", '[{"what": "x", "invariant": 31}]']
+    + ['[{"what": "x", "invariant": "6"}]', '[{"what": "x", "invariant": true}]', '[{"what": 5}]'],
+)
+def test_findings_are_read_as_the_explorer_reads_them(findings: str) -> None:
+    """A list of texts and of objects with the number of an invariant; anything else is no answer, never none
+    and never a failure of ours."""
+    line = f'{{"ok": true, "state": {{}}, "findings": {findings}}}\n'
+    answer = recovery_answer(said(line), (), observed=True)
+    assert not answer.ok and "no answer of the right form" in answer.message
+
+
+def test_the_file_says_what_answers_have(tmp_path: Path) -> None:
+    """A state, whatever else an answer has; the scanner's object where the model judges. The explorer is told
+    which of the two it is."""
+    line = '{"ok": true, "state": {"rows": "1"}, "check": "passed"}\n'
+    assert recovery_answer(said(line), (), observed=True).ok
+    assert not recovery_answer(said(line), (), observed=False).ok
+    places = (tmp_path / "t", tmp_path / "a")
+    observed = MODEL_FILE.replace('oracle = "model"\n', "").replace(" {script}", "")
+    for text, told in ((MODEL_FILE, True), (observed, False)):
+        argv = target_of(tmp_path, text).explore_command(*places, {}).argv
+        assert ("--scanned" in argv) is told
+
+
+@pytest.mark.parametrize(
+    ("state", "wrong"),
+    [
+        ('{"rows": "\\udcff"}', "half a character"),
+        ('{"\\ud800": ""}', "half a character"),
+        ('{"a\\u0000b": ""}', "zero byte"),
+    ],
+)
+def test_a_state_is_text_that_the_explorer_can_read(state: str, wrong: str) -> None:
+    """What its JSON library refuses is told at the admission, not as a recovery that fails."""
+    answer = run_answer(said(f'{{"n": 0, "state": {state}}}\n'), observed=True)
+    assert not answer.ok and wrong in answer.message
+    assert not recovery_answer(said(f'{{"ok": true, "state": {state}}}\n'), (), observed=True).ok
+
+
 @pytest.mark.parametrize("number", ["-1", "1.5", '"1"', "null"])
 def test_a_state_has_the_number_of_its_statement(number: str) -> None:
     """Any other is told with its line."""

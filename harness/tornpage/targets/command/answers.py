@@ -22,6 +22,7 @@ __all__ = ["recovery_answer", "run_answer"]
 
 FINDING_INVARIANT = 6
 """Of what a recovery reports about its own structures, if it names no other."""
+INVARIANTS = range(1, 31)
 LINE_SHOWN = 60
 
 
@@ -88,8 +89,10 @@ def _read_check(data: Mapping[str, Any], *, observed: bool) -> tuple[State, tupl
     """ValueError, TypeError, KeyError."""
     if not observed:
         return read_tables(data["check"]["tables"]), read_findings(data["check"])
-    findings = (_finding(item) for item in data.get("findings", []))
-    return observed_state(data.get("state")), tuple(findings)
+    found = data.get("findings", [])
+    if not isinstance(found, list):
+        raise ValueError("findings are no list")
+    return observed_state(data.get("state")), tuple(_finding(item) for item in found)
 
 
 def _told(line: str) -> tuple[int, State]:
@@ -104,7 +107,9 @@ def _told(line: str) -> tuple[int, State]:
 
 
 def _finding(item: Any) -> Violation:
-    if isinstance(item, str):
-        return Violation(FINDING_INVARIANT, item)
-    number = int(item.get("invariant", FINDING_INVARIANT))
-    return Violation(number, str(item["what"]))
+    """As the explorer reads it: a text, or an object with one and the number of an invariant."""
+    told = item if isinstance(item, dict) else {"what": item}
+    number, what = told.get("invariant", FINDING_INVARIANT), told.get("what")
+    if type(number) is not int or number not in INVARIANTS or not isinstance(what, str):
+        raise ValueError(f"{json.dumps(item)[:LINE_SHOWN]} is no finding")
+    return Violation(number, what)

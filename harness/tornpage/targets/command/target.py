@@ -462,6 +462,8 @@ class CommandTarget:
             arguments += ["--site", f"{site}="]  # of single writes, by their contents
         if self.file.long_lived:
             arguments.append("--long-lived")
+        if not self.is_observed:
+            arguments.append("--scanned")
         arguments += ["--preload", str(self.preload)]
         if self.is_below(options):
             arguments += ["--recorder-fs", str(fs_path(self.preload))]
