@@ -143,6 +143,7 @@ def test_a_way_that_no_preload_sees_is_recorded(way: str, store: Path, build: Pa
     seen = check_target(target, {"way": way, **FS})
     assert seen.writes >= WRITES
     assert (seen.audited.missing, seen.audited.recoveries) == ("", 4)
+    assert seen.audited.mapped == (("header",) if way == "mprotect" else ())
 
 
 @pytest.mark.usefixtures("mount")

@@ -20,7 +20,7 @@ from tornpage.faults.trace import Event, FilePaths, Op, Trace
 from tornpage.vocabulary.errors import TraceError
 from tornpage.vocabulary.paths import find_paths
 
-__all__ = ["AUDITOR", "Audit", "AuditedCall", "audited_argv", "unrecorded_call"]
+__all__ = ["AUDITOR", "Audit", "AuditedCall", "audited_argv", "mapped_files", "unrecorded_call"]
 
 AUDITOR = Path("faults", "tornpage-audit")
 """Inside a build folder."""
@@ -145,6 +145,12 @@ def unrecorded_call(
         if not _is_told(call, marks) and not _is_cut_short(call, trace):
             return call
     return None
+
+
+def mapped_files(audit: Audit, ignored: Sequence[str]) -> tuple[str, ...]:
+    """Files that were changed, or could be, through shared mappings, by name. ignored: as above."""
+    calls = (call for call in audit.calls if call.kind == "map" and not _of_ignored(call, ignored))
+    return tuple(sorted({call.path for call in calls}))
 
 
 def _of_ignored(call: AuditedCall, ignored: Sequence[str]) -> bool:

@@ -31,17 +31,19 @@ __all__ = ["Admission", "Audited", "admit", "audit_runs", "own_work", "work_of"]
 class Audited:
     """How far runs were looked at from outside of the programs. missing: why a run, or a recovery, was not
     audited, "" if all were; compared: with their recordings; recoveries: images whose recovery was
-    audited."""
+    audited; mapped: files that one of them mapped to write."""
 
     missing: str
     compared: Compared
     recoveries: int
+    mapped: tuple[str, ...] = ()
 
     def __add__(self, other: Audited) -> Audited:
         return Audited(
             self.missing or other.missing,
             self.compared + other.compared,
             self.recoveries + other.recoveries,
+            tuple(sorted({*self.mapped, *other.mapped})),
         )
 
 
@@ -103,8 +105,8 @@ def _audit(spec: TrialSpec, target: Target, work: Path, run: FaultFreeRun) -> Au
     compared = check_at_acknowledgements(spec, target, work)
     if run.not_audited:
         return Audited(run.not_audited, compared, 0)
-    missing, recoveries = audit_recoveries(spec, target, work, _writes(run))
-    return Audited(missing, compared, recoveries)
+    missing, recoveries, mapped = audit_recoveries(spec, target, work, _writes(run))
+    return Audited(missing, compared, recoveries, tuple(sorted({*run.mapped, *mapped})))
 
 
 def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = None) -> Admission:

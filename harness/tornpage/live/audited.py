@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tornpage.faults.audit import Audit, audited_argv, unrecorded_call
+from tornpage.faults.audit import Audit, audited_argv, mapped_files, unrecorded_call
 from tornpage.faults.trace import Trace
 from tornpage.targets.target import Command
 from tornpage.vocabulary.errors import UnseenError
 
-__all__ = ["check_audit", "under_audit"]
+__all__ = ["check_audit", "mapped_in", "under_audit"]
 
 SLOWER = 4.0
 """A run under audit may take so many times its deadline."""
@@ -34,3 +34,9 @@ def check_audit(
     if call is not None:
         raise UnseenError(f"{what}: not in the recording: {call.describe()}")
     return audit.missing
+
+
+def mapped_in(work: Path, ignored: Sequence[str]) -> tuple[str, ...]:
+    """The files that an audited run has mapped to write. Such a page may be on disk at any moment, and a
+    recorder learns of it when the kernel hands it over."""
+    return mapped_files(Audit.load(work / "audit"), ignored)

@@ -19,7 +19,7 @@ from tornpage.faults.image import (
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
 from tornpage.faults.stream import is_ignored, stream_difference, unseen_changes
 from tornpage.faults.trace import Trace, refusal
-from tornpage.live.audited import check_audit, under_audit
+from tornpage.live.audited import check_audit, mapped_in, under_audit
 from tornpage.live.journal import acknowledged_in, clients_in
 from tornpage.oracle.answers import ANY_ERROR
 from tornpage.oracle.judgement import judge, judge_backups
@@ -94,6 +94,7 @@ class FaultFreeRun:
     not_audited: str = ""
     output: bytes = b""
     left: tuple[str, ...] = ()
+    mapped: tuple[str, ...] = ()
 
 
 def run_fault_free(
@@ -181,6 +182,7 @@ def _run_once(
         not_audited,
         child.stdout if observed else b"",
         left_of(work / "left"),
+        mapped_in(work, target.unrecorded) if audit else (),
     )
 
 

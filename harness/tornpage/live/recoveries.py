@@ -12,7 +12,7 @@ from tornpage.faults.image import keep_files
 from tornpage.faults.preload import WHOLE
 from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import Trace
-from tornpage.live.audited import check_audit, under_audit
+from tornpage.live.audited import check_audit, mapped_in, under_audit
 from tornpage.live.stopped import run_stopped
 from tornpage.targets.target import Recorded, Target
 from tornpage.vocabulary.errors import UnseenError
@@ -25,21 +25,26 @@ LEFT = ("all", "none", "prefix:1")
 image has the whole run."""
 
 
-def audit_recoveries(spec: TrialSpec, target: Target, work: Path, writes: int) -> tuple[str, int]:
+def audit_recoveries(
+    spec: TrialSpec, target: Target, work: Path, writes: int
+) -> tuple[str, int, tuple[str, ...]]:
     """Recovers runs that were killed in a write, under audit, in the new folder `work`: images as unlike as
-    kills make them. writes: of such a run. Why one could not be audited, "" if all were, and how many were.
+    kills make them. writes: of such a run. Why one could not be audited, "" if all were, how many were, and
+    which files they mapped to write.
     Raises GoldenRunError naming the first call that changed something and is not in the recording of its
     recovery."""
     middle = max(writes // 2, 1)
     last = max(writes, 1)
     places = dict(zip((max(writes // 8, 1), middle, middle + 1), LEFT, strict=True))
     faults = {nth: left for nth, left in places.items() if nth < last} | {last: "all"}
+    mapped: set[str] = set()
     for done, (nth, left) in enumerate(faults.items()):
         run_stopped(spec, target, work, Fault(FaultKind.WRITE, nth, Action.KILL, sectors=left))
         missing = _audit(spec, target, work)
         if missing:
-            return missing, done
-    return "", len(faults)
+            return missing, done, tuple(sorted(mapped))
+        mapped |= {*mapped_in(work, target.unrecorded)}
+    return "", len(faults), tuple(sorted(mapped))
 
 
 def _audit(spec: TrialSpec, target: Target, work: Path) -> str:

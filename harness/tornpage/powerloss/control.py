@@ -72,6 +72,7 @@ def examine_runs(
         audited.compared.acknowledgements,
         audited.compared.of,
         audited.recoveries,
+        audited.mapped,
     )
 
 

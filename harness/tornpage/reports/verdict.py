@@ -12,7 +12,7 @@ that runs something, the head of its report, a property in JUnit, and keys of --
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -229,6 +229,8 @@ def _not_exercised(summary: Summary, crash_model: str, depth: int) -> Iterable[s
         yield from (f"control of {config}" for config in summary.run.origin.examined.blind)
         if not summary.run.origin.examined.states:
             yield "control"
+        if summary.explored:
+            yield from _mapped([summary.run.origin.examined])
     for outcome in (Outcome.NOT_EXERCISED, Outcome.VACUOUS):
         if summary.outcomes[outcome]:
             yield _several(summary.outcomes[outcome], f"{outcome.replace('_', ' ')} trial")
@@ -238,9 +240,27 @@ def _not_exercised(summary: Summary, crash_model: str, depth: int) -> Iterable[s
     if summary.torn_pages.cells and summary.torn_pages.covered < summary.torn_pages.total:
         missing = summary.torn_pages.total - summary.torn_pages.covered
         yield f"{missing} of {_several(summary.torn_pages.total, 'kind')} of torn writes"
-    if summary.explored and depth == 1:
+    parts = summary.explored.values()
+    if summary.explored and (depth == 1 or not any(map(_is_deeper, parts))):
         yield "crashes of recovery"
+    if stateless := _stateless(parts, summary.run.settings):
+        yield " ".join(["model" if len(stateless) == 1 else "models", *stateless])
     yield from (name for model, name in _CRASHES.items() if model != crash_model)
+
+
+def _is_deeper(part: Mapping[str, Any]) -> bool:
+    """A state of it lies below another: a recovery was crashed."""
+    return bool(part.get("paths", {}).get("second_crash"))
+
+
+def _stateless(parts: Iterable[Mapping[str, Any]], settings: Mapping[str, Any]) -> list[str]:
+    """Models of which a run that was to try them had no state at all, in their order."""
+    wanted = (settings.get("explore") or {}).get("models")
+    states: dict[str, int] = {}
+    for part in parts:
+        for name, of_model in part.get(_MODELS, {}).items():
+            states[name] = states.get(name, 0) + of_model["states"]
+    return [name for name, count in states.items() if not count and name in (wanted or states)]
 
 
 def verdict_of(summary: Summary, *, only_news: bool = False) -> Verdict:
@@ -332,7 +352,7 @@ def verdict_of_night(night: NightSummary, *, only_news: bool = False) -> Verdict
     text = (
         f"{targets}, {_several(len(night.runs), 'run')}, {_several(night.crashes, 'crash', 'es')}"
     )
-    text += _missed(night.not_reached) + _audited(night.examined)
+    text += _missed([*night.not_reached, *_mapped(night.examined)]) + _audited(night.examined)
     known = any(one.count for one in night.bugs)
     return Verdict(Word.KNOWN if known else Word.CLEAN, code, text)
 
@@ -388,6 +408,12 @@ def _missed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:NAMED_MAX])
     more = len(names) - NAMED_MAX
     return f"; not exercised: {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+def _mapped(examined: Iterable[Examined]) -> list[str]:
+    """Of files that are mapped to write a recorder has what the kernel hands over, when it does."""
+    names = dict.fromkeys(name for one in examined for name in one.mapped)
+    return [f"earlier writeback of mapped {name}" for name in names]
 
 
 def _audited(examined: Sequence[Examined | None]) -> str:

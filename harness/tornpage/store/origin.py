@@ -19,7 +19,8 @@ class Examined:
     the control, a disk that ignores every fsync, 0 where that cannot be made; kinds: how many kinds of them
     broke the promise; blind: configurations of which none did; not_audited: why one was not; compared: at so
     many of the acknowledgements of its runs their files were compared with their recordings; recoveries:
-    images whose recovery was audited."""
+    images whose recovery was audited; mapped: files that were mapped to write, of which no state has a page
+    earlier than the kernel handed it over."""
 
     work: str
     states: int = 0
@@ -29,6 +30,7 @@ class Examined:
     compared: int = 0
     acknowledgements: int = 0
     recoveries: int = 0
+    mapped: tuple[str, ...] = ()
 
     @property
     def vacuous(self) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fake_trace import FakeTrace
 
-from tornpage.faults.audit import AUDITOR, Audit, AuditedCall, unrecorded_call
+from tornpage.faults.audit import AUDITOR, Audit, AuditedCall, mapped_files, unrecorded_call
 from tornpage.faults.trace import Call, Op, Trace
 from tornpage.vocabulary.errors import TraceError
 from tornpage.vocabulary.paths import find_paths
@@ -44,6 +44,12 @@ def test_call_and_record_are_one_to_one() -> None:
     trace = FakeTrace().open("a", True).write("a", 0, 10).write("a", 0, 10).trace()
     assert missing(trace, write("a", 0, 10), write("a", 0, 10)) == ""
     assert missing(trace, *[write("a", 0, 10)] * 3) == "pwrite of a by store"
+
+
+def test_files_that_are_mapped_are_known() -> None:
+    """Once each, whatever else was done to them; not those of which nothing is wanted."""
+    calls = [called("mmap", "map", path) for path in ("b", "a", "b", "lock")]
+    assert mapped_files(Audit((write("c", 0, 9), *calls), ""), ("lock",)) == ("a", "b")
 
 
 @pytest.mark.parametrize("wrong", [("a", 1, 10), ("a", 0, 11)])

@@ -46,9 +46,11 @@ def test_a_database_that_was_closed_is_all_that_was_done(
 def test_a_recovery_that_was_not_audited_is_told(
     missing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever of them: those before it were."""
+    """Whichever of them: those before it were, and the files that they mapped are known."""
     answers = iter(["" if number != missing else "no ptrace" for number in range(4)])
     monkeypatch.setattr(recoveries, "run_stopped", lambda *_: None)
     monkeypatch.setattr(recoveries, "_audit", lambda *_: next(answers))
-    audited = audit_recoveries(make_spec(0), cast(Any, None), tmp_path, 100)
-    assert audited == ("no ptrace", missing)
+    monkeypatch.setattr(recoveries, "mapped_in", lambda *_: ("data",))
+    target = cast(Any, SimpleNamespace(unrecorded=()))
+    audited = audit_recoveries(make_spec(0), target, tmp_path, 100)
+    assert audited == ("no ptrace", missing, ("data",) * bool(missing))

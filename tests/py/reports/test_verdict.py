@@ -62,7 +62,7 @@ def losses(*results: TrialResult, run: Run = LOSSES) -> Summary:
         (
             losses(),
             "CLEAN (exit 0): engine 0123abcd, fs posix, 2 models, 1,200 states; not exercised: "
-            "crashes of recovery, kills, I/O errors",
+            "crashes of recovery, model kill, kills, I/O errors",
         ),
         (
             kills(make_result(0)),
@@ -105,6 +105,45 @@ def test_the_line_says_what_the_exit_code_says(summary: Summary, line: str) -> N
         "verdict": verdict.word,
         "exit_code": verdict.exit_code,
     }
+
+
+def explored(depth: int, second_crash: int, models: dict[str, int], **settings: object) -> Summary:
+    """Of a run whose exploration had so many states of each model."""
+    by_model = {name: {"states": states} for name, states in models.items()}
+    part = {**EXPLORED["log=on seed=1"], "depth": depth, "by_model": by_model}
+    part["paths"] = {"second_crash": second_crash}
+    run = replace(LOSSES, settings={**LOSSES.settings, **settings})
+    return make_summary(run, [], [], explored={"log=on seed=1": part})
+
+
+def test_a_model_without_a_state_is_named() -> None:
+    """Of those that the run was to try: "2 models" does not say which of three."""
+    models = {"subset": 9, "by-file": 0, "overlapped": 0}
+    missed = looked_at(explored(1, 0, models)).not_exercised
+    assert [name for name in missed if name.startswith("model")] == ["models by-file overlapped"]
+    chosen = {"models": ["subset", "by-file"]}
+    assert "model by-file" in looked_at(explored(1, 0, models, explore=chosen)).not_exercised
+    both = explored(1, 0, models)
+    both.explored["log=off seed=1"] = explored(1, 0, {"by-file": 1}).explored["log=on seed=1"]
+    assert "model overlapped" in looked_at(both).not_exercised
+
+
+@pytest.mark.parametrize(("depth", "second_crash", "missed"), [(1, 0, True), (2, 0, True), (2, 7, False)])
+def test_a_depth_without_a_second_crash_is_none(depth: int, second_crash: int, missed: bool) -> None:
+    """What was to be crashed again, and was not."""
+    about = looked_at(explored(depth, second_crash, {"subset": 9}))
+    assert ("crashes of recovery" in about.not_exercised) is missed
+
+
+def test_mapped_files_are_named() -> None:
+    """A page of them may be on disk before a recorder learns of it: of power losses, and of a night."""
+    origin = replace(ORIGIN, examined=Examined("w", 25, 2, mapped=("data.mdb",)))
+    line = "earlier writeback of mapped data.mdb"
+    assert line in looked_at(losses(run=replace(LOSSES, origin=origin))).not_exercised
+    assert line not in looked_at(kills(make_result(0), run=replace(KILLS, origin=origin))).not_exercised
+    assert origin.examined is not None
+    told = replace(night(CLEAN), examined=[origin.examined])
+    assert f"not exercised: mix, {line}" in verdict_of_night(told).line
 
 
 def with_bugs(summary: Summary, status: BugStatus, novelty: Novelty) -> Summary:
@@ -280,7 +319,7 @@ def test_kills_of_runs_without_a_write_are_not_exercised() -> None:
     )
     assert verdict_of_runs([losses(), sizes]).line == (
         "CLEAN (exit 0): engine 0123abcd; power loss: fs posix, 2 models, 1,200 states; not exercised: "
-        "crashes of recovery, kills, I/O errors"
+        "crashes of recovery, model kill, kills, I/O errors"
     )
     assert "kills" in not_exercised([looked_at(losses()), looked_at(sizes)])
     assert verdict_of_runs([sizes]).exit_code == 3
@@ -298,13 +337,20 @@ def test_several_runs_are_one_question() -> None:
     both = verdict_of_runs(parts)
     assert both.line == (
         "CLEAN (exit 0): engine 0123abcd; power loss: fs posix, 2 models, 1,200 states; kills: 1 trial; "
-        "not exercised: control of sync=off, crashes of recovery, I/O errors; not audited: no ptrace"
+        "not exercised: control of sync=off, crashes of recovery, model kill, I/O errors; not audited: no "
+        "ptrace"
     )
     abouts = [looked_at(part) for part in parts]
-    assert not_exercised(abouts) == ["control of sync=off", "crashes of recovery", "I/O errors"]
+    assert not_exercised(abouts) == [
+        "control of sync=off",
+        "crashes of recovery",
+        "model kill",
+        "I/O errors",
+    ]
     assert not_exercised(abouts[:1]) == [
         "control of sync=off",
         "crashes of recovery",
+        "model kill",
         "kills",
         "I/O errors",
     ]
