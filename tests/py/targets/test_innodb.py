@@ -26,7 +26,7 @@ from innodb_pages import (
 from tornpage.faults.stream import CREATED
 from tornpage.faults.trace import WRITE_PAYLOAD, Op
 from tornpage.targets.innodb.judge import _find, answer
-from tornpage.targets.innodb.page import doublewrite_blocks, tablespace_page_size
+from tornpage.targets.innodb.page import crc32c, doublewrite_blocks, tablespace_page_size
 from tornpage.targets.innodb.rules import Rules, is_tablespace
 from tornpage.targets.innodb.show import main, page_facts
 from tornpage.targets.innodb.sites import site_of_write
@@ -404,11 +404,21 @@ def test_a_page_that_was_written_under_a_stale_group_was_written(records: bytes)
     assert judge.broken == ["dblwr_skip"]
 
 
+def log_block() -> bytes:
+    """Of a log before 10.8, whose ring begins at 2048."""
+    data = struct.pack(">IHHI", 0x80000007, 512, 12, 1) + b"r" * 496
+    return data + crc32c(data).to_bytes(4, "big")
+
+
 @pytest.mark.parametrize(
     ("path", "number", "data", "site"),
     [
         ("ib_logfile0", 1, b"x", Site.CHECKPOINT_HEADER),
         ("ib_logfile0", 4, b"x", Site.REDO),
+        ("ib_logfile0", 1, log_block(), Site.REDO),
+        ("ib_logfile0", 2, log_block() * 2, Site.REDO),
+        ("ib_logfile0", 0, log_block(), Site.CHECKPOINT_HEADER),
+        ("ib_logfile0", 1, checkpoint(FIRST_LSN) + bytes(SIZE - 64), Site.CHECKPOINT_HEADER),
         ("t/t.ibd", 0, page(5, 0, 1, 8), Site.PAGE0),
         ("t/t.ibd", 9, page(5, 9, 1), Site.DATA_PAGE),
         ("ibdata1", 256, page(5, 9, 1), Site.DOUBLEWRITE),

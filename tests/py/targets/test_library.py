@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tornpage.targets.bundled.library import pairs_of
+
 LIBRARY = "liblmdb.so.0"
 SECTOR_BYTES = 512
 
@@ -38,3 +40,49 @@ def test_a_lost_sector_inside_a_value_is_another_state(tmp_path: Path) -> None:
     file.write_bytes(file.read_bytes().replace(b"x" * SECTOR_BYTES, bytes(SECTOR_BYTES)))
     (lost,) = called(*recover, said=f"{tmp_path}\n")
     assert lost["ok"] and lost["state"] != last
+
+
+class Store:
+    """That finds other keys when it is asked for one than when it goes through all."""
+
+    def __init__(self, found: dict[bytes, bytes], walked: list[bytes]) -> None:
+        self._found, self._walked = found, walked
+
+    def get(self, key: bytes) -> bytes | None:
+        """As of PairStore."""
+        return self._found.get(key)
+
+    def keys(self) -> list[bytes]:
+        """As of PairStore."""
+        return self._walked
+
+    def begin(self) -> bool:
+        """As of PairStore."""
+        return True
+
+    def put(self, _key: bytes, _value: bytes) -> bool:
+        """As of PairStore."""
+        return False
+
+    def commit(self) -> bool:
+        """As of PairStore."""
+        return False
+
+
+@pytest.mark.parametrize(
+    ("found", "walked"),
+    [
+        ([b"key01"], [b"key01"]),
+        ([b"key01", b"key02"], [b"key01"]),
+        ([b"key01"], [b"key01", b"key02"]),
+        ([b"key01", b"key02"], [b"key01", b"key02", b"key02"]),
+        ([b"key01", b"key02", b"\xff"], [b"key01", b"key02", b"\xff"]),
+    ],
+)
+def test_a_key_that_one_way_does_not_come_to_is_another_state(
+    found: list[bytes], walked: list[bytes]
+) -> None:
+    """Lost, met twice, or one that no run has put."""
+    right = pairs_of(Store(dict.fromkeys([b"key01", b"key02"], b"v"), [b"key02", b"key01"]))
+    assert right == {"pairs": "key01 v 1 6b643b84\nkey02 v 1 6b643b84\n"}
+    assert pairs_of(Store(dict.fromkeys(found, b"v"), walked)) != right

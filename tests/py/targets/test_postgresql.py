@@ -30,9 +30,12 @@ def cluster(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_sound_indexes_are_clean(cluster: tuple[Path, Path]) -> None:
-    """With the rows of the table as its state."""
+    """With the rows of the table as its state, its columns and its indexes."""
     state, findings = postgresql.recover(PROGRAMS, cluster[0], [])
     assert state["t"].startswith("3000 rows ") and findings == []
+    assert state["t definition"] == (
+        "id integer false, a integer false; CREATE INDEX ta ON public.t USING btree (a)"
+    )
 
 
 def test_a_damaged_index_is_found(cluster: tuple[Path, Path]) -> None:

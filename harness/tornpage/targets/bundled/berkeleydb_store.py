@@ -13,6 +13,7 @@ their length and checksum.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from bsddb3 import db
@@ -60,6 +61,11 @@ class Store:
         """None: there is no such key."""
         value: bytes | None = self._pairs.get(key)
         return value
+
+    def keys(self) -> Iterable[bytes]:
+        """By a cursor."""
+        found: list[bytes] = self._pairs.keys()
+        return found
 
     def begin(self) -> bool:
         """True."""

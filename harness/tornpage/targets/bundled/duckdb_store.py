@@ -3,7 +3,7 @@
     python -m tornpage.targets.bundled.duckdb_store run DIR LINES
     python -m tornpage.targets.bundled.duckdb_store recover
 
-The state is the rows of every table, a checksum each, in order.
+The state is the rows of every table, a checksum each, in order, and its columns, constraints and indexes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,12 @@ __all__ = ["main"]
 
 SETTINGS = {"threads": "1"}
 TABLES = "SELECT table_name FROM information_schema.tables ORDER BY 1"
+DEFINED = (
+    "SELECT column_name, data_type, is_nullable FROM duckdb_columns() WHERE table_name = ? "
+    "ORDER BY column_index",
+    "SELECT constraint_type, constraint_column_names FROM duckdb_constraints() WHERE table_name = ? ORDER BY ALL",
+    "SELECT index_name, is_unique FROM duckdb_indexes() WHERE table_name = ? ORDER BY ALL",
+)
 
 
 def open_store(folder: str) -> duckdb.DuckDBPyConnection:
@@ -30,11 +36,13 @@ def open_store(folder: str) -> duckdb.DuckDBPyConnection:
 
 
 def state_of(store: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """A line per row."""
+    """A line per row, and per column, constraint and index."""
     state = {}
     for (table,) in store.execute(TABLES).fetchall():
         rows = store.execute(f'SELECT * FROM "{table}" ORDER BY ALL').fetchall()
         state[table] = "".join(f"{zlib.crc32(repr(row).encode()):08x}\n" for row in rows)
+        defined = [row for query in DEFINED for row in store.execute(query, [table]).fetchall()]
+        state[f"{table} definition"] = "".join(f"{row!r}\n" for row in defined)
     return state
 
 

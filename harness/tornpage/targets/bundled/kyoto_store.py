@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from tornpage_mark import Refused
@@ -31,7 +32,7 @@ class Store:
     def __init__(self, library: str, folder: str) -> None:
         """Raises Refused if it does not open."""
         self._library = ctypes.CDLL(library)
-        for name in ("kcdbnew", "kcdbget"):
+        for name in ("kcdbnew", "kcdbget", "kcdbcursor", "kccurgetkey"):
             getattr(self._library, name).restype = ctypes.c_void_p
         self._library.kcdbemsg.restype = ctypes.c_char_p
         self._handle = ctypes.c_void_p(self._library.kcdbnew())
@@ -58,6 +59,16 @@ class Store:
         value = ctypes.string_at(found, size.value)
         self._library.kcfree(ctypes.c_void_p(found))
         return value
+
+    def keys(self) -> Iterable[bytes]:
+        """By a cursor."""
+        cursor = ctypes.c_void_p(self._library.kcdbcursor(self._handle))
+        self._library.kccurjump(cursor)
+        size = ctypes.c_size_t()
+        while text := self._library.kccurgetkey(cursor, ctypes.byref(size), 1):
+            yield ctypes.string_at(text, size.value)
+            self._library.kcfree(ctypes.c_void_p(text))
+        self._library.kccurdel(cursor)
 
     def begin(self) -> bool:
         """A hard transaction."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from tornpage_mark import ack, issue, ready, serve
@@ -23,6 +24,9 @@ class PairStore(Protocol):
     def get(self, key: bytes) -> bytes | None:
         """None: it has no such key."""
 
+    def keys(self) -> Iterable[bytes]:
+        """All that it has, as it goes through them."""
+
     def begin(self) -> bool:
         """Whether it did."""
 
@@ -34,16 +38,25 @@ class PairStore(Protocol):
 
 
 def pairs_of(store: PairStore) -> dict[str, str]:
-    """The state: a line for each key."""
-    found = ((key, store.get(key)) for key in ALL_KEYS)
-    return {"pairs": "".join(line_of(key, value) for key, value in found if value is not None)}
+    """The state: a line for each key that a walk comes to, or that is found when it is asked for. Where the two
+    do not agree, no state of a run is like it."""
+    walked = Counter(store.keys())
+    found = ((key, store.get(key)) for key in sorted({*walked, *ALL_KEYS}))
+    return {"pairs": "".join(_line(key, value, walked[key]) for key, value in found)}
+
+
+def _line(key: bytes, value: bytes | None, walked: int) -> str:
+    if value is not None and walked == 1:
+        return line_of(key, value)
+    what = "not there" if value is None else "there"
+    return f"{key!r} is {what}, and met {walked} times\n" if walked or value is not None else ""
 
 
 def line_of(key: bytes, value: bytes) -> str:
     """A line of a state; of a value its beginning, which says of which commit it is, its length and its
     checksum."""
     begin = value[:8].decode("ascii", "replace")
-    return f"{key.decode()} {begin} {len(value)} {zlib.crc32(value):08x}\n"
+    return f"{key.decode('ascii', 'backslashreplace')} {begin} {len(value)} {zlib.crc32(value):08x}\n"
 
 
 def commit_pairs(store: PairStore) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Iterable
 
 from tornpage_mark import Refused
 
@@ -26,6 +27,8 @@ CREATE = 0x40000
 """MDB_CREATE."""
 READ_ONLY = 0x20000
 """MDB_RDONLY."""
+NEXT = 8
+"""MDB_NEXT; of a new cursor the first."""
 NOT_FOUND = -30798
 """MDB_NOTFOUND."""
 MAP_BYTES = 8 << 20
@@ -76,6 +79,21 @@ class Store:
         pair = (Data.of(key), Data.of(value))
         self._call("mdb_put", self._transaction, self._database, *map(ctypes.byref, pair), 0)
         return True
+
+    def keys(self) -> Iterable[bytes]:
+        """By a cursor, in a transaction of its own."""
+        self.begin(READ_ONLY)
+        cursor, key, value = ctypes.c_void_p(), Data(), Data()
+        self._call("mdb_cursor_open", self._transaction, self._database, ctypes.byref(cursor))
+        found = []
+        step = (cursor, ctypes.byref(key), ctypes.byref(value), NEXT)
+        while (code := self._library.mdb_cursor_get(*step)) == 0:
+            found.append(ctypes.string_at(key.text, key.size))
+        self._library.mdb_cursor_close(cursor)
+        self._library.mdb_txn_abort(self._transaction)
+        if code != NOT_FOUND:
+            raise Refused(f"mdb_cursor_get: {self._library.mdb_strerror(code).decode()}")
+        return found
 
     def commit(self) -> bool:
         """True."""

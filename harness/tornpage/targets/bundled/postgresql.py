@@ -4,8 +4,8 @@
     python -m tornpage.targets.bundled.postgresql run DIR LINES --program BIN [--set NAME=VALUE]
     python -m tornpage.targets.bundled.postgresql recover --program BIN [--set NAME=VALUE]
 
-The backend reads a statement per line and prints rows as a debugger would. The state is a hash of the rows of
-each table, by a scan. Recovery also asks amcheck whether each B-tree index is sound and has every row (I10).
+The backend reads a statement per line and prints rows as a debugger would. The state is of each table a hash of
+its rows, by a scan, and what its columns and indexes are. Recovery also asks amcheck whether each B-tree index is sound and has every row (I10).
 """
 
 from __future__ import annotations
@@ -48,6 +48,12 @@ TABLES = (
     "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
 )
 ROWS = "SELECT count(*) || ' rows ' || coalesce(md5(string_agg(x::text, ',' ORDER BY x::text)), '') FROM {} x"
+DEFINED = (
+    "SELECT (SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull, ', ' "
+    "ORDER BY attnum) FROM pg_attribute WHERE attrelid = '{0}'::regclass AND attnum > 0 AND NOT attisdropped) "
+    "|| coalesce((SELECT string_agg('; ' || pg_get_indexdef(indexrelid), '' ORDER BY indexrelid::regclass::text) "
+    "FROM pg_index WHERE indrelid = '{0}'::regclass), '')"
+)
 CHECK = (
     "SELECT bt_index_check(c.oid, true) FROM pg_class c JOIN pg_index ON indexrelid = c.oid "
     "JOIN pg_am a ON a.oid = relam WHERE amname = 'btree' AND relpersistence <> 't' AND indisvalid"
@@ -144,8 +150,12 @@ def _remove_shared_memory(data: Path) -> None:
 
 
 def state_of(server: Backend) -> dict[str, str]:
-    """Of each table by a scan of it."""
-    return {table: server.ask(ROWS.format(table))[0] for table in sorted(server.ask(TABLES))}
+    """Of each table by a scan of it, and by the catalogue."""
+    state = {}
+    for table in sorted(server.ask(TABLES)):
+        state[table] = server.ask(ROWS.format(table))[0]
+        state[f"{table} definition"] = server.ask(DEFINED.format(table))[0]
+    return state
 
 
 def broken_index(server: Backend) -> list[dict[str, Any]]:

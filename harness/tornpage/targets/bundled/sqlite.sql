@@ -1,5 +1,5 @@
 -- The work of sqlite-3.7.2.toml: a line is one commit.
-CREATE TABLE t1 (id INTEGER PRIMARY KEY, a INTEGER, b TEXT); CREATE INDEX t1a ON t1 (a)
+BEGIN; CREATE TABLE t1 (id INTEGER PRIMARY KEY, a INTEGER, b TEXT); CREATE INDEX t1a ON t1 (a); COMMIT
 BEGIN; INSERT INTO t1 VALUES (1, 10, 'a'); INSERT INTO t1 VALUES (2, 20, 'b'); INSERT INTO t1 VALUES (3, 30, 'c'); COMMIT
 INSERT INTO t1 SELECT id + 3, a + 1, b || hex(zeroblob(200)) FROM t1
 INSERT INTO t1 SELECT id + 6, a + 2, b || hex(zeroblob(300)) FROM t1

@@ -3,7 +3,8 @@
     python -m tornpage.targets.bundled.sqlite_library run LIBRARY DIR LINES [PRAGMA=VALUE ...]
     python -m tornpage.targets.bundled.sqlite_library recover LIBRARY
 
-The state is the rows of every table. Recovery also does PRAGMA integrity_check (I6).
+The state is what is defined, and of every table its rows, each value with its type. Recovery also does PRAGMA
+integrity_check (I6).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ CALLBACK = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_char_p),
 )
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1"
+DEFINED = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2"
 CHECKPOINT_PAGES = 30
 """The log starts again often."""
 
@@ -67,13 +69,19 @@ class Connection:
 
 
 def state_of(connection: Connection) -> dict[str, str]:
-    """A line per row."""
-    return {
-        table: "".join(
-            " ".join(row) + "\n" for row in connection.ask(f"SELECT * FROM {table} ORDER BY 1")
-        )
-        for (table,) in connection.ask(TABLES)
-    }
+    """A line per table and index, and per row: '' is not NULL, 1 not '1'. No index has a say in it."""
+    state = {"definitions": _lines(connection.ask(DEFINED))}
+    for (table,) in connection.ask(TABLES):
+        columns = [row[1] for row in connection.ask(f"PRAGMA table_info({table})")]
+        values = ", ".join(f"quote({column})" for column in columns)
+        places = ", ".join(str(place + 1) for place in range(len(columns)))
+        rows = connection.ask(f"SELECT {values} FROM {table} NOT INDEXED ORDER BY {places}")
+        state[f"table {table}"] = _lines(rows)
+    return state
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> str:
+    return "".join(" ".join(row) + "\n" for row in rows)
 
 
 def run(library: str, folder: str, lines: str, *pragmas: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from tornpage_mark import Refused
@@ -36,6 +37,9 @@ class Data(ctypes.Structure):
     def of(cls, text: bytes) -> Data:
         """Valid as long as the text is."""
         return cls(ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p), len(text))
+
+
+VISIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, Data, Data, ctypes.c_void_p)
 
 
 class Store:
@@ -66,6 +70,17 @@ class Store:
         """None: it has no such key."""
         found = self._library.tdb_fetch(self._handle, Data.of(key))
         return ctypes.string_at(found.text, found.size) if found.text else None
+
+    def keys(self) -> Iterable[bytes]:
+        """By its traversal, as far as that comes: tdb_check says more of a chain that ends in nothing."""
+        found: list[bytes] = []
+
+        def meet(_store: object, key: Data, _value: Data, _context: object) -> int:
+            found.append(ctypes.string_at(key.text, key.size))
+            return 0
+
+        self._library.tdb_traverse_read(self._handle, VISIT(meet), None)
+        return found
 
     def begin(self) -> bool:
         """Whether it did."""

@@ -16,7 +16,7 @@ from tornpage.targets.innodb.old_records import read_group
 from tornpage.targets.innodb.page import crc32c
 from tornpage.targets.innodb.records import Record, end_of_group, read_records
 
-__all__ = ["LOG_FILE", "Group", "Log", "open_log"]
+__all__ = ["BLOCK", "LOG_FILE", "BlockLog", "Group", "Log", "is_block", "open_log"]
 
 LOG_FILE = "ib_logfile0"
 FORMAT_10_5 = 0x50485953
@@ -199,11 +199,15 @@ class OldLog(BlockLog):
         return int(self.first + (at + block_lsn - known) % self.capacity)
 
 
+def is_block(data: bytes) -> bool:
+    """A block of the ring: by its checksum."""
+    return len(data) == BLOCK and data[BLOCK - 4 :] == crc32c(data[: BLOCK - 4]).to_bytes(4, "big")
+
+
 def _right_block(block: bytes, lsn: int) -> bool:
     (number,) = struct.unpack_from(">I", block)
-    (crc,) = struct.unpack_from(">I", block, BLOCK - 4)
     wanted = (lsn // BLOCK & 0x3FFFFFFF) + 1
-    return bool(number & 0x7FFFFFFF == wanted and crc == crc32c(block[: BLOCK - 4]))
+    return bool(number & 0x7FFFFFFF == wanted and is_block(block))
 
 
 def _lsn_at(lsns: list[tuple[int, int]], at: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tornpage.targets.innodb.log import LOG_FILE, Log
+from tornpage.targets.innodb.log import BLOCK, LOG_FILE, BlockLog, Log, is_block
 from tornpage.targets.innodb.page import SIZES, Checksum, Page, read_page
 from tornpage.targets.innodb.rules import SYSTEM, is_tablespace
 from tornpage.vocabulary.model import Site
@@ -22,7 +22,7 @@ SITES = frozenset(
 def site_of_write(path: str, offset: int, data: bytes) -> Site | None:
     """None: of another file, or nothing that can be named."""
     if path == LOG_FILE:
-        return Site.CHECKPOINT_HEADER if offset < Log.first else Site.REDO
+        return Site.REDO if offset >= Log.first or _is_block(offset, data) else Site.CHECKPOINT_HEADER
     if not is_tablespace(path) or not data:
         return None
     page = _first_page(data)
@@ -31,6 +31,11 @@ def site_of_write(path: str, offset: int, data: bytes) -> Site | None:
     if path == SYSTEM and (page.space != 0 or page.number * _size(data) != offset):
         return Site.DOUBLEWRITE
     return Site.PAGE0 if offset == 0 else _site_of(page, path)
+
+
+def _is_block(offset: int, data: bytes) -> bool:
+    """Of a ring of blocks, which begins before the checkpoints of the newer format end: told by its bytes."""
+    return offset >= BlockLog.first and is_block(data[:BLOCK])
 
 
 def _site_of(page: Page, path: str) -> Site:

@@ -5,11 +5,10 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"slices"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -26,7 +25,6 @@ const (
 	batch          = 4  // changes of a transaction of the backend
 	compactedEvery = 8  // commits
 	defragEvery    = 13 // commits
-	startsWithin   = 4 * time.Second
 	name           = "one"
 )
 
@@ -60,8 +58,6 @@ func open(folder string, settings []string) (store.Store, error) {
 		return &database{server: server.Server, client: v3client.New(server.Server)}, nil
 	case err = <-server.Err():
 		return nil, err
-	case <-time.After(startsWithin):
-		return nil, errors.New("it does not become ready")
 	}
 }
 
@@ -84,17 +80,19 @@ func (d *database) Commit(pairs map[string]string) error {
 	return err
 }
 
+// Each has the revisions too, which clients watch and compare by.
 func (d *database) Each(call func(key, value []byte) error) error {
 	found, err := d.client.Get(context.Background(), "", clientv3.WithPrefix())
 	if err != nil {
 		return err
 	}
 	for _, pair := range found.Kvs {
-		if err = call(pair.Key, pair.Value); err != nil {
+		key := fmt.Sprintf("%s %d %d %d", pair.Key, pair.CreateRevision, pair.ModRevision, pair.Version)
+		if err = call([]byte(key), pair.Value); err != nil {
 			return err
 		}
 	}
-	return nil
+	return call([]byte("revision"), []byte(fmt.Sprint(found.Header.Revision)))
 }
 
 func main() { store.Main(open) }
