@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -12,6 +14,7 @@ from tornpage.campaigns import replay
 from tornpage.plans.limits import Limits
 from tornpage.powerloss.explorer import Exploration, loss_plan
 from tornpage.store.rows import TrialRow
+from tornpage.targets.target import Capability
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 
 LOST = Violation(1, "acknowledged commits are missing: prefix 3 found (model subset)")
@@ -69,6 +72,28 @@ def test_a_state_is_searched_for_as_it_was_found(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(replay, "explore", explored)
     row = TrialRow(1, 3, spec, "redo", "17.subset.2/9.one-torn.1", result(LOST))
-    assert replay._search(row, cast(Any, None), cast(Any, None)) == "7.subset.3"
+    assert replay._search(row, cast(Any, None), cast(Any, None)) == ("7.subset.3", True)
     (limits,) = asked
     assert (limits.models, limits.depth) == (("subset", "one-torn"), 2)
+
+
+@pytest.mark.parametrize(
+    ("complete", "repeats", "outcome"),
+    [
+        (True, True, Outcome.CLEAN),
+        (False, True, Outcome.NOT_EXERCISED),
+        (False, False, Outcome.CLEAN),
+    ],
+)
+def test_a_search_that_was_cut_is_no_fix(
+    complete: bool, repeats: bool, outcome: Outcome, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where the search is all that is asked; where runs differ, what was kept decides. The words say so."""
+    monkeypatch.setattr(replay, "explore", lambda *_: Exploration({"complete": complete}))
+    capabilities = {Capability.DETERMINISTIC} if repeats else set[Capability]()
+    target = cast(Any, SimpleNamespace(capabilities=capabilities))
+    recording = cast(Any, SimpleNamespace(trace_hash="another"))
+    row = TrialRow(1, 3, replace(make_spec(3), plan=loss_plan("17.subset.2")), "", "", result(LOST))
+    _, found, note = replay._replay_loss(row, target, recording, tmp_path, tmp_path)
+    assert found.outcome is outcome
+    assert (replay.LATE in (note, found.reason)) is not complete
