@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Op
 from tornpage.live.fault_free import FaultFreeRun, run_fault_free
 from tornpage.live.golden_run import golden_run_key
+from tornpage.live.journal import acknowledged_in
 from tornpage.live.recoveries import audit_recoveries
 from tornpage.live.stopped import Compared, check_at_acknowledgements
 from tornpage.targets.option import disk_of
@@ -101,8 +102,11 @@ def audit_runs(target: Target, specs: Iterable[TrialSpec], scratch: Path) -> Aud
 
 
 def _audit(spec: TrialSpec, target: Target, work: Path, run: FaultFreeRun) -> Audited:
-    """Of a run that was audited: at its acknowledgements, and its recoveries."""
+    """Of a run that was audited: at its acknowledgements, and its recoveries. One that stands still may end
+    early: of how many it is, this one says."""
     compared = check_at_acknowledgements(spec, target, work)
+    acknowledged = len(acknowledged_in(run.trace))
+    compared = replace(compared, of=max(compared.of, acknowledged))
     if run.not_audited:
         return Audited(run.not_audited, compared, 0)
     missing, recoveries, mapped = audit_recoveries(spec, target, work, _writes(run))

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 from builders import make_spec
+from fake_trace import FakeTrace
 
 from tornpage.live import admission
 from tornpage.live.admission import DISK, Audited, admit, audit_runs
@@ -68,3 +69,21 @@ def test_a_target_is_repeatable_if_all_its_states_come_again(
     monkeypatch.setattr(admission, "own_work", lambda *_: make_spec(0))
     monkeypatch.setattr(admission, "_audit", lambda *_: AUDITED)
     assert admit(cast(Any, None), tmp_path).repeatable is repeatable
+
+
+@pytest.mark.parametrize(("seen", "of"), [(2, 3), (0, 3), (5, 5)])
+def test_a_run_that_stood_still_and_ended_early_is_a_part(
+    seen: int, of: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """All of what it came to is not all: its client may have lost patience."""
+    trace = FakeTrace().open("a", True).mark("ready")
+    for number in range(1, 4):
+        trace.mark(f"issue n={number}").mark(f"ack n={number}")
+    run = SimpleNamespace(not_audited="", mapped=("a",), trace=trace.trace())
+    monkeypatch.setattr(
+        admission, "check_at_acknowledgements", lambda *_: Compared(seen, seen)
+    )
+    monkeypatch.setattr(admission, "audit_recoveries", lambda *_: ("", 4, ("b", "a")))
+    monkeypatch.setattr(admission, "_writes", lambda _: 1)
+    found = admission._audit(make_spec(0), cast(Any, None), tmp_path, cast(Any, run))
+    assert found == Audited("", Compared(seen, of), 4, ("a", "b"))
