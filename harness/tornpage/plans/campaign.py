@@ -207,6 +207,8 @@ class Campaign(BaseModel):
             )
         if live != (self.explore is None):
             raise ValueError("[explore] belongs to crash_model power_loss, and to no other")
+        if not live and (self.hit or self.trials):
+            raise ValueError("trials and [[hit]] belong to crash_model kill and io_error")
         if math.prod(len(values) for values in self.cross.values()) > CONFIGS_MAX:
             raise ValueError(f"cross gives more than {CONFIGS_MAX} configurations")
         if self.explore and len(self.explore.depths) > 1 and self.enumerated():

@@ -226,7 +226,7 @@ def _not_exercised(summary: Summary, crash_model: str, depth: int) -> Iterable[s
     if summary.cut_short:
         yield f"{_several(summary.cut_short, 'state')} that the time was up for"
     if summary.run.origin.examined is not None:
-        yield from (f"control of {config}" for config in summary.run.origin.examined.blind)
+        yield from _blind([summary.run.origin.examined])
         if not summary.run.origin.examined.states:
             yield "control"
         if summary.explored:
@@ -352,7 +352,8 @@ def verdict_of_night(night: NightSummary, *, only_news: bool = False) -> Verdict
     text = (
         f"{targets}, {_several(len(night.runs), 'run')}, {_several(night.crashes, 'crash', 'es')}"
     )
-    text += _missed([*night.not_reached, *_mapped(night.examined)]) + _audited(night.examined)
+    missed = [*night.not_reached, *_blind(night.examined), *_mapped(night.examined)]
+    text += _missed(missed) + _audited(night.examined)
     known = any(one.count for one in night.bugs)
     return Verdict(Word.KNOWN if known else Word.CLEAN, code, text)
 
@@ -408,6 +409,11 @@ def _missed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:NAMED_MAX])
     more = len(names) - NAMED_MAX
     return f"; not exercised: {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+def _blind(examined: Iterable[Examined]) -> list[str]:
+    """Configurations of which no state of the control broke the promise: what they show proves nothing."""
+    return list(dict.fromkeys(f"control of {config}" for one in examined for config in one.blind))
 
 
 def _mapped(examined: Iterable[Examined]) -> list[str]:

@@ -123,8 +123,8 @@ def test_a_model_without_a_state_is_named() -> None:
     assert [name for name in missed if name.startswith("model")] == ["models by-file overlapped"]
     chosen = {"models": ["subset", "by-file"]}
     assert "model by-file" in looked_at(explored(1, 0, models, explore=chosen)).not_exercised
-    both = explored(1, 0, models)
-    both.explored["log=off seed=1"] = explored(1, 0, {"by-file": 1}).explored["log=on seed=1"]
+    both = explored(1, 0, {**models, "by-file": 3})
+    both.explored["log=off seed=1"] = explored(1, 0, models).explored["log=on seed=1"]
     assert "model overlapped" in looked_at(both).not_exercised
 
 
@@ -144,6 +144,13 @@ def test_mapped_files_are_named() -> None:
     assert origin.examined is not None
     told = replace(night(CLEAN), examined=[origin.examined])
     assert f"not exercised: mix, {line}" in verdict_of_night(told).line
+
+
+def test_a_night_names_what_its_controls_left_open() -> None:
+    """Configurations that no lost fsync breaks: once, however many runs there were."""
+    seen = [Examined("w", 25, 2, blind=("sync=off",)), Examined("v", 25, 2, blind=("sync=off",))]
+    told = replace(night(CLEAN), examined=seen)
+    assert verdict_of_night(told).line.endswith("not exercised: mix, control of sync=off")
 
 
 def with_bugs(summary: Summary, status: BugStatus, novelty: Novelty) -> Summary:
@@ -280,7 +287,8 @@ def test_a_night_has_the_controls_of_its_targets() -> None:
     assert verdict.text == VACUOUS.vacuous
     told = replace(night(CLEAN), examined=[UNSEEN, UNSEEN])
     assert verdict_of_night(told).line == (
-        "CLEAN (exit 0): engine, 1 run, 24 crashes; not exercised: mix; not audited: no ptrace"
+        "CLEAN (exit 0): engine, 1 run, 24 crashes; not exercised: mix, control of sync=off; not audited: no "
+        "ptrace"
     )
 
 
