@@ -145,7 +145,8 @@ static void test_what_is_asked_is_read(void **state)
         bool scanned;
         dberr_t status;
     } cases[] = {
-        {TELL("{\"ok\": true, \"state\": {\"t\": \"1\"}, \"check\": \"passed\"}"), false, DB_SUCCESS},
+        {TELL("{\"ok\": true, \"state\": {\"t\": \"1\"}, \"check\": \"passed\"}"), false,
+         DB_SUCCESS},
         {TELL("{\"ok\": true, \"state\": {}, \"findings\": [7], \"check\": {\"needs_recovery\": "
               "false, \"findings\": [], \"tables\": []}}"),
          false, DB_UNRECOVERABLE},
@@ -313,11 +314,17 @@ static void test_says_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_state),          cmocka_unit_test(test_state_with_zero_byte),
-        cmocka_unit_test(test_findings),       cmocka_unit_test(test_needs_recovery),
-        cmocka_unit_test(test_no_answer),      cmocka_unit_test(test_what_is_asked_is_read),      cmocka_unit_test(test_long_lived),
-        cmocka_unit_test(test_says_more),      cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_machine_failed), cmocka_unit_test(test_ended_from_outside),
+        cmocka_unit_test(test_state),
+        cmocka_unit_test(test_state_with_zero_byte),
+        cmocka_unit_test(test_findings),
+        cmocka_unit_test(test_needs_recovery),
+        cmocka_unit_test(test_no_answer),
+        cmocka_unit_test(test_what_is_asked_is_read),
+        cmocka_unit_test(test_long_lived),
+        cmocka_unit_test(test_says_more),
+        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_machine_failed),
+        cmocka_unit_test(test_ended_from_outside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

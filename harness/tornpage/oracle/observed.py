@@ -60,7 +60,9 @@ def _encoded(text: str, what: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{what} has half a character: tell bytes that are no text as a hash") from error
+        raise ValueError(
+            f"{what} has half a character: tell bytes that are no text as a hash"
+        ) from error
 
 
 def told_texts(output: bytes) -> dict[int, Texts]:

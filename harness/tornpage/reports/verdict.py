@@ -352,8 +352,8 @@ def verdict_of_night(night: NightSummary, *, only_news: bool = False) -> Verdict
     text = (
         f"{targets}, {_several(len(night.runs), 'run')}, {_several(night.crashes, 'crash', 'es')}"
     )
-    missed = [*night.not_reached, *_blind(night.examined), *_mapped(night.examined)]
-    text += _missed(missed) + _audited(night.examined)
+    left = [*night.not_reached, *_blind(night.examined), *_mapped(night.examined)]
+    text += _missed(left) + _audited(night.examined)
     known = any(one.count for one in night.bugs)
     return Verdict(Word.KNOWN if known else Word.CLEAN, code, text)
 

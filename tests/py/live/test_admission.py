@@ -80,9 +80,7 @@ def test_a_run_that_stood_still_and_ended_early_is_a_part(
     for number in range(1, 4):
         trace.mark(f"issue n={number}").mark(f"ack n={number}")
     run = SimpleNamespace(not_audited="", mapped=("a",), trace=trace.trace())
-    monkeypatch.setattr(
-        admission, "check_at_acknowledgements", lambda *_: Compared(seen, seen)
-    )
+    monkeypatch.setattr(admission, "check_at_acknowledgements", lambda *_: Compared(seen, seen))
     monkeypatch.setattr(admission, "audit_recoveries", lambda *_: ("", 4, ("b", "a")))
     monkeypatch.setattr(admission, "_writes", lambda _: 1)
     found = admission._audit(make_spec(0), cast(Any, None), tmp_path, cast(Any, run))

@@ -69,9 +69,7 @@ def test_a_wrong_file_names_the_key(tmp_path: Path, old: str, new: str, message:
         campaign(tmp_path, TEXT.replace(old, new))
 
 
-@pytest.mark.parametrize(
-    "more", ["trials = 5", '[[hit]]\nsites = ["redo"]\nmasks = ["all"]']
-)
+@pytest.mark.parametrize("more", ["trials = 5", '[[hit]]\nsites = ["redo"]\nmasks = ["all"]'])
 def test_power_loss_takes_no_writes_to_hit(tmp_path: Path, more: str) -> None:
     """They would have no effect: whoever named them would take the run for one about them."""
     text = 'description = "x"\nworkload = "smoke"\ncrash_model = "power_loss"\nseed = 1\n'

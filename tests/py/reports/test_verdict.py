@@ -128,8 +128,12 @@ def test_a_model_without_a_state_is_named() -> None:
     assert "model overlapped" in looked_at(both).not_exercised
 
 
-@pytest.mark.parametrize(("depth", "second_crash", "missed"), [(1, 0, True), (2, 0, True), (2, 7, False)])
-def test_a_depth_without_a_second_crash_is_none(depth: int, second_crash: int, missed: bool) -> None:
+@pytest.mark.parametrize(
+    ("depth", "second_crash", "missed"), [(1, 0, True), (2, 0, True), (2, 7, False)]
+)
+def test_a_depth_without_a_second_crash_is_none(
+    depth: int, second_crash: int, missed: bool
+) -> None:
     """What was to be crashed again, and was not."""
     about = looked_at(explored(depth, second_crash, {"subset": 9}))
     assert ("crashes of recovery" in about.not_exercised) is missed
@@ -140,7 +144,10 @@ def test_mapped_files_are_named() -> None:
     origin = replace(ORIGIN, examined=Examined("w", 25, 2, mapped=("data.mdb",)))
     line = "earlier writeback of mapped data.mdb"
     assert line in looked_at(losses(run=replace(LOSSES, origin=origin))).not_exercised
-    assert line not in looked_at(kills(make_result(0), run=replace(KILLS, origin=origin))).not_exercised
+    assert (
+        line
+        not in looked_at(kills(make_result(0), run=replace(KILLS, origin=origin))).not_exercised
+    )
     assert origin.examined is not None
     told = replace(night(CLEAN), examined=[origin.examined])
     assert f"not exercised: mix, {line}" in verdict_of_night(told).line

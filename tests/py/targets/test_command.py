@@ -364,8 +364,17 @@ def test_an_answer_says_whether_it_is_right(line: str) -> None:
 
 @pytest.mark.parametrize(
     "findings",
-    ["{}", '"torn"', "null", "[7]", "[null]", '[{"what": "x", "invariant": 31}]']
-    + ['[{"what": "x", "invariant": "6"}]', '[{"what": "x", "invariant": true}]', '[{"what": 5}]'],
+    [
+        "{}",
+        '"torn"',
+        "null",
+        "[7]",
+        "[null]",
+        '[{"what": "x", "invariant": 31}]',
+        '[{"what": "x", "invariant": "6"}]',
+        '[{"what": "x", "invariant": true}]',
+        '[{"what": 5}]',
+    ],
 )
 def test_findings_are_read_as_the_explorer_reads_them(findings: str) -> None:
     """A list of texts and of objects with the number of an invariant; anything else is no answer, never none

@@ -40,7 +40,8 @@ def test_other_values_are_another_state(one: str, other: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "statement", ["CREATE INDEX ta ON t (a)", "ALTER TABLE t ADD COLUMN c", "CREATE VIEW v AS SELECT 1"]
+    "statement",
+    ["CREATE INDEX ta ON t (a)", "ALTER TABLE t ADD COLUMN c", "CREATE VIEW v AS SELECT 1"],
 )
 def test_what_is_defined_is_of_the_state(statement: str, tmp_path: Path) -> None:
     """An acknowledged definition may not be lost, though it changes no row."""

@@ -25,7 +25,8 @@ TABLES = "SELECT table_name FROM information_schema.tables ORDER BY 1"
 DEFINED = (
     "SELECT column_name, data_type, is_nullable FROM duckdb_columns() WHERE table_name = ? "
     "ORDER BY column_index",
-    "SELECT constraint_type, constraint_column_names FROM duckdb_constraints() WHERE table_name = ? ORDER BY ALL",
+    "SELECT constraint_type, constraint_column_names FROM duckdb_constraints() WHERE table_name = ? "
+    "ORDER BY ALL",
     "SELECT index_name, is_unique FROM duckdb_indexes() WHERE table_name = ? ORDER BY ALL",
 )
 

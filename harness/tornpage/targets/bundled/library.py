@@ -38,8 +38,8 @@ class PairStore(Protocol):
 
 
 def pairs_of(store: PairStore) -> dict[str, str]:
-    """The state: a line for each key that a walk comes to, or that is found when it is asked for. Where the two
-    do not agree, no state of a run is like it."""
+    """The state: a line for each key that a walk comes to, or that is found when it is asked for. Where the
+    two do not agree, no state of a run is like it."""
     walked = Counter(store.keys())
     found = ((key, store.get(key)) for key in sorted({*walked, *ALL_KEYS}))
     return {"pairs": "".join(_line(key, value, walked[key]) for key, value in found)}
@@ -56,7 +56,9 @@ def line_of(key: bytes, value: bytes) -> str:
     """A line of a state; of a value its beginning, which says of which commit it is, its length and its
     checksum."""
     begin = value[:8].decode("ascii", "replace")
-    return f"{key.decode('ascii', 'backslashreplace')} {begin} {len(value)} {zlib.crc32(value):08x}\n"
+    return (
+        f"{key.decode('ascii', 'backslashreplace')} {begin} {len(value)} {zlib.crc32(value):08x}\n"
+    )
 
 
 def commit_pairs(store: PairStore) -> None:

@@ -4,8 +4,9 @@
     python -m tornpage.targets.bundled.postgresql run DIR LINES --program BIN [--set NAME=VALUE]
     python -m tornpage.targets.bundled.postgresql recover --program BIN [--set NAME=VALUE]
 
-The backend reads a statement per line and prints rows as a debugger would. The state is of each table a hash of
-its rows, by a scan, and what its columns and indexes are. Recovery also asks amcheck whether each B-tree index is sound and has every row (I10).
+The backend reads a statement per line and prints rows as a debugger would. The state is of each table a hash
+of its rows, by a scan, and what its columns and indexes are. Recovery also asks amcheck whether each B-tree
+index is sound and has every row (I10).
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ TABLES = (
 )
 ROWS = "SELECT count(*) || ' rows ' || coalesce(md5(string_agg(x::text, ',' ORDER BY x::text)), '') FROM {} x"
 DEFINED = (
-    "SELECT (SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull, ', ' "
-    "ORDER BY attnum) FROM pg_attribute WHERE attrelid = '{0}'::regclass AND attnum > 0 AND NOT attisdropped) "
-    "|| coalesce((SELECT string_agg('; ' || pg_get_indexdef(indexrelid), '' ORDER BY indexrelid::regclass::text) "
-    "FROM pg_index WHERE indrelid = '{0}'::regclass), '')"
+    "SELECT (SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull, "
+    "', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = '{0}'::regclass AND attnum > 0 "
+    "AND NOT attisdropped) || coalesce((SELECT string_agg('; ' || pg_get_indexdef(indexrelid), '' "
+    "ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indrelid = '{0}'::regclass), '')"
 )
 CHECK = (
     "SELECT bt_index_check(c.oid, true) FROM pg_class c JOIN pg_index ON indexrelid = c.oid "

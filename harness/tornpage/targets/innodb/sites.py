@@ -22,7 +22,9 @@ SITES = frozenset(
 def site_of_write(path: str, offset: int, data: bytes) -> Site | None:
     """None: of another file, or nothing that can be named."""
     if path == LOG_FILE:
-        return Site.REDO if offset >= Log.first or _is_block(offset, data) else Site.CHECKPOINT_HEADER
+        return (
+            Site.REDO if offset >= Log.first or _is_block(offset, data) else Site.CHECKPOINT_HEADER
+        )
     if not is_tablespace(path) or not data:
         return None
     page = _first_page(data)
