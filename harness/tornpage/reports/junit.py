@@ -2,8 +2,8 @@
 kill campaign, per configuration of a power-loss one, and per claim.
 
 A bug is a failure of every case that shows it, with its fingerprint and the line that replays it; what the
-harness failed at is an error; a case that was not exercised, and a claim that was not kept, is skipped with
-the reason, and so is one whose bugs make no failure (BugSeen.fails).
+harness failed at is an error; a case that was not exercised, or whose control found nothing, and a claim that
+was not kept, is skipped with the reason, and so is one whose bugs make no failure (BugSeen.fails).
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ def _cases(summary: Summary) -> Iterator[_Case]:
     else:
         for cell in summary.cells:
             name = f"{cell.site} {cell.mask}"
-            yield _of_cell(f"{group}.{cell.config}", name, cell, bugs)
+            case = _of_cell(f"{group}.{cell.config}", name, cell, bugs)
+            case.skipped = case.skipped or _unproved(summary, cell.config)
+            yield case
     for site in summary.uncovered_sites:
         yield _Case(group, f"site {site}", skipped="no trial hit it")
     yield from _claims(summary, "claims", summary.claims_missed, "no recovery took this path")
@@ -130,9 +132,17 @@ def _explorations(summary: Summary, bugs: dict[int, BugSeen]) -> Iterator[_Case]
         case = _Case(f"{summary.run.campaign}.{config}", "crash states", seconds)
         case.bugs = [(bugs[bug], how) for bug, how in sorted(shown.items())]
         case.errors = _unsure(cells)
-        if not any(judged_states(part) for part in parts):
-            case.skipped = "no crash state was judged"
+        judged = any(judged_states(part) for part in parts)
+        case.skipped = _unproved(summary, config) if judged else "no crash state was judged"
         yield case
+
+
+def _unproved(summary: Summary, config: str) -> str:
+    """Why a configuration in which nothing was found proves nothing, "" if it does."""
+    examined = summary.run.origin.examined
+    if examined is None or config not in examined.blind:
+        return ""
+    return "control: on a disk that ignores every fsync no state of it broke the promise"
 
 
 def _unsure(cells: Iterable[CellCount]) -> list[str]:

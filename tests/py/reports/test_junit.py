@@ -17,7 +17,7 @@ from tornpage.reports.cells import CellCount
 from tornpage.reports.junit import render_junit
 from tornpage.reports.summary import Claims, Summary
 from tornpage.store.bugs import BugStatus, Novelty
-from tornpage.store.origin import Origin
+from tornpage.store.origin import Examined, Origin
 from tornpage.store.rows import GoldenRunRow, Run, TrialRow
 from tornpage.vocabulary.model import Outcome, Source, TrialResult, Violation
 
@@ -218,6 +218,26 @@ def test_a_power_loss_campaign_has_a_case_per_configuration() -> None:
     (skipped,) = cases[f"tornpage.powerloss.{OFF} crash states"].result
     assert isinstance(skipped, Skipped)
     assert len(cases) == 3
+
+
+def test_what_no_control_backs_is_no_pass() -> None:
+    """Of a configuration in which a disk that ignores every fsync broke nothing: crash states and kills are
+    skipped with that reason; a bug there is a failure."""
+    origin = replace(ORIGIN, examined=Examined("w", 400, 2, blind=(OFF,)))
+    part = {"states": 40, "distinct": 30, "depth": 1}
+    explored = {f"{ON} seed=1": part, f"{OFF} seed=1": part}
+    run = Run(1, "powerloss", "mydb", 1, 0, {}, "finished", 2.0, origin)
+    cases = cases_of(make_summary(run, [], [], None, explored))
+    assert cases[f"tornpage.powerloss.{ON} crash states"].result == []
+    (skipped,) = cases[f"tornpage.powerloss.{OFF} crash states"].result
+    assert isinstance(skipped, Skipped) and "control" in str(skipped.message)
+    trials = [row(make_result(0), config=OFF), row(make_result(1), config=ON)]
+    cases = cases_of(make_summary(replace(run, campaign="smoke"), [], trials))
+    assert isinstance(cases[f"tornpage.smoke.{OFF} page0 none"].result[0], Skipped)
+    assert cases[f"tornpage.smoke.{ON} page0 none"].result == []
+    broken = make_summary(run, [], [row(make_result(0, broken=3), config=OFF)], None, explored)
+    (failure,) = cases_of(broken)[f"tornpage.powerloss.{OFF} crash states"].result
+    assert isinstance(failure, Failure)
 
 
 def test_an_ignored_bug_is_no_failure() -> None:
