@@ -80,6 +80,7 @@ class _Facts:
     told: Mapping[int, State] | None
     findings: tuple[Finding, ...]
     names: Names | None
+    agreed: tuple[int, ...] | None = None
 
 
 def golden_run_key(spec: TrialSpec) -> str:
@@ -100,7 +101,7 @@ def take_golden_run(spec: TrialSpec, target: Target, scratch: Path) -> GoldenRun
     Raises GoldenRunError when the run fails, TargetError when the target cannot be judged this way.
     """
     golden_run, run, work, names = _take(spec, target, scratch, None)
-    facts = _Facts(golden_run, run.answer.told, run.findings, names)
+    facts = _Facts(golden_run, run.answer.told, run.findings, names, _agreed(run.oracle))
     (work / "facts.json").write_text(to_json(facts), "utf-8")
     _put_in_place(work, _folder(spec, scratch))
     return golden_run
@@ -139,8 +140,10 @@ def _take(
     setting = run.setting
     violations = run.violations
     if names is None and Capability.DETERMINISTIC not in target.capabilities:
-        names, others = _compare(spec, target, run, work)
-        violations = violations or others
+        names, again = _compare(spec, target, run, work)
+        violations = violations or again.violations
+        if isinstance(run.oracle, ObservedOracle):
+            run.oracle.agree(again.answer.told or {})
     golden_run = GoldenRun(
         key=golden_run_key(spec),
         writes=tuple(
@@ -164,19 +167,21 @@ def _take(
 
 def _compare(
     spec: TrialSpec, target: Target, run: FaultFreeRun, work: Path
-) -> tuple[Names, tuple[Violation, ...]]:
-    """Which of the names that a run has written another one has too, and what is wrong with that one. There
-    is none where all of them were there before."""
+) -> tuple[Names, FaultFreeRun]:
+    """Which of the names that a run has written another one has too, and that one."""
     before = files_below(work / "found").keys()
     written = written_names(run.trace)
-    if written <= before:
-        return names_of(written, written, before), ()
     folder = work.with_name(f"{work.name}-again")
     try:
         again = run_fault_free(spec, target, folder)
-        return names_of(written, written_names(again.trace), before), again.violations
+        others = written if written <= before else written_names(again.trace)
+        return names_of(written, others, before), again
     finally:
         remove_image(folder)
+
+
+def _agreed(oracle: Oracle | ObservedOracle) -> tuple[int, ...] | None:
+    return tuple(sorted(oracle.agreed)) if isinstance(oracle, ObservedOracle) else None
 
 
 def _check_capable(target: Target) -> None:
@@ -195,6 +200,8 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     trace = Trace.load(folder / "trace", mapped=True)
     setting = target.judge_setting(spec.options)
     oracle = oracle_of(spec, script_of(spec), facts.told, trace)
+    if isinstance(oracle, ObservedOracle) and facts.agreed is not None:
+        oracle.agreed = frozenset(facts.agreed)
     return _baseline(facts.golden_run, folder, oracle, trace, setting, facts.findings, facts.names)
 
 

@@ -28,11 +28,13 @@ def judge_by_own_run(
     trace: Trace, told: Mapping[int, State], fault_free: ObservedOracle
 ) -> KilledRun:
     """told: states by number of the statement, as far as the run got to tell them. What it did not get to
-    tell is taken from the fault-free run as long as both have told the same. Raises GoldenRunError when it
-    cannot be judged: it was not ready yet, or an acknowledged state is not known."""
+    tell is taken from the fault-free run as long as both have told the same, where another fault-free run
+    agrees: a store may draw what it commits. Raises GoldenRunError when it cannot be judged: it was not ready
+    yet, or an acknowledged state is not known."""
     acknowledged = acknowledged_in(trace)
     if all(fault_free.told.get(number) == state for number, state in told.items()):
-        told = {**fault_free.told, **told}
+        agreed = {n: state for n, state in fault_free.told.items() if n in fault_free.agreed}
+        told = {**agreed, **told}
     under_way = [number for number in issued_last(trace) if number not in acknowledged]
     known = [number for number in under_way if number in told]
     clients = clients_in(trace)

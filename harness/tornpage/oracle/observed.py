@@ -103,6 +103,8 @@ class ObservedOracle:
     Of several clients the number of a statement is its place among the acknowledgements, and parts[p] says
     whose commit p is, and what is this client's own behind it. The first parts have all that is
     there at `ready`: of nobody, and of each client.
+
+    agreed: numbers of those states that another run without a fault has told too; all, where none was asked.
     """
 
     steps: Sequence[Any] = ()
@@ -126,6 +128,7 @@ class ObservedOracle:
         marks, in their order, none only if the run was killed; clients: who has issued a statement, nothing
         where there is but one. GoldenRunError if they do not go together."""
         self.told = told
+        self.agreed = frozenset(told)
         if 0 not in told:
             raise GoldenRunError("run printed no state at `ready`: print the line with n = 0")
         if not acknowledged and not killed:
@@ -146,6 +149,10 @@ class ObservedOracle:
             self.states.append(state)
             if clients:
                 self.parts.append((clients[number], self._own(state, self._names[clients[number]])))
+
+    def agree(self, other: Mapping[int, State]) -> None:
+        """What another run without a fault has told."""
+        self.agreed = frozenset(n for n, state in self.told.items() if other.get(n) == state)
 
     def _begin_parts(self, clients: Mapping[int, str]) -> None:
         self._names: dict[str, set[str]] = {

@@ -48,6 +48,21 @@ def test_a_run_that_does_something_else() -> None:
     assert (found.oracle.states, found.unknown) == ([state(0), state(77), state(78)], "")
 
 
+def test_a_state_that_no_other_run_comes_to_is_not_known() -> None:
+    """A store may draw what it commits: that of the fault-free run is not that of the killed one, though both
+    were in one state before. What two fault-free runs have told is known."""
+    told = {0: state(0), 1: state(1)}
+    drawn = ObservedOracle({n: state(n) for n in range(5)}, [1, 2, 3, 4])
+    drawn.agree({0: state(0), 1: state(1), 2: state(77), 3: state(3)})
+    assert drawn.agreed == {0, 1, 3}
+    fake = trace("issue n=1", "ack n=1", "issue n=2")
+    found = judge_by_own_run(fake.trace(), told, drawn)
+    assert found.oracle.states == [state(0), state(1)]
+    assert "statement 2 was under way" in found.unknown
+    other = trace("issue n=1")
+    assert judge_by_own_run(other.trace(), {0: state(0)}, drawn).unknown == ""
+
+
 def test_nothing_was_under_way() -> None:
     """Between two statements all states are known; before the first there is one."""
     fake = trace("issue n=1", "ack n=1")
