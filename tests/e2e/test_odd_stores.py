@@ -149,3 +149,49 @@ def test_what_is_in_no_byte_is_refused(way: str, tmp_path: Path, tornpage: Tornp
     assert answer.code == 2, answer.text
     assert "recover finds in the files what it does not find in a copy of them" in answer.text
     assert ("(user.n of store)" in answer.text) == (way == "xattr")
+
+
+DRAWN = """#!/usr/bin/env python3
+import os, sys, zlib
+from tornpage_mark import ack, issue, ready, serve
+
+def load(folder):
+    log = os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.fsync(os.open(folder, os.O_RDONLY))
+    rows = ""
+    ready({"rows": rows})
+    for n in range(1, 4):
+        issue(n)
+        line = os.urandom(300).hex()
+        os.write(log, f"{line} {zlib.crc32(line.encode())}\\n".encode())
+        os.fsync(log)
+        rows += f"{line}\\n"
+        ack(n, {"rows": rows})
+
+def recover(folder):
+    rows = ""
+    for line in open(f"{folder}/log", errors="replace"):
+        words = line.split()
+        if len(words) != 2 or line != f"{words[0]} {zlib.crc32(words[0].encode())}\\n":
+            break
+        rows += f"{words[0]}\\n"
+    return {"rows": rows}
+
+load(sys.argv[2]) if sys.argv[1] == "load" else serve(recover)
+"""
+
+
+def test_a_store_that_draws_what_it_commits_is_clean(tornpage: Tornpage, tmp_path: Path) -> None:
+    """A kill whose commit in flight survived shows a state that no other run comes to: of that nothing is
+    said."""
+    program = tmp_path / "store.py"
+    program.write_text(DRAWN, "utf-8")
+    program.chmod(0o755)
+    file = tmp_path / "drawn.toml"
+    commands = 'run = "./store.py load {dir}"\nrecover = "./store.py recover"\n'
+    file.write_text(f'name = "drawn"\nlong_lived = true\n[commands]\n{commands}', "utf-8")
+    tried = tornpage("try", str(file), "--states", "20", "--trials", "30", "--depth", "1", "--json")
+    assert tried.code == 0, tried.text
+    losses, kills = tried.data["runs"]
+    assert (losses["violations"], kills["violations"]) == (0, 0)
+    assert kills["exercised"] > 15 and kills["not_exercised"] > 0

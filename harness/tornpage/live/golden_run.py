@@ -32,7 +32,6 @@ from tornpage.vocabulary.errors import (
 from tornpage.vocabulary.model import (
     GoldenRun,
     TrialSpec,
-    Violation,
     WriteEvent,
 )
 
