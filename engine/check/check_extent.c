@@ -30,7 +30,7 @@ chk_list_t chk_list_read(const byte *base)
 
 static bool chk_addr_eq(chk_addr_t a, chk_addr_t b)
 {
-    return a.page_no == b.page_no && (a.offset == b.offset || a.page_no == FIL_NULL);
+    return a.page_no == b.page_no && a.offset == b.offset;
 }
 
 static const chk_addr_t CHK_NOWHERE = {FIL_NULL, 0};
@@ -85,7 +85,7 @@ void chk_extent_list(chk_fsp_t *fsp, const chk_list_t *list, const chk_rule_t *r
         at = extent->next;
         n++;
     }
-    if (n != list->len || !chk_addr_eq(prev, list->last)) {
+    if (n != list->len || !chk_addr_eq(prev, list->last) || at.offset != 0) {
         chk_fsp_find(fsp, 0,
                      "list %s: %" PRIu32 " extents, but its base says %" PRIu32
                      ", or has another end",

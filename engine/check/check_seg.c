@@ -101,14 +101,17 @@ static dberr_t chk_inode_list(chk_fsp_t *fsp, const chk_list_t *list, bool full)
             file->segs_whole = false;
             return DB_SUCCESS;
         }
-        if (mach_read_4(chk->page + CHK_INODE_NODE) != prev) {
+        if (mach_read_4(chk->page + CHK_INODE_NODE) != prev
+            || mach_read_2(chk->page + CHK_INODE_NODE + 4) != (n == 0 ? 0 : CHK_INODE_NODE)) {
             chk_fsp_find(fsp, at.page_no, "list of inode pages: wrong link back");
         }
         prev = at.page_no;
         TRY(chk_inode_page(fsp, at.page_no, full));
         at = chk_addr_read(chk->page + CHK_INODE_NODE + 6);
     }
-    if (file->segs_whole && (n != list->len || prev != list->last.page_no)) {
+    if (file->segs_whole
+        && (n != list->len || prev != list->last.page_no || at.offset != 0
+            || list->last.offset != (n == 0 ? 0 : CHK_INODE_NODE))) {
         chk_fsp_find(fsp, 0,
                      "list of inode pages: %" PRIu32 " pages, but its base says %" PRIu32
                      ", or has another end",

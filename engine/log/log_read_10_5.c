@@ -194,7 +194,6 @@ dberr_t decode_10_5(redo_context_t *at, const byte *buf, size_t n, redo_rec_t *r
     cursor_t c = {buf, n, DB_SUCCESS};
     uint32_t first = (uint32_t)get_fixed(&c, 1);
     redo_context_t next = *at;
-
     if (c.err != DB_SUCCESS) {
         return c.err;
     }

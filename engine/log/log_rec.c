@@ -29,7 +29,6 @@ static bool range_is_valid(uint32_t offset, uint32_t len)
 static bool number_is_valid(const redo_rec_t *rec)
 {
     bool width = rec->len == 1 || rec->len == 2 || rec->len == 4 || rec->len == 8;
-
     return width && range_is_valid(rec->offset, rec->len)
            && (rec->len == 8 || rec->value >> (8 * rec->len) == 0);
 }
@@ -108,7 +107,6 @@ bool redo_rec_writes(const redo_rec_t *rec, uint32_t offset, uint32_t len, uint6
 static void group_reserve(redo_group_t *group, size_t more)
 {
     size_t size = group->size != 0 ? group->size : GROUP_BYTES_INITIAL;
-
     while (size < group->len + more) {
         size *= 2;
     }

@@ -72,6 +72,43 @@ static void test_i11_counts(void **state)
     }
 }
 
+static void add_2(byte *at, uint32_t n)
+{
+    mach_write_2(at, mach_read_2(at) + n);
+}
+
+/** Offsets of addresses in lists, also of those that lead to no page: the engine follows none of
+them. */
+static void test_i11_offsets(void **state)
+{
+    (void)state;
+    static const uint32_t HEADER[] = {FSP_FREE + FLST_FIRST,
+                                      FSP_FREE + FLST_LAST,
+                                      FSP_FULL_FRAG + FLST_FIRST,
+                                      FSP_FULL_FRAG + FLST_LAST,
+                                      FSP_SEG_INODES_FULL + FLST_FIRST,
+                                      FSP_SEG_INODES_FREE + FLST_FIRST,
+                                      FSP_SEG_INODES_FULL + FLST_LAST,
+                                      FSP_SEG_INODES_FREE + FLST_LAST};
+    for (size_t i = 0; i < sizeof(HEADER) / sizeof(*HEADER); i++) {
+        items_t it = items_create(true);
+        byte *page0 = space_bytes(&it);
+        add_2(page0 + HEADER[i] + 4, 1);
+        expect_stamped(&it, page0, 11);
+    }
+    static const uint32_t NODE[] = {FLST_PREV, FLST_NEXT};
+    for (uint32_t i = 0; i < 4; i++) {
+        items_t it = items_create(true);
+        byte *inode = inode_of(&it, 0, PAGE_SEG_LEAF);
+        byte *page = space_bytes(&it) + (size_t)(inode - space_bytes(&it)) / 4096 * 4096;
+        add_2(i < 2 ? page + FSEG_PAGE_NODE + NODE[i] + 4
+                    : inode + FSEG_FREE + (i == 2 ? FLST_FIRST : FLST_LAST) + 4,
+              1);
+        stamp_at(&it, inode);
+        expect_only(&it, 11);
+    }
+}
+
 /** Descriptors: state, segment, links, a bit too few and too many. */
 static void test_i11_descriptors(void **state)
 {
@@ -294,6 +331,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_i11_counts),
+        cmocka_unit_test(test_i11_offsets),
         cmocka_unit_test(test_i11_descriptors),
         cmocka_unit_test(test_i11_lists_exchanged),
         cmocka_unit_test(test_i11_pages),
