@@ -207,8 +207,6 @@ class Campaign(BaseModel):
             )
         if live != (self.explore is None):
             raise ValueError("[explore] belongs to crash_model power_loss, and to no other")
-        if not live and (self.hit or self.trials):
-            raise ValueError("trials and [[hit]] belong to crash_model kill and io_error")
         if math.prod(len(values) for values in self.cross.values()) > CONFIGS_MAX:
             raise ValueError(f"cross gives more than {CONFIGS_MAX} configurations")
         if self.explore and len(self.explore.depths) > 1 and self.enumerated():
@@ -351,7 +349,10 @@ def load_campaign(name: str, folder: Path, target: str = DEFAULT_TARGET) -> Camp
     path = Path(name) if name.endswith(".toml") else _campaign_file(name, folder, target)
     if not path.is_file():
         raise ConfigError(f"{name}: no such file; `tornpage new campaign NAME` writes one")
-    return read_toml(Campaign, path, "campaign", name=path.stem)
+    found = read_toml(Campaign, path, "campaign", name=path.stem)
+    if found.explore and found.hit:  # of an older store it may be read
+        raise ConfigError(f"{path}: [[hit]] belongs to crash_model kill and io_error")
+    return found
 
 
 def _campaign_file(name: str, folder: Path, target: str) -> Path:
