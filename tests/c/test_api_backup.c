@@ -51,6 +51,17 @@ static os_t *backup_folder(os_t *os)
     return folder;
 }
 
+/** A backup elsewhere, prepared, has what is committed now. */
+static void check_backup(fixture_t *f)
+{
+    uint64_t wanted = digest_now(f);
+    os_t *target = image_os_create();
+    OK(f, engine_backup(f->engine, target));
+    OK(f, prepare(f, target));
+    assert_true(digest_of(target) == wanted);
+    os_destroy(target);
+}
+
 static void check_prepared(fixture_t *f, uint64_t wanted)
 {
     os_t *folder = backup_folder(f->os);
@@ -382,12 +393,7 @@ static void test_damaged_free_pages(void **state)
     uint32_t n = turn_pages(f, "t.ibd", false);
     assert_true(n > 4);
     for (uint32_t again = 0; again < 2; again++) {
-        uint64_t wanted = digest_now(f);
-        os_t *target = image_os_create();
-        OK(f, engine_backup(f->engine, target));
-        OK(f, prepare(f, target));
-        assert_true(digest_of(target) == wanted);
-        os_destroy(target);
+        check_backup(f);
         insert_rows(f, "t", 50 + 100 * again, 149 + 100 * again);
     }
 }
@@ -440,12 +446,7 @@ static void check_torn_reserved(fixture_t *f, uint32_t format)
     OK(f, start_indexes(f->engine, "t", &ib, 1));
     for (uint32_t i = 0; i < 30; i++) {
         OK(f, engine_step_alter(f->engine, "t", 1, 20));
-        uint64_t wanted = digest_now(f);
-        os_t *target = image_os_create();
-        OK(f, engine_backup(f->engine, target));
-        OK(f, prepare(f, target));
-        assert_true(digest_of(target) == wanted);
-        os_destroy(target);
+        check_backup(f);
     }
     OK(f, engine_finish_alter(f->engine, "t"));
 }

@@ -54,3 +54,10 @@ def test_recovery_finds_what_the_run_has_told(tmp_path: Path) -> None:
     told = state_after(tmp_path / "1", *rows)
     assert recover(LIBRARY, str(tmp_path / "1")) == (told, [])
     assert told["table t"] == "1 2 'a'\n2 1 'b'\n"
+
+
+def test_names_may_be_words_of_the_language(tmp_path: Path) -> None:
+    """And have blanks and quotes."""
+    made = 'CREATE TABLE "order by" ("group" INTEGER, "a ""b""" TEXT)'
+    told = state_after(tmp_path / "1", made, "INSERT INTO \"order by\" VALUES (1, 'x')")
+    assert told["table order by"] == "1 'x'\n"

@@ -72,12 +72,17 @@ def state_of(connection: Connection) -> dict[str, str]:
     """A line per table and index, and per row: '' is not NULL, 1 not '1'. No index has a say in it."""
     state = {"definitions": _lines(connection.ask(DEFINED))}
     for (table,) in connection.ask(TABLES):
-        columns = [row[1] for row in connection.ask(f"PRAGMA table_info({table})")]
-        values = ", ".join(f"quote({column})" for column in columns)
+        name = _quoted(table)
+        columns = [row[1] for row in connection.ask(f"PRAGMA table_info({name})")]
+        values = ", ".join(f"quote({_quoted(column)})" for column in columns)
         places = ", ".join(str(place + 1) for place in range(len(columns)))
-        rows = connection.ask(f"SELECT {values} FROM {table} NOT INDEXED ORDER BY {places}")
+        rows = connection.ask(f"SELECT {values} FROM {name} NOT INDEXED ORDER BY {places}")
         state[f"table {table}"] = _lines(rows)
     return state
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> str:
