@@ -177,8 +177,7 @@ static bool raise_heap_top(byte *page, const table_t *table)
 /** The last two rows of a leaf change their places; the metadata of instant columns is none. */
 static bool swap_rows(byte *page, const table_t *table)
 {
-    if (!is_leaf(page, 2)
-        || rec_is_min(page_rec(page, table->page_size, page_n_recs(page) - 2U))) {
+    if (!is_leaf(page, 2) || rec_is_min(page_rec(page, table->page_size, page_n_recs(page) - 2U))) {
         return false;
     }
     byte *last = page + table->page_size - FIL_PAGE_TRAILER - (size_t)2 * page_n_recs(page);

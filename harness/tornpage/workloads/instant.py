@@ -39,6 +39,7 @@ def instant(book: Book, table: Table) -> None:
         if isinstance(value, bytes) and column.varying:
             value = value[:VALUE_MAX]
         add_instant(book, table, column, value)
+        _set_back(book, table, value)
         _change(book, table)
         if book.rng.random() < INDEX_SHARE:
             _indexed(book, table)
@@ -84,6 +85,20 @@ def _column(book: Book, table: Table) -> Column:
 def _change(book: Book, table: Table) -> None:
     for _ in range(book.rng.randint(0, 6)):
         phases.change(book, table)
+
+
+def _set_back(book: Book, table: Table, value: Value) -> None:
+    """A row gets another value of the last column. Then it gets the one of rows without it, and changes
+    again: these two are taken back."""
+    free = [key for key in table.live if key not in table.held]
+    if not free or value is None:
+        return
+    column, key = table.shape.columns[-1], min(free)
+    book.update(table, key=key, values={column.name: b"set" if column.is_text else 1001})
+    trx = book.begin()
+    book.update(table, trx, key, values={column.name: value})
+    book.update(table, trx, key)
+    book.end(trx, commit=False)
 
 
 def _indexed(book: Book, table: Table) -> None:

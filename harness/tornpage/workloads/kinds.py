@@ -183,11 +183,19 @@ def _add_index(book: Book, table: Table) -> None:
     book.add_indexes(table, book.missing_indexes(table)[:1])
 
 
-def _add_index_online(book: Book, table: Table) -> None:
-    book.start_build(table, book.missing_indexes(table)[:1], online=True)
+def _finish_online(book: Book, table: Table) -> None:
+    """Meanwhile a row comes, and one changes in all its columns and is as it was again."""
     book.step_build(table, 1, ALL_ROWS)
     book.insert(table)
+    trx = book.begin()
+    book.update(table, trx, values=book.values(table, 1))
+    book.end(trx, commit=False)
     book.end_build(table, finish=True)
+
+
+def _add_index_online(book: Book, table: Table) -> None:
+    book.start_build(table, book.missing_indexes(table)[:1], online=True)
+    _finish_online(book, table)
 
 
 def _drop_index(book: Book, table: Table) -> None:
@@ -213,16 +221,12 @@ def _rebuild(book: Book, table: Table) -> None:
 
 def _rebuild_online(book: Book, table: Table) -> None:
     book.rebuild(table, in_steps=True, online=True)
-    book.step_build(table, 1, ALL_ROWS)
-    book.insert(table)
-    book.end_build(table, finish=True)
+    _finish_online(book, table)
 
 
 def _add_column_online(book: Book, table: Table) -> None:
     _add_column(book, table, in_steps=True, lock=Lock.NONE)
-    book.step_build(table, 1, ALL_ROWS)
-    book.insert(table)
-    book.end_build(table, finish=True)
+    _finish_online(book, table)
 
 
 def _add_column(

@@ -24,7 +24,7 @@ from tornpage.workloads.again import AGAIN_KINDS
 from tornpage.workloads.book import Book
 from tornpage.workloads.bounded import Sequence, prepare
 from tornpage.workloads.full_log import LARGE_KINDS, LargeKind, prepare_large
-from tornpage.workloads.grown import GROWN_KINDS
+from tornpage.workloads.grown import GROWN_KINDS, HALF_HOME_KINDS
 from tornpage.workloads.in_system import SYSTEM_KINDS, SystemKind
 from tornpage.workloads.kinds import KINDS, LEVELS, Kind
 from tornpage.workloads.mid_backup import MID_BACKUP_KINDS, MidBackupKind, play_mid_backup
@@ -54,6 +54,7 @@ BEHIND = (
     *ROW_LOG_KINDS,
     *AGAIN_KINDS,
     *GROWN_KINDS,
+    *HALF_HOME_KINDS,
     *SIDE_BY_SIDE_KINDS,
     *SCRUBBED_KINDS,
 )

@@ -12,6 +12,8 @@ in a way that is rare by chance.
 - A page that was loaded without redo is as old as the checkpoint that comes behind the load: another
   one comes at each yield point of the load, so that the second one is before the page's stamp, at it, or
   behind it.
+- A text grows until another one, which is not set, has no room beside it and moves to pages of its own: the
+  page cleaner comes at each yield point of that.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from tornpage.workloads.kinds import ALL_ROWS, Ground
-from tornpage.workloads.script import Verb
+from tornpage.workloads.script import Column, Verb
+from tornpage.workloads.shapes import Shape
 
 __all__ = ["PREAMBLE_KINDS", "PreambleKind"]
 
@@ -32,6 +35,8 @@ CHANGES = 8
 
 COPIED = 56
 """Pages that a backup has copied: the system tablespace, and a part of the table's file."""
+
+TWO_TEXTS = Shape((Column("k"), *(Column(name, 3000, varying=True) for name in "bc")), "k", ())
 
 _Play = Callable[[Ground], None]
 
@@ -76,6 +81,24 @@ def _update_at_once(ground: Ground) -> None:
     for key in sorted(ground.it.live)[: CHANGES // 2]:
         ground.book.update(ground.it, trx, key)
     ground.book.end(trx, commit=True)
+
+
+def _two_texts(ground: Ground) -> None:
+    """Of some rows: both fit."""
+    book, part = ground.book, ground.book.page_size // 8
+    ground.other = book.create("n", TWO_TEXTS)
+    for _ in range(CHANGES):
+        book.insert(ground.other, values={"b": b"b" * 3 * part, "c": b"c"})
+    book.add(Verb.CHECKPOINT, full=True)
+
+
+def _lengthen_one(ground: Ground) -> None:
+    """In each row, and all is taken back."""
+    book, part = ground.book, ground.book.page_size // 8
+    trx = book.begin()
+    for key in sorted(ground.other.live):
+        book.update(ground.other, trx, key, values={"c": b"c" * 2 * part})
+    book.end(trx, commit=False)
 
 
 def _flush(ground: Ground) -> None:
@@ -158,6 +181,7 @@ PREAMBLE_KINDS = (
     PreambleKind(
         "import into changed rows", _into_changed, _import, "checkpoint", range(65, 113), full=True
     ),
+    PreambleKind("update that moves a text", _two_texts, _lengthen_one, "clean", range(1, 33)),
     PreambleKind("export of rows that change", _update, _update_and_export, "clean", range(1, 65)),
     PreambleKind(
         "changes behind a crash amid an export",

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from tornpage.oracle.oracle import Oracle
-from tornpage.workloads.grown import GROWN_KINDS, OF, OLD
+from tornpage.workloads.grown import GROWN_KINDS, HALF_HOME_KINDS, OF, OLD
 from tornpage.workloads.places import places_of
 from tornpage.workloads.preambles import PreambleKind
 from tornpage.workloads.script import Script, Verb
@@ -47,6 +47,19 @@ def test_new_pages_go_home_in_parts(kind: PreambleKind) -> None:
     gone = [one.key["k"] for one in grown if one.verb is Verb.DELETE and one.key]
     assert gone == (came if "free" in kind.name else [])
     assert verbs[-1] is Verb.FLUSH_LOG
+
+
+@pytest.mark.parametrize("kind", HALF_HOME_KINDS, ids=lambda kind: kind.name)
+def test_a_load_is_given_up_while_one_page_more_is_home(kind: PreambleKind) -> None:
+    """Behind a checkpoint that is not full, with another mode and nothing drained."""
+    script = script_of(kind)
+    before = script.statements[: script.prepared]
+    ends = [n for n, one in enumerate(before) if one.verb is Verb.CHECKPOINT]
+    assert [before[n].full for n in ends[-2:]] == [True, False]
+    cleaned = [one.number for one in before[ends[-2] :] if one.verb is Verb.CLEAN]
+    assert len(cleaned) == 2 and f"behind {cleaned[0]} pages" in kind.name and cleaned[1] == 1
+    verbs = [one.verb for one in before[ends[-1] :]]
+    assert Verb.SET_OPTIMIZE in verbs and verbs[-1] is Verb.ABORT_INDEX
 
 
 @pytest.mark.parametrize("kind", SIDE_BY_SIDE_KINDS, ids=lambda kind: kind.name)
