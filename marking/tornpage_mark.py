@@ -2,16 +2,21 @@
 
 A run: ready(state) when what is acknowledged must survive from now on, then for each commit issue(n), the commit,
 ack(n, state). A recovery: serve(recover), where recover(folder) returns the state,
-or (state, findings of its own checker), or raises Refused. A state is a
+or (state, findings of its own checker), or raises Refused. Want of memory, space, processes or descriptors that
+it does not catch is told as the machine's failure. A state is a
 dict of texts by name; what is no text is written as JSON. Without Tornpage's preload marks do nothing. In a shell that is the client of a server: python3 -m tornpage_mark ack n=3
 """
 
+import errno
 import json
 import os
 import sys
 import threading
 
 _printing = threading.Lock()
+
+
+_SHORT = (errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 
 
 class Refused(Exception):
@@ -70,12 +75,22 @@ def serve(recover):
     """Answers for each folder that comes as a line of standard input, in a child process of its own, so that
     nothing of one is left for the next (long_lived = true)."""
     for line in sys.stdin:
-        child = os.fork()
+        try:
+            child = os.fork()
+        except OSError as error:
+            _say_machine(error)
+            continue
         if child == 0:
             _answer(recover, line.rstrip("\n"))
         _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):  # by whom, only the signal says
+            os.kill(os.getpid(), os.WTERMSIG(status))
         if status:
             sys.exit(1)
+
+
+def _say_machine(error):
+    _say({"ok": False, "machine": True, "message": f"{type(error).__name__}: {error}"})
 
 
 def _answer(recover, folder):
@@ -87,6 +102,10 @@ def _answer(recover, folder):
             _say({"ok": True, "state": _texts(state), "findings": findings})
         except Refused as why:
             _say({"ok": False, "message": str(why)})
+        except (MemoryError, OSError) as error:
+            if isinstance(error, OSError) and error.errno not in _SHORT:
+                raise
+            _say_machine(error)
         code = 0
     except BaseException as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)

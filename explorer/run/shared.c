@@ -216,6 +216,11 @@ visit_t visited_enter(shared_t *shared, uint64_t key)
     return visit;
 }
 
+bool visited_crashed_recovery(const visit_t *visit)
+{
+    return visit->slot == NULL || atomic_exchange(&visit->slot->crashed_recovery, 1) == 0;
+}
+
 void visited_leave_clean(const visit_t *visit)
 {
     if (visit->slot != NULL) {

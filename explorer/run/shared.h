@@ -56,8 +56,9 @@ typedef struct progress {
 } progress_t;
 
 typedef struct visited_slot {
-    _Atomic uint64_t key;   /**< 0: free */
-    _Atomic uint32_t right; /**< the state and all below it were found so */
+    _Atomic uint64_t key;              /**< 0: free */
+    _Atomic uint32_t right;            /**< the state and all below it were found so */
+    _Atomic uint32_t crashed_recovery; /**< it has been counted as such a crash */
 } visited_slot_t;
 
 /** All that is counted. Only counters, so that COUNT_OF() names each by a number. */
@@ -65,7 +66,8 @@ typedef struct counts {
     _Atomic uint64_t states;
     _Atomic uint64_t images; /**< sum over all states of a half of their image's hash */
     _Atomic uint64_t distinct;
-    _Atomic uint64_t second_crash; /**< distinct states that lie below another */
+    _Atomic uint64_t second_crash; /**< distinct states in which a recovery was crashed that had
+                                        changed something by then */
     _Atomic uint64_t recovered_twice;
     _Atomic uint64_t hung;
     _Atomic uint64_t crashed;
@@ -133,6 +135,9 @@ slot, nor TALLY_RECORDING. key: of the image, and of what may follow it. */
 uint64_t visited_key(uint64_t key, uint32_t remaining);
 /** key: see visited_key(); not 0. */
 visit_t visited_enter(shared_t *shared, uint64_t key);
+/** A recovery that had changed something was crashed, which led to this state. @return for the first
+time, or nobody knows */
+bool visited_crashed_recovery(const visit_t *visit);
 /** The state and all below it were found right. */
 void visited_leave_clean(const visit_t *visit);
 

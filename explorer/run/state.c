@@ -355,6 +355,18 @@ static uint64_t sample_of(const explorer_t *explorer, const visit_case_t *c)
                       expected->allowed->id);
 }
 
+/** Had a recovery changed something when it was crashed? Before that the crash is no other than the
+one above, and of a recovery that changes nothing there is nothing to lose. */
+static bool crashes_recovery(const visit_case_t *c)
+{
+    bool has_changed = false;
+    for (uint32_t i = c->persist->n_before; c->path.depth > 1 && i < c->persist->next; i++) {
+        const fs_event_t *event = &c->persist->list->events[i];
+        has_changed |= fs_changes_content(event) || fs_changes_name(event);
+    }
+    return has_changed;
+}
+
 /** @return the state and all below it were found right */
 static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool counted)
 {
@@ -386,7 +398,9 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     explorer->counted_for = visited_key(key, remaining);
     visit_t visit = visited_enter(explorer->shared, explorer->counted_for);
     count(explorer, COUNT_OF(distinct), visit.fresh);
-    count(explorer, COUNT_OF(second_crash), visit.fresh && c->path.depth > 1);
+    if (crashes_recovery(c)) {
+        count(explorer, COUNT_OF(second_crash), visited_crashed_recovery(&visit));
+    }
     if (!visit.clean && explore_below_and_judge(explorer, c, sample, key, &visit, counted)) {
         visit.clean = true;
         visited_leave_clean(&visit);

@@ -9,7 +9,9 @@ Rules
 1. The directory is empty between two states: nothing that one recovery left is seen by the next.
 2. No state is allowed to be unrecoverable: a refusal is I30, in the target's own words.
 3. A failure of the machine is never a verdict on the target, and a verifier whose answers cannot be
-   told apart gives none. */
+   told apart gives none. What only the recovery calls a failure of the machine, by its words or by
+   a signal, is tried again: if that comes of the same image each time, and the machine is short of
+   nothing, it is a refusal. If it comes but once, nobody knows what it was. */
 #include "explorer/targets/external.h"
 
 #include <dirent.h>
@@ -23,6 +25,9 @@ Rules
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "explorer/targets/machine.h"
+
+#define ATTEMPTS 3U
 #define PARTS_MAX 256 /**< of a file that are written by one call */
 
 typedef struct writer {
@@ -331,8 +336,9 @@ static dberr_t recover(const external_t *external, bool recorded, check_report_t
                     : verifier->run(verifier->self, external->dir, report, err);
 }
 
-dberr_t external_judge(external_t *external, image_t *image, const external_case_t *c,
-                       outcome_t *outcome, err_sink_t *err)
+/** Lays the image out, recovers it, judges. */
+static dberr_t judge_once(const external_t *external, image_t *image, const external_case_t *c,
+                          outcome_t *outcome, err_sink_t *err)
 {
     verdict_t *verdict = &outcome->verdict;
     err_sink_t sink = {.msg = ""};
@@ -361,4 +367,28 @@ dberr_t external_judge(external_t *external, image_t *image, const external_case
     }
     check_report_free(&report);
     return status;
+}
+
+/** Rule 3. */
+dberr_t external_judge(external_t *external, image_t *image, const external_case_t *c,
+                       outcome_t *outcome, err_sink_t *err)
+{
+    const uint64_t oom_kills = machine_oom_kills();
+    err_sink_t first = {.msg = ""};
+    dberr_t status = judge_once(external, image, c, outcome, &first);
+    if (status != DB_INTERRUPTED) {
+        return status != DB_SUCCESS ? err_set(err, status, "%s", first.msg) : status;
+    }
+    for (uint32_t i = 1; i < ATTEMPTS && status == DB_INTERRUPTED; i++) {
+        outcome_free(outcome);
+        outcome_init(outcome);
+        status = judge_once(external, image, c, outcome, NULL);
+    }
+    if (status != DB_INTERRUPTED || machine_is_short(oom_kills)) {
+        return err_set(err, DB_IO_ERROR, "%s", first.msg);
+    }
+    verdict_add(&outcome->verdict, SOURCE_RECOVERY, 30,
+                "%u times in a row, on a machine with memory and space to spare: %.160s", ATTEMPTS,
+                first.msg);
+    return DB_SUCCESS;
 }

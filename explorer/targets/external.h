@@ -48,7 +48,8 @@ void external_remove(const char *dir);
 
 /** Recovers, checks, compares. The image is left as it was. outcome: as after outcome_init().
 @return other than DB_SUCCESS: the machine failed (no space, no memory), what recovery did cannot be
-followed, or what it says cannot be told apart, and the verdict says nothing */
+followed, or what it says cannot be told apart, and the verdict says nothing. A recovery that is
+ended from outside, or says that the machine failed, is tried again before that is believed */
 WARN_UNUSED dberr_t external_judge(external_t *external, image_t *image, const external_case_t *c,
                                    outcome_t *outcome, err_sink_t *err);
 

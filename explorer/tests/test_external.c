@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "explorer/targets/external.h"
+#include "explorer/targets/machine.h"
 #include "explorer/targets/sqlite/verify_sqlite.h"
 
 /* Prefix 1 is one row (7) in t(a:bigint primary a), line 2 of a script; hashes as tornpage.oracle
@@ -86,18 +87,35 @@ static void put_file(fixture_t *fx, const char *path, const void *bytes, uint64_
     image_link(fx->image, image_name(fx->image, path, strlen(path)), inode);
 }
 
+/** What the kernel says of its memory goes through the test. */
+static bool is_short;
+bool __wrap_machine_is_short(uint64_t oom_kills);
+bool __wrap_machine_is_short(uint64_t oom_kills)
+{
+    assert_int_equal(oom_kills, machine_oom_kills());
+    return is_short;
+}
+
+static dberr_t try_to_judge(fixture_t *fx, const expected_t *expected, bool twice,
+                            verdict_t *verdict, err_sink_t *err)
+{
+    outcome_t outcome;
+    const external_case_t what = {.expected = expected, .twice = twice};
+    outcome_init(&outcome);
+    dberr_t status = external_judge(&fx->external, fx->image, &what, &outcome, err);
+    *verdict = outcome.verdict;
+    return status;
+}
+
 static verdict_t judge(fixture_t *fx, uint32_t low, uint32_t high)
 {
-    static outcome_t outcome;
     err_sink_t err = {.msg = ""};
+    verdict_t verdict;
     const expected_t expected = {.allowed = &fx->allowed, .low = low, .high = high};
-    const external_case_t what = {.expected = &expected, .twice = true};
-    outcome_init(&outcome);
-    dberr_t status = external_judge(&fx->external, fx->image, &what, &outcome, &err);
-    if (status != DB_SUCCESS) {
+    if (try_to_judge(fx, &expected, true, &verdict, &err) != DB_SUCCESS) {
         fail_msg("%s", err.msg);
     }
-    return outcome.verdict;
+    return verdict;
 }
 
 /** I1, I3: the state must be a prefix in the range; an empty directory is prefix 0. */
@@ -230,6 +248,62 @@ static void test_twice(void **state)
     }
 }
 
+/** A verifier whose recoveries are ended from outside until then. */
+typedef struct ended {
+    uint32_t until;
+    uint32_t times;
+    bool was_clean; /**< each time it has found what is in the image, and nothing else */
+} ended_t;
+
+static dberr_t run_ended(void *self, const char *dir, check_report_t *report, err_sink_t *err)
+{
+    ended_t *ended = self;
+    char path[PATH_LEN_MAX + 16];
+    (void)snprintf(path, sizeof(path), "%s/file", dir);
+    ended->was_clean = access(path, F_OK) == 0 && unlink(path) == 0 && ended->was_clean;
+    *report = (check_report_t){.n_tables = 0};
+    return ended->times++ < ended->until ? err_set(err, DB_INTERRUPTED, "ended by signal 9")
+                                         : DB_SUCCESS;
+}
+
+/** A recovery that is ended each time, by a machine that is short of nothing, ends itself. What does
+not come again, or comes on a machine that is short of memory, says nothing. */
+static void test_ended_each_time(void **state)
+{
+    static const struct {
+        uint32_t until;
+        bool is_short;
+        uint32_t times;
+        dberr_t status;
+    } CASES[] = {{UINT32_MAX, false, 3, DB_SUCCESS},
+                 {UINT32_MAX, true, 3, DB_IO_ERROR},
+                 {2, false, 3, DB_IO_ERROR},
+                 {1, false, 2, DB_IO_ERROR}};
+    fixture_t *fx = *state;
+    const expected_t expected = {.allowed = &fx->allowed, .low = 0, .high = 1};
+    put_file(fx, "file", "bytes", 5);
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        ended_t ended = {.until = CASES[i].until, .was_clean = true};
+        const verifier_t verifier = {.name = "ended", .self = &ended, .run = run_ended};
+        fx->config = (external_config_t){.verifier = &verifier};
+        is_short = CASES[i].is_short;
+        verdict_t verdict;
+        err_sink_t err = {.msg = ""};
+        dberr_t status = try_to_judge(fx, &expected, false, &verdict, &err);
+        assert_int_equal(status, CASES[i].status);
+        assert_int_equal(ended.times, CASES[i].times);
+        assert_true(ended.was_clean);
+        if (CASES[i].status == DB_SUCCESS) {
+            assert_int_equal(verdict.n, 1);
+            assert_int_equal(verdict.findings[0].invariant, 30);
+            assert_non_null(strstr(verdict.findings[0].what, "3 times in a row"));
+            assert_non_null(strstr(verdict.findings[0].what, "ended by signal 9"));
+        } else {
+            assert_string_equal(err.msg, "ended by signal 9");
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +312,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_holes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refusal, setup, teardown),
         cmocka_unit_test_setup_teardown(test_twice, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ended_each_time, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@ comes to in other ways is compared. */
 static struct {
     engine_options_t last; /**< under which an engine was opened */
     uint32_t n;
+    uint32_t ended;    /**< so many of these have come to their end */
     uint32_t changes;  /**< the opening after which the database has another table; 0: none */
     uint32_t converts; /**< the opening that asked for a format of the log; 0: none did */
     dberr_t refusal;   /**< what became of that one; DB_SUCCESS: what comes of it */
@@ -38,6 +39,7 @@ dberr_t __wrap_engine_open(os_t *os, probe_t *probe, const engine_options_t *opt
         image_undo(opened.image);
     }
     dberr_t status = __real_engine_open(os, probe, options, writable, engine, err);
+    opened.ended = opened.n;
     if (opened.n == opened.changes) {
         assert_int_equal(status, DB_SUCCESS);
         create_table_of_two(*engine, "more", DICT_CHAR, 60);
@@ -53,6 +55,22 @@ dberr_t __wrap_engine_purge(engine_t *engine, uint32_t limit, bool *done)
     dberr_t status = __real_engine_purge(engine, limit, done);
     *done = *done && !purge_ends_early;
     return status;
+}
+
+/** When the rules were told that a statement is issued. */
+static struct {
+    uint32_t n;
+    uint32_t opening; /**< the last one that had ended by then */
+} issued;
+
+void __real_rules_journal(rules_t *rules, journal_kind_t kind, uint32_t line);
+void __wrap_rules_journal(rules_t *rules, journal_kind_t kind, uint32_t line);
+
+void __wrap_rules_journal(rules_t *rules, journal_kind_t kind, uint32_t line)
+{
+    issued.n += kind == JOURNAL_ISSUE;
+    issued.opening = opened.ended;
+    __real_rules_journal(rules, kind, line);
 }
 
 /** What a clean close of these files leaves. */
@@ -208,6 +226,22 @@ static void test_other_ways(void **state)
     }
 }
 
+/** The rules on recoveries hold up to the end of the one before new work, whose backup reads every page,
+and no further; where there is no new work nobody ends one. */
+static void test_recovery_is_over_when_work_begins(void **state)
+{
+    (void)state;
+    engine_options_t options;
+    options_set_defaults(&options);
+    options.page_size = 4096;
+    for (uint32_t worked = 0; worked < 2; worked++) {
+        issued.n = opened.ended = 0;
+        assert_int_equal(judged(&options, (judge_case_t){.worked = worked != 0})->n, 0);
+        assert_int_equal(issued.n, worked);
+    }
+    assert_int_equal(issued.opening, 2);
+}
+
 /** New work must be there, all of it, when the database is started again. */
 static void test_work_is_kept(void **state)
 {
@@ -268,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_small),
         cmocka_unit_test(test_another_mode),
         cmocka_unit_test(test_work_is_kept),
+        cmocka_unit_test(test_recovery_is_over_when_work_begins),
         cmocka_unit_test(test_a_purge_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,8 @@ typedef enum habit {
     HABIT_LOSES,        /**< it never shows the newest commit that is there */
     HABIT_BABBLES,      /**< its answers cannot be told apart, from the second crash on */
     HABIT_BABBLES_LAST, /**< the same, at the end of its work */
-    HABIT_ISSUES /**< it leaves the file behind, and tells of a statement that nobody issued */
+    HABIT_ISSUES, /**< it leaves the file behind, and tells of a statement that nobody issued */
+    HABIT_READS   /**< it changes nothing */
 } habit_t;
 
 typedef struct toy {
@@ -80,6 +81,14 @@ static void tell_habit(const toy_t *toy, const char *text, bool moves, const cha
         return;
     }
     begin(&b);
+    if (toy->habit == HABIT_READS) {
+        if (text[0] != '\0') {
+            put_record(&b, TP_OP_OPEN, FILE_ID, LOG, strlen(LOG))->flags = 0;
+            (void)put_record(&b, TP_OP_FSYNC, FILE_ID, NULL, 0);
+        }
+        save(&b, trace);
+        return;
+    }
     if (toy->habit == HABIT_ISSUES) {
         mark(&b, "issue n=4000000000");
         mark(&b, "ack n=4000000000");
@@ -117,7 +126,9 @@ static dberr_t record(void *self, const char *dir, const char *trace, check_repo
     *report = (check_report_t){.n_tables = 1, .tables = malloc(sizeof(check_table_t))};
     assert_non_null(report->tables);
     report->tables[0] = table_of(commits);
-    put_file(dir, moves ? NEW_LOG : SEEN, text);
+    if (toy->habit != HABIT_READS) {
+        put_file(dir, moves ? NEW_LOG : SEEN, text);
+    }
     char path[PATH_LEN_MAX + 16];
     if (moves) {
         (void)snprintf(path, sizeof(path), "%s/%s", dir, LOG);
@@ -259,6 +270,26 @@ static void test_below_a_kill(void **state)
     assert_int_equal(findings(HABIT_NONE, 17, false, false, kill), 0);
 }
 
+/** States below one whose recovery changes nothing are looked at, and are no crashes of a recovery:
+it had nothing to lose. */
+static void test_second_crash_of_what_changes(void **state)
+{
+    (void)state;
+    uint64_t counted[2];
+    for (uint32_t changes = 0; changes < 2; changes++) {
+        toy_t *toy = create(changes ? HABIT_NONE : HABIT_READS, true, MODELS_ALL);
+        run(toy, false);
+        const counts_t *counts = &toy->f.shared->counts;
+        counted[changes] = atomic_load(&counts->second_crash);
+        assert_true(atomic_load(&counts->states) > toy->f.plan.total);
+        assert_true(counted[changes] < atomic_load(&counts->distinct));
+        assert_int_equal(atomic_load(&toy->f.shared->n_records), 0);
+        destroy(toy);
+    }
+    assert_int_equal(counted[0], 0);
+    assert_true(counted[1] > 0);
+}
+
 /** Where commits need not be durable, a recovery may lose by a second crash what it has not synced,
 and nothing by a crash that loses nothing. */
 static void test_not_durable(void **state)
@@ -319,10 +350,15 @@ static void test_no_verdict(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shown_then_lost), cmocka_unit_test(test_below_a_kill),
-        cmocka_unit_test(test_not_durable),     cmocka_unit_test(test_statements_of_a_recovery),
-        cmocka_unit_test(test_some_lost),       cmocka_unit_test(test_shown_tells_images_apart),
-        cmocka_unit_test(test_acknowledged),    cmocka_unit_test(test_no_verdict),
+        cmocka_unit_test(test_shown_then_lost),
+        cmocka_unit_test(test_below_a_kill),
+        cmocka_unit_test(test_not_durable),
+        cmocka_unit_test(test_statements_of_a_recovery),
+        cmocka_unit_test(test_some_lost),
+        cmocka_unit_test(test_shown_tells_images_apart),
+        cmocka_unit_test(test_acknowledged),
+        cmocka_unit_test(test_no_verdict),
+        cmocka_unit_test(test_second_crash_of_what_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,7 +220,7 @@ static void test_machine_failed(void **state)
     err_sink_t err;
     verify_command_t command =
         command_of(TELL("{\"ok\": false, \"machine\": true, \"message\": \"no memory\"}"));
-    assert_int_equal(ask(&command, &report, &err), DB_IO_ERROR);
+    assert_int_equal(ask(&command, &report, &err), DB_INTERRUPTED);
     assert_string_equal(err.msg, "no memory");
     end(&command);
 }
@@ -235,7 +235,7 @@ static void test_ended_from_outside(void **state)
         check_report_t report;
         err_sink_t err;
         verify_command_t command = command_of(scripts[i]);
-        assert_int_equal(ask(&command, &report, &err), DB_IO_ERROR);
+        assert_int_equal(ask(&command, &report, &err), DB_INTERRUPTED);
         assert_non_null(strstr(err.msg, told[i]));
         end(&command);
     }

@@ -6,8 +6,9 @@ On top of state_json.c. Rules:
     ended.
  2. What the command has started ends with it, and orphans with the answer: they become this
     process's children, and are killed.
- 3. A full disk is the machine's failure, whatever the command makes of it; and so is what the
-    command itself calls one, or one that ended the command from outside.
+ 3. A full disk is the machine's failure, whatever the command makes of it. What the command itself
+    calls one, or a signal from outside that has ended it, may be: whether it comes again is for
+    external.c to see.
  4. An answer is one line, and belongs to the question before it. What is in the pipe behind a line
     was not asked for. Of a process that answers for one folder it spoils that answer. Of one that
     goes on it may have taken the place of others, or will: nothing that was said counts, and the
@@ -236,7 +237,7 @@ static dberr_t no_answer(verify_command_t *command, reading_t how, err_sink_t *e
                        command->deadline_s, words);
     }
     if (children_ended_from_outside(status)) {
-        return err_set(err, DB_IO_ERROR, "recover was ended from outside by signal %d: %s",
+        return err_set(err, DB_INTERRUPTED, "recover was ended from outside by signal %d: %s",
                        WTERMSIG(status), words);
     }
     if (WIFSIGNALED(status)) {
@@ -323,7 +324,7 @@ static dberr_t read_report(const verify_command_t *command, const char *text,
     dberr_t status = DB_SUCCESS;
     if (json_is_false(ok) && message != NULL) {
         bool machine = json_is_true(json_object_get(answer, "machine"));
-        status = err_set(err, machine ? DB_IO_ERROR : DB_UNRECOVERABLE, "%.200s", message);
+        status = err_set(err, machine ? DB_INTERRUPTED : DB_UNRECOVERABLE, "%.200s", message);
     } else if (!json_is_true(ok) || !read_found(command, answer, report)) {
         status = err_set(err, DB_UNRECOVERABLE, "recover gave no answer of the right form: %.100s",
                          text);
@@ -339,7 +340,7 @@ static dberr_t read_report(const verify_command_t *command, const char *text,
 static dberr_t check_room(const char *dir, dberr_t status, err_sink_t *err)
 {
     struct statvfs fs;
-    if (status == DB_UNRECOVERABLE && statvfs(dir, &fs) == 0
+    if ((status == DB_UNRECOVERABLE || status == DB_INTERRUPTED) && statvfs(dir, &fs) == 0
         && (uint64_t)fs.f_bavail * fs.f_frsize < FREE_MIN_BYTES) {
         return err_set(err, DB_IO_ERROR, "%.200s: no space", dir);
     }

@@ -18,11 +18,11 @@ from tornpage.live.kept import (
     load_crash,
     load_recording,
 )
-from tornpage.live.recovered import Recovered, Recovery
+from tornpage.live.recovered import Recovered, Recovery, insisted
 from tornpage.live.verdict import judge_trial
 from tornpage.powerloss.explorer import replay_state
 from tornpage.targets.target import Target
-from tornpage.vocabulary.errors import ChildError
+from tornpage.vocabulary.errors import ChildError, EndedError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 
 __all__ = ["KeptAnswer", "ask_kept"]
@@ -81,21 +81,30 @@ def _ask_image(
     if any(spec.plan.recover):
         return KeptAnswer(of, unasked="not asked: the crash was in its recovery")
     assert result.image is not None, "the caller has looked"
+    kept = result.image / "data"
     data = crash.at or scratch / "kept-image"
     try:
         with empty_place(data):
-            remove_image(data)
-            copy_image(result.image / "data", data)
-            last, again = (_recover(spec, target, data) for _ in range(2))
+            found = insisted(lambda _: _recovered(spec, target, kept, data))
             remove_image(data)
     except FileExistsError as error:
         return KeptAnswer(of, unasked=f"not asked: {error}")
-    found = Recovered(spec.plan, last=last, again=again if last.answer.ok else None)
     run = RunVerdict((), crash.allowed, crash.before_first)
     site = None if spec.plan.loss else result.site
     judged = judge_trial(run, found, site, ruled=False, whole=False)
     unheard = judged.outcome is Outcome.NOT_EXERCISED
     return KeptAnswer(of, judged.violations, f"not asked: {judged.unheard}" if unheard else "")
+
+
+def _recovered(spec: TrialSpec, target: Target, kept: Path, data: Path) -> Recovered:
+    """The image, twice."""
+    remove_image(data)
+    copy_image(kept, data)
+    try:
+        last, again = (_recover(spec, target, data) for _ in range(2))
+    except EndedError as error:
+        return Recovered(spec.plan, failure=error)
+    return Recovered(spec.plan, last=last, again=again if last.answer.ok else None)
 
 
 def _recover(spec: TrialSpec, target: Target, data: Path) -> Recovery:

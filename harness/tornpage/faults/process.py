@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
+from tornpage.vocabulary.errors import ChildError, EndedError, MachineError, TargetError
 from tornpage.vocabulary.paths import find_paths
 
 __all__ = [
@@ -253,8 +253,8 @@ def run_child(
     none of it. may_be_killed: a fault plan may kill it, so that the caller must look who did. watch: called
     while it runs, a few times per second. over: asked as often, whether one of its processes was killed: what
     still runs LEFT_S later is ended by the same signal. starter: how it comes to be; None: executed. Raises
-    ChildError when it cannot be started or prints without end, MachineError when it was ended from outside
-    or the machine stood still.
+    ChildError when it cannot be started or prints without end, EndedError when it was ended from outside,
+    MachineError when the machine stood still.
     """
     out_fd, err_fd = os.memfd_create("stdout"), os.memfd_create("stderr")
     try:
@@ -294,9 +294,9 @@ class _Left:
         return bool(self.since) and time.monotonic() - self.since > LEFT_S
 
 
-def ended_from_outside(what: str, number: int) -> MachineError:
+def ended_from_outside(what: str, number: int) -> EndedError:
     """The error of a process that signal `number` ended, sent by none of us."""
-    return MachineError(f"{what} was ended from outside by {signal.Signals(number).name}")
+    return EndedError(f"{what} was ended from outside by {signal.Signals(number).name}")
 
 
 def _require_end(launch: Launch) -> None:

@@ -4,16 +4,20 @@ it. What they came to, as values; verdict.py judges them.
 A trial that disturbs a recovery first plays the same one without a fault, on the same image: the later ones
 must come to what it came to, and a fault that is yet to be drawn is drawn from its writes. If it fails, that
 is what the crash came to, and none is disturbed.
+
+A recovery that somebody ends says nothing, nor does one that calls its end the machine's. So all is played again:
+if that comes of the same image each time, and the machine is short of nothing, the recovery ends itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import copy_image, files_below, remove_image
 from tornpage.faults.process import ChildResult
+from tornpage.faults.shortage import is_short, oom_kills
 from tornpage.faults.trace import Trace
 from tornpage.live.hit import tears_nothing
 from tornpage.live.stage import Stage
@@ -21,13 +25,18 @@ from tornpage.live.writes import list_operations, list_writes
 from tornpage.oracle.allowed import Allowed
 from tornpage.oracle.rules import ask_export, ask_rules
 from tornpage.targets.target import Planted, RecoveryAnswer
-from tornpage.vocabulary.errors import ChildError, MachineError, TornpageError
+from tornpage.vocabulary.errors import ChildError, EndedError, MachineError, TornpageError
 from tornpage.vocabulary.model import Action, Fault, FaultKind, FaultPlan, Violation
 
-__all__ = ["Recovered", "Recovery", "recover_crash"]
+__all__ = ["Recovered", "Recovery", "insisted", "recover_crash"]
+
+ATTEMPTS = 3
+"""As many as the explorer makes."""
 
 NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
 """FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
+UNKNOWN = ChildResult(None, 0, False, 0.0, 0, 0, b"", b"")
+"""How one of them has ended that was ended each time."""
 FAULT_FREE, RECOVER = "fault_free", "recover"
 """Names of the processes."""
 
@@ -36,7 +45,7 @@ FAULT_FREE, RECOVER = "fault_free", "recover"
 class Recovery:
     """One recovery. rules: what it broke by its bytes; log_found: they say that there was a log to recover
     from. fired: its fault did; killed: by that; whole: its kill was to tear a write, and left all of it.
-    MachineError: it says that the machine failed, and no fault of ours did that."""
+    EndedError: it says that the machine failed, and no fault of ours did that."""
 
     child: ChildResult
     answer: RecoveryAnswer
@@ -49,7 +58,7 @@ class Recovery:
 
     def __post_init__(self) -> None:
         if self.answer.machine and not self.fired:
-            raise MachineError(f"recover: {self.answer.message}")
+            raise EndedError(f"recover: {self.answer.message}")
 
     @property
     def with_errors(self) -> bool:
@@ -70,7 +79,7 @@ class Recovered:
     came to its end by itself; missed: it was to be disturbed. again: the one after it. stale: what was
     planted into the image; blamed: without it the image recovers. exported: findings of a table that was
     carried away, and whether there was one to judge; None: none was exported. failure: what ended it before
-    its end, of the harness."""
+    its end, of the harness, or EndedError."""
 
     plan: FaultPlan
     fault_free: Recovery | None = None
@@ -99,13 +108,39 @@ def recover_crash(
     """Plays the recoveries of a crashed image, which lies in stage.image and as a copy in stage.data. aim:
     the fault of the first one that is yet to be drawn; stale: what was planted; allowed: what may be found.
     Raises MachineError as Stage.play()."""
-    found = Recovered(stage.spec.plan, stale=stale)
+
+    def play(attempt: int) -> Recovered:
+        if attempt:
+            stage.put_in_place(stage.image)
+        return _played(stage, aim, Recovered(stage.spec.plan, stale=stale), allowed)
+
+    return insisted(play)
+
+
+def insisted(play: Callable[[int], Recovered]) -> Recovered:
+    """What the recoveries that play() makes come to; it gets the number of the attempt, from 0. Raises EndedError
+    where one is ended, unless that comes each time and the machine is short of nothing."""
+    killed_before = oom_kills()
+    tried = [play(0)]
+    first = tried[0].failure
+    if not isinstance(first, EndedError):
+        return tried[0]
+    while len(tried) < ATTEMPTS and isinstance(tried[-1].failure, EndedError):
+        tried.append(play(len(tried)))
+    if not isinstance(tried[-1].failure, EndedError) or is_short(killed_before):
+        raise first
+    what = f"{ATTEMPTS} times in a row, on a machine with memory and space to spare: {first}"
+    last = Recovery(UNKNOWN, RecoveryAnswer(False, message=what))
+    return replace(tried[-1], last=last, again=None, failure=None)
+
+
+def _played(stage: Stage, aim: RecoveryAim | None, found: Recovered, allowed: Allowed) -> Recovered:
     try:
         for step in _steps(stage, aim, found, allowed):
             found = step
-    except MachineError:
-        raise
     except TornpageError as error:
+        if isinstance(error, MachineError) and not isinstance(error, EndedError):
+            raise
         return replace(found, failure=error)
     return found
 
@@ -222,6 +257,7 @@ def _export(stage: Stage, allowed: Allowed) -> tuple[bool, tuple[Violation, ...]
 def _recovers_without(stage: Stage, stale: Planted) -> bool:
     """Whether the same image recovers when the stale block is taken out again."""
     clean = stage.work / "clean"
+    remove_image(clean)
     copy_image(stage.image, clean)
     stale.remove(clean)
     return stage.target.parse_recovery(stage.recover_command(clean).run({})).ok

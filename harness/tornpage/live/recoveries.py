@@ -15,7 +15,7 @@ from tornpage.faults.trace import Trace
 from tornpage.live.audited import check_audit, mapped_in, under_audit
 from tornpage.live.stopped import run_stopped
 from tornpage.targets.target import Recorded, Target
-from tornpage.vocabulary.errors import UnseenError
+from tornpage.vocabulary.errors import EndedError, UnseenError
 from tornpage.vocabulary.model import Action, Fault, FaultKind, TrialSpec
 
 __all__ = ["audit_recoveries"]
@@ -54,7 +54,10 @@ def _audit(spec: TrialSpec, target: Target, work: Path) -> str:
     keep_files(data)
     record.unlink()
     command = under_audit(target.recover_command(data, spec.options), work)
-    target.recorded(command, Recorded(data, record, spec.options)).run(WHOLE)
+    try:
+        target.recorded(command, Recorded(data, record, spec.options)).run(WHOLE)
+    except EndedError as error:
+        return str(error)
     trace = Trace.load(record) if record.exists() else None
     unseen = unseen_changes(trace, target.unrecorded) if trace is not None else ""
     if unseen:

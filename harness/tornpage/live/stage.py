@@ -99,8 +99,9 @@ class Stage:
     def play(
         self, name: str, command: Command, faults: tuple[Fault, ...] = (), *, bare: bool = False
     ) -> tuple[ChildResult, Trace]:
-        """Runs a command under the recorder and these faults. bare: recorded without contents. MachineError
-        if the machine ended it or starved it, ChildError if it did what cannot be followed."""
+        """Runs a command under the recorder and these faults. bare: recorded without contents. EndedError if
+        somebody else ended it, MachineError if the machine starved it, ChildError if it did what cannot be
+        followed."""
         plan: Path | None = None
         if faults:
             plan = self.work / f"{name}.plan"

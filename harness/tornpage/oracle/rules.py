@@ -21,7 +21,7 @@ from typing import Any
 
 from tornpage.faults.process import FROM_OUTSIDE, ended_from_outside, launch_argv
 from tornpage.oracle.exports import Export
-from tornpage.vocabulary.errors import ChildError, TornpageError
+from tornpage.vocabulary.errors import ChildError, MachineError, TornpageError
 from tornpage.vocabulary.model import Source, Violation
 from tornpage.vocabulary.process_cache import ProcessCache
 
@@ -213,7 +213,7 @@ class _Judge:
         with contextlib.suppress(subprocess.TimeoutExpired):
             number = -self._child.wait(STOP_DEADLINE_S)
             if number in FROM_OUTSIDE:
-                return ended_from_outside("tornpage-judge", number)
+                return MachineError(str(ended_from_outside("tornpage-judge", number)))
         return ChildError(f"tornpage-judge {how}")
 
     def end(self) -> None:

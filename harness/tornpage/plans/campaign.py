@@ -223,6 +223,15 @@ class Campaign(BaseModel):
                 raise ValueError(f"vary: {names!r}: each value needs one part per name")
         return self
 
+    def without_effect(self) -> str:
+        """What it says that has no effect under its crash model, so that a run would be taken for one about it;
+        "" if there is nothing."""
+        if self.explore:
+            return "[[hit]] belongs to crash_model kill and io_error" if self.hit else ""
+        drawn = {name for names in self.vary for name in names.split(",")}
+        said = [name for name in (FS, UNDER) if name in {*self.options, *self.cross, *drawn}]
+        return f"{said[0]} belongs to crash_model power_loss" if said else ""
+
     def configs(self) -> list[Config]:
         """The cross product of `cross` on top of `options`, in the order of the file."""
         names = list(self.cross)
@@ -350,8 +359,8 @@ def load_campaign(name: str, folder: Path, target: str = DEFAULT_TARGET) -> Camp
     if not path.is_file():
         raise ConfigError(f"{name}: no such file; `tornpage new campaign NAME` writes one")
     found = read_toml(Campaign, path, "campaign", name=path.stem)
-    if found.explore and found.hit:  # of an older store it may be read
-        raise ConfigError(f"{path}: [[hit]] belongs to crash_model kill and io_error")
+    if wrong := found.without_effect():  # of an older store it may be read
+        raise ConfigError(f"{path}: {wrong}")
     return found
 
 

@@ -249,7 +249,7 @@ def _not_exercised(summary: Summary, crash_model: str, depth: int) -> Iterable[s
 
 
 def _is_deeper(part: Mapping[str, Any]) -> bool:
-    """A state of it lies below another: a recovery was crashed."""
+    """A recovery was crashed that had changed something: before that there is nothing to lose."""
     return bool(part.get("paths", {}).get("second_crash"))
 
 

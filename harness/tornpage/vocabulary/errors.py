@@ -15,6 +15,7 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
     ├── ChildError           a child process could not be started or reaped
     ├── DeafError            a judge let a state pass that must be condemned: nothing it says counts
     └── MachineError         the machine failed the run (disk or memory full, a process killed): it can go on
+        ├── EndedError       a process was ended from outside, or says that the machine failed it
         └── UnexploredError  an exploration has no result, others have (exit code 2, --resume makes it)
 
     BaseException
@@ -28,6 +29,7 @@ __all__ = [
     "ConfigError",
     "DamagedError",
     "DeafError",
+    "EndedError",
     "FailedRunError",
     "GoldenRunError",
     "Interrupted",
@@ -106,6 +108,11 @@ class MachineError(TornpageError):
     outside. Nothing is said about the target. kept: there is a run that can go on when that is over."""
 
     kept = False
+
+
+class EndedError(MachineError):
+    """A process came to no end of its own, or says that the machine failed it. Once, that says nothing of the
+    target; where it comes each time in the same place, it does."""
 
 
 class UnexploredError(MachineError):

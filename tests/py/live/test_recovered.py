@@ -14,15 +14,18 @@ from fake_trace import FakeTrace
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.process import ChildResult
 from tornpage.faults.trace import Trace
+from tornpage.live import recovered
 from tornpage.live.recovered import NOTHING_TO_HIT, Recovered, recover_crash
 from tornpage.live.stage import Stage
 from tornpage.oracle.allowed import Allowed, allowed_after
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.promise import Promise
 from tornpage.targets.target import Command, RecoveryAnswer
-from tornpage.vocabulary.errors import ChildError, MachineError
+from tornpage.vocabulary.errors import ChildError, EndedError, MachineError
 from tornpage.vocabulary.model import Action, Fault, FaultKind, Site
 
+IN_THE_IMAGE = "file"
+"""A recovery that is ended has removed it."""
 KILL = Fault(FaultKind.WRITE, 1, Action.KILL)
 STATE = {"rows": (1, 1, ())}
 OK = RecoveryAnswer(True, state=STATE, recovered=True)
@@ -42,8 +45,9 @@ class Played:
         """A recovery that nobody records."""
         return self.next()
 
-    def recover_command(self, _data: Path, _options: object) -> Played:
-        """This."""
+    def recover_command(self, data: Path, _options: object) -> Played:
+        """This. An answer of the machine's is one on the image as it was."""
+        self.data = data
         return self
 
     def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
@@ -53,6 +57,8 @@ class Played:
     def next(self) -> ChildResult:
         """Ends as the next answer says."""
         answer = self.answers.pop(0)
+        if isinstance(answer, EndedError):
+            (self.data / IN_THE_IMAGE).unlink()
         if isinstance(answer, Exception):
             raise answer
         return cast(ChildResult, Told(answer))
@@ -104,6 +110,7 @@ def play(
     stage = PlayedStage(spec, cast(Any, target), base, tmp_path)
     for folder in (stage.data, stage.image):
         folder.mkdir()
+        (folder / IN_THE_IMAGE).touch()
     return recover_crash(stage, aim, None, ALLOWED), target
 
 
@@ -169,3 +176,47 @@ def test_a_failure_of_the_machine_is_no_part_of_a_trial(tmp_path: Path) -> None:
     """It ends the run."""
     with pytest.raises(MachineError):
         play(tmp_path, [OK, KILLED, MachineError("no room")], (KILL,))
+
+
+ENDED = EndedError("recover was ended from outside by SIGKILL")
+SAYS_SO = RecoveryAnswer(False, refused=True, machine=True, message="no memory")
+
+
+@pytest.mark.parametrize(
+    ("answers", "plan"),
+    [
+        ([ENDED] * 3, ()),
+        ([SAYS_SO] * 3, ()),
+        ([OK, ENDED] * 3, ()),
+        ([OK, KILLED, ENDED] * 3, ((KILL,),)),
+    ],
+)
+def test_one_that_is_ended_each_time_ends_itself(
+    answers: list[RecoveryAnswer | Exception],
+    plan: tuple[tuple[Fault, ...], ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three times on the same image, by a machine that is short of nothing: that is what the crash came to, with
+    what led there."""
+    monkeypatch.setattr(recovered, "is_short", lambda _before: False)
+    found, target = play(tmp_path, answers, *plan)
+    assert target.answers == [] and found.last is not None
+    assert not found.last.answer.ok and found.last.answer.message.startswith("3 times in a row")
+    assert (len(found.disturbed), found.again, found.failure) == (len(plan), None, None)
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_short"),
+    [([ENDED] * 3, True), ([ENDED, OK, OK], False), ([ENDED] * 2 + [DIED], False)],
+)
+def test_one_that_may_have_been_ended_by_the_machine_says_nothing(
+    answers: list[RecoveryAnswer | Exception],
+    is_short: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was short of something, or what it did does not come again."""
+    monkeypatch.setattr(recovered, "is_short", lambda _before: is_short)
+    with pytest.raises(EndedError, match="ended from outside by SIGKILL"):
+        play(tmp_path, answers)

@@ -79,6 +79,21 @@ def test_power_loss_takes_no_writes_to_hit(tmp_path: Path) -> None:
         campaign(tmp_path, f'{text}[[hit]]\nsites = ["redo"]\nmasks = ["all"]\n')
 
 
+@pytest.mark.parametrize("name", ["fs", "under"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('page_size = "4k"', '{} = "ext4"'),
+        ("[cross]", '[cross]\n{} = ["posix", "ext4"]'),
+        ("[[hit]]", '[vary]\n"page_size,{}" = ["4k,xfs", "8k,ext4"]\n[[hit]]'),
+    ],
+)
+def test_kills_take_no_file_system(tmp_path: Path, name: str, old: str, new: str) -> None:
+    """A kill loses nothing that a file system may lose: that has no effect, and the file says otherwise."""
+    with pytest.raises(ConfigError, match=f"c.toml: {name} belongs to crash_model power_loss"):
+        campaign(tmp_path, TEXT.replace(old, new.format(name)))
+
+
 def test_an_unknown_campaign_lists_those_there_are(tmp_path: Path) -> None:
     """The error says what could have been meant."""
     campaign(tmp_path)

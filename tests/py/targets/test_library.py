@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.targets.bundled.library import pairs_of
+from tornpage.targets.bundled.library import lines_of, pairs_of
 
 LIBRARY = "liblmdb.so.0"
 SECTOR_BYTES = 512
@@ -86,3 +86,23 @@ def test_a_key_that_one_way_does_not_come_to_is_another_state(
     right = pairs_of(Store(dict.fromkeys([b"key01", b"key02"], b"v"), [b"key02", b"key01"]))
     assert right == {"pairs": "key01 v 1 6b643b84\nkey02 v 1 6b643b84\n"}
     assert pairs_of(Store(dict.fromkeys(found, b"v"), walked)) != right
+
+
+@pytest.mark.parametrize(
+    ("walked", "asked"),
+    [
+        ({b"key01": b"v"}, {b"key01": b"v", b"key02": b"v"}),
+        ({b"key01": b"v", b"key02": b"v"}, {b"key01": b"v"}),
+        ({b"key01": b"v", b"key02": b"v"}, {b"key01": b"v", b"key02": b"old"}),
+        ({b"key02": b"v", b"key01": b"v"}, {b"key01": b"v", b"key02": b"v"}),
+    ],
+)
+def test_a_pair_that_one_way_does_not_come_to_is_another_state(
+    walked: dict[bytes, bytes], asked: dict[bytes, bytes]
+) -> None:
+    """Hidden from a walk or from who asks for it, with another value, or in another order."""
+    keys = (b"key01", b"key02", b"key03")
+    both = dict.fromkeys(keys[:2], b"v")
+    right = lines_of(both.items(), both.get, keys)
+    assert right == "key01 v 1 6b643b84\nkey02 v 1 6b643b84\n"
+    assert lines_of(walked.items(), asked.get, keys) != right

@@ -34,6 +34,8 @@ class Cursor:
         self.answers = answers
         self.status = f"------------\nTRANSACTIONS\nHistory list length {history}\nLIST OF"
         self.asked = 0
+        self.counting: tuple[str, int, int | None] = ("", 0, 0)
+        """Type of the column that counts by itself, "" if none does; its next number, and the largest there."""
 
     def __enter__(self) -> Cursor:
         return self
@@ -48,6 +50,15 @@ class Cursor:
             self.asked += 1
         elif statement.startswith("SHOW TABLES"):
             self.rows = [("t1",)]
+        elif statement.startswith("SHOW COLUMNS"):
+            self.rows = [
+                ("id", self.counting[0], "NO", "PRI", None, "auto_increment"),
+                ("b", "int(11)", "YES", "", None, ""),
+            ][0 if self.counting[0] else 1 :]
+        elif statement.startswith("SELECT AUTO_INCREMENT"):
+            self.rows = [(self.counting[1],)]
+        elif statement.startswith("SELECT MAX(`id`)"):
+            self.rows = [(self.counting[2],)]
         elif statement.startswith("SHOW ENGINE"):
             self.rows = [("InnoDB", "", self.status)]
         else:
@@ -108,6 +119,66 @@ def test_an_entry_stays_as_long_as_purge_has_not_come(clock: SimpleNamespace) ->
     told, _asked = findings(waiting, history=3)
     assert told == [f"CHECK TABLE t1: {WRONG}"]
     assert mariadb.PURGE_S <= clock.now - 100 < 2 * mariadb.PURGE_S
+
+
+@pytest.mark.parametrize(
+    ("kind", "following", "newest", "told"),
+    [
+        ("int(11)", 8, 7, ""),
+        ("int(11)", 1, None, ""),
+        ("int(11)", 7, 7, "table t1: AUTO_INCREMENT is 7, and id has 7 already"),
+        ("int(11)", 1, 7, "table t1: AUTO_INCREMENT is 1, and id has 7 already"),
+        ("int(11)", 127, 127, "table t1: AUTO_INCREMENT is 127, and id has 127 already"),
+        ("tinyint(4)", 127, 127, ""),
+        (
+            "tinyint(3) unsigned",
+            127,
+            127,
+            "table t1: AUTO_INCREMENT is 127, and id has 127 already",
+        ),
+        ("bigint(20) unsigned", (1 << 64) - 1, (1 << 64) - 1, ""),
+    ],
+)
+def test_a_number_that_a_row_has_is_not_the_next(
+    kind: str, following: int, newest: int | None, told: str
+) -> None:
+    """It would come again, unless there is no larger one."""
+    cursor = Cursor([[OK]], 0)
+    cursor.counting = (kind, following, newest)
+    found = mariadb.findings_of(SimpleNamespace(cursor=lambda: cursor))  # type: ignore[arg-type]
+    assert [(one["invariant"], one["what"]) for one in found] == [(6, told)] * bool(told)
+
+
+class Differing:
+    """A server whose index has these entries, of two columns, and whose table has those."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __enter__(self) -> Differing:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def cursor(self) -> Differing:
+        """A connection and its cursor in one."""
+        return self
+
+    def execute(self, statement: str) -> None:
+        """Remembers it."""
+        self.asked.append(statement)
+
+    def fetchall(self) -> list[tuple[int, int]]:
+        """The same of both."""
+        return [(1, 2)]
+
+
+def test_null_is_a_word_in_an_entry() -> None:
+    """CONCAT_WS leaves NULL out: (NULL, 'x') would be ('x', NULL)."""
+    server = Differing()
+    columns = ["a", "b"]
+    assert mariadb._wrong_with(server, "t.t1", "ab", columns) == ""  # type: ignore[arg-type]
+    assert all("CONCAT_WS(',', QUOTE(`a`), QUOTE(`b`))" in statement for statement in server.asked)
 
 
 class Shown:

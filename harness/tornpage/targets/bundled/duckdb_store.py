@@ -3,7 +3,8 @@
     python -m tornpage.targets.bundled.duckdb_store run DIR LINES
     python -m tornpage.targets.bundled.duckdb_store recover
 
-The state is the rows of every table, a checksum each, in order, and its columns, constraints and indexes.
+The state is the rows of every table, a checksum each, in order, and its columns, constraints and indexes. Recovery
+also asks for the rows of each key, which an index answers, and counts them in a scan (I10).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 from tornpage_mark import Refused, ack, issue, ready, serve
@@ -31,6 +33,14 @@ DEFINED = (
 )
 
 
+KEYS = (
+    "SELECT DISTINCT constraint_column_names[1] FROM duckdb_constraints() WHERE table_name = ? AND "
+    "constraint_type IN ('PRIMARY KEY', 'UNIQUE') AND len(constraint_column_names) = 1",
+    "SELECT DISTINCT trim(expressions, '[]') FROM duckdb_indexes() WHERE table_name = ?",
+)
+"""Columns that an index is of, each alone, as SQL names them."""
+
+
 def open_store(folder: str) -> duckdb.DuckDBPyConnection:
     """One connection."""
     return duckdb.connect(str(Path(folder) / "main.db"), config=SETTINGS)
@@ -47,6 +57,28 @@ def state_of(store: duckdb.DuckDBPyConnection) -> dict[str, str]:
     return state
 
 
+def findings_of(store: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Keys of which an index finds other rows than a scan."""
+    found = []
+    for (table,) in store.execute(TABLES).fetchall():
+        columns = {one for query in KEYS for (one,) in store.execute(query, [table]).fetchall()}
+        for column in sorted(columns):
+            wrong = _wrong_keys(store, table, column)
+            what = f"index on {column} of {table}: {wrong} keys have other rows than a scan shows"
+            found += [{"invariant": 10, "what": what}] * bool(wrong)
+    return found
+
+
+def _wrong_keys(store: duckdb.DuckDBPyConnection, table: str, column: str) -> int:
+    """How many. A condition that is no comparison of the column alone is answered by a scan."""
+    scanned = store.execute(
+        f'SELECT {column}, count(*) FROM "{table}" WHERE {column} IS NOT NULL GROUP BY ALL'
+    )
+    counts = scanned.fetchall()
+    asked = f'SELECT count(*) FROM "{table}" WHERE {column} = ?'
+    return sum(store.execute(asked, [key]).fetchone() != (count,) for key, count in counts)
+
+
 def run(folder: str, lines: Path) -> None:
     """Statement by statement."""
     store = open_store(folder)
@@ -58,10 +90,11 @@ def run(folder: str, lines: Path) -> None:
         ack(number, state_of(store))
 
 
-def recover(folder: str) -> dict[str, str]:
+def recover(folder: str) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """Raises Refused where DuckDB does not open its file, or not read it."""
     try:
-        return state_of(open_store(folder))
+        store = open_store(folder)
+        return state_of(store), findings_of(store)
     except duckdb.Error as error:
         raise Refused(str(error).replace(folder, "DIR").splitlines()[0]) from error
 

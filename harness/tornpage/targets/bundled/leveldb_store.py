@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import plyvel
 from tornpage_mark import Refused, ack, issue, ready, serve
 
-from tornpage.targets.bundled.library import line_of
+from tornpage.targets.bundled.library import lines_of
 
 __all__ = ["main"]
 
 BATCHES = 60
 KEYS = 12
+ALL_KEYS = tuple(b"key%03d" % number for number in range(97))
 REOPENED_EVERY = 12
 WRITE_BUFFER_BYTES = 65536
 """The least that LevelDB takes."""
@@ -33,9 +35,10 @@ def open_store(folder: str) -> Any:
 
 
 def state_of(store: Any) -> dict[str, str]:
-    """A line for each pair."""
+    """A line for each pair, by a walk and by its key."""
+    get = partial(store.get, verify_checksums=True)
     with store.iterator(verify_checksums=True) as pairs:
-        return {"pairs": "".join(line_of(key, value) for key, value in pairs)}
+        return {"pairs": lines_of(pairs, get, ALL_KEYS)}
 
 
 def run(folder: str) -> None:
@@ -46,9 +49,9 @@ def run(folder: str) -> None:
         issue(number)
         with store.write_batch(sync=True) as batch:
             for position in range(KEYS):
-                key = (number * 7 + position * 5) % 97
-                batch.put(b"key%03d" % key, b"%08d" % number + bytes([key]) * (key * 11))
-            batch.delete(b"key%03d" % ((number * 3) % 97))
+                key = (number * 7 + position * 5) % len(ALL_KEYS)
+                batch.put(ALL_KEYS[key], b"%08d" % number + bytes([key]) * (key * 11))
+            batch.delete(ALL_KEYS[(number * 3) % len(ALL_KEYS)])
         ack(number, state_of(store))
         if number % REOPENED_EVERY == 0:
             store.close()

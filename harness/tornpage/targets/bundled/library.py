@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from tornpage_mark import ack, issue, ready, serve
 
-__all__ = ["PairStore", "commit_pairs", "line_of", "main", "pairs_of"]
+__all__ = ["PairStore", "commit_pairs", "line_of", "lines_of", "main", "pairs_of"]
 
 COMMITS = 40
 KEYS = 6
@@ -50,6 +50,23 @@ def _line(key: bytes, value: bytes | None, walked: int) -> str:
         return line_of(key, value)
     what = "not there" if value is None else "there"
     return f"{key!r} is {what}, and met {walked} times\n" if walked or value is not None else ""
+
+
+def lines_of(
+    walked: Iterable[tuple[bytes, bytes]],
+    get: Callable[[bytes], bytes | None],
+    keys: Iterable[bytes],
+) -> str:
+    """A line for each pair that a walk comes to, in its order, and for each of these keys that no walk comes to and
+    that is found when it is asked for. Where the two do not agree, no state of a run is like it."""
+    lines = []
+    met = set()
+    for key, value in walked:
+        met.add(key)
+        agreed = get(key) == value
+        lines.append(line_of(key, value) if agreed else f"{key!r} has another value when asked\n")
+    hidden = (key for key in keys if key not in met and get(key) is not None)
+    return "".join([*lines, *(f"{key!r} is met by no walk\n" for key in hidden)])
 
 
 def line_of(key: bytes, value: bytes) -> str:

@@ -5,8 +5,8 @@
     python -m tornpage.targets.bundled.mariadb recover [OPTIONS]
 
 The state is what SQL shows: of each table its definition and a checksum per row, made by the server, in the
-order of its columns. Recovery also has the server check its tables, and counts each index against the
-clustered one (I10). The server's pool and log are the smallest there are, so that pages are written while
+order of its columns. Recovery also has the server check its tables, counts each index against the clustered
+one (I10), and asks whether the next number of a column that counts by itself is free. The server's pool and log are the smallest there are, so that pages are written while
 statements run. A recovery begins in a child of a server that stands by, where that can be done (standby.py).
 """
 
@@ -65,6 +65,9 @@ DATABASE = "t"
 ANSWER_S = 60
 COLUMN = re.compile(r"^  (`(?:[^`]|``)+`)", re.MULTILINE)
 """Its name, in a table's definition."""
+BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32}
+"""Of numbers by type; others have 64."""
+ITSELF = f"WHERE TABLE_SCHEMA = '{DATABASE}' AND TABLE_NAME = '{{}}'"
 CORRUPTED = 1712
 """Error of a statement on an index that the server has marked so."""
 DELETE_MARKED = "info_bits=32"
@@ -240,10 +243,34 @@ def findings_of(connection: Connection[Any]) -> list[dict[str, Any]]:
         name = f"{DATABASE}.{table}"
         for said in _checked(connection, name, purged_by):
             found.append({"invariant": 6, "what": f"CHECK TABLE {table}: {said}"})
+        found += [
+            {"invariant": 6, "what": f"table {table}: {said}"}
+            for said in _used_up(connection, table)
+        ]
         for index, columns in _indexes(connection, name).items():
             wrong = _wrong_with(connection, name, index, columns)
             found += [{"invariant": 10, "what": f"index {index} of {table} {wrong}"}] * bool(wrong)
     return found
+
+
+def _used_up(connection: Connection[Any], table: str) -> list[str]:
+    """The next number of a column that counts by itself, if a row has it already and there are larger ones."""
+    columns = execute(connection, f"SHOW COLUMNS IN {DATABASE}.{table}")
+    counting = {str(row[0]): str(row[1]) for row in columns if row[5] == "auto_increment"}
+    found = []
+    for column, kind in counting.items():
+        asked = f"SELECT AUTO_INCREMENT FROM information_schema.TABLES {ITSELF.format(table)}"
+        following = int(execute(connection, asked)[0][0])
+        newest = execute(connection, f"SELECT MAX(`{column}`) FROM {DATABASE}.{table}")[0][0]
+        if newest is not None and following <= int(newest) < _largest(kind):
+            found.append(f"AUTO_INCREMENT is {following}, and {column} has {newest} already")
+    return found
+
+
+def _largest(kind: str) -> int:
+    """Of the numbers of a column, by its type as SHOW COLUMNS has it."""
+    bits = BITS.get(kind.partition("(")[0].split()[0], 64)
+    return (1 << (bits if "unsigned" in kind else bits - 1)) - 1
 
 
 def _checked(connection: Connection[Any], name: str, purged_by: float) -> list[str]:
@@ -292,7 +319,10 @@ def _wrong_with(connection: Connection[Any], name: str, index: str, columns: lis
 def _sum_of(
     connection: Connection[Any], name: str, index: str, columns: list[str]
 ) -> tuple[Any, ...]:
-    entry = f"CRC32(CONCAT_WS(0x00, {', '.join(f'`{column}`' for column in columns)}))"
+    cells = ", ".join(
+        f"QUOTE(`{column}`)" for column in columns
+    )  # NULL is a word: none is left out
+    entry = f"CRC32(CONCAT_WS(',', {cells}))"
     query = f"SELECT COUNT(*), SUM({entry}) FROM {name} FORCE INDEX (`{index}`)"
     return execute(connection, query)[0]
 

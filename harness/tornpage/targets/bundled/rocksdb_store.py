@@ -12,19 +12,21 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tornpage_mark import Refused, ack, issue, ready
 
-from tornpage.targets.bundled.library import line_of, main
+from tornpage.targets.bundled.library import lines_of, main
 
 __all__ = ["recover", "run"]
 
 FAMILIES = (b"default", b"second")
 COMMITS = 60
 KEYS = 8
-ALL_KEYS = 61
+ALL_KEYS = tuple(b"key%03d" % number for number in range(61))
 REOPENED_EVERY = 15
 INGESTED_EVERY = 6
 WRITE_BUFFER_BYTES = 65536
@@ -119,23 +121,35 @@ class Store:
         )
 
     def state(self) -> dict[str, str]:
-        """A line for each pair of a family."""
-        return {
-            name.decode(): "".join(self._lines(ctypes.c_void_p(family)))
+        """A line for each pair of a family, by a walk and by its key."""
+        families = {
+            name.decode(): ctypes.c_void_p(family)
             for name, family in zip(FAMILIES, self._families, strict=True)
         }
+        return {
+            name: lines_of(self._walk(family), partial(self._get, family), ALL_KEYS)
+            for name, family in families.items()
+        }
 
-    def _lines(self, family: ctypes.c_void_p) -> list[str]:
+    def _get(self, family: ctypes.c_void_p, key: bytes) -> bytes | None:
+        size = ctypes.c_size_t()
+        where = (self._store, self._read, family, *_sized(key), ctypes.byref(size))
+        found = self._tried("get_cf", *where)
+        if found is None:
+            return None
+        value = ctypes.string_at(found, size.value)
+        self._call("free", ctypes.c_void_p(found))
+        return value
+
+    def _walk(self, family: ctypes.c_void_p) -> Iterator[tuple[bytes, bytes]]:
         iterator = self._make("create_iterator_cf", self._store, self._read, family)
         self._call("iter_seek_to_first", iterator)
-        lines = []
         while self._library.rocksdb_iter_valid(iterator) & 0xFF:
             key, value = (self._text(iterator, name) for name in ("iter_key", "iter_value"))
-            lines.append(line_of(key, value))
+            yield key, value
             self._call("iter_next", iterator)
         self._tried("iter_get_error", iterator)
         self._call("iter_destroy", iterator)
-        return lines
 
     def _text(self, iterator: ctypes.c_void_p, name: str) -> bytes:
         size = ctypes.c_size_t()
@@ -145,7 +159,7 @@ class Store:
 _POINTERS = (
     *("options_create", "writeoptions_create", "readoptions_create", "open_column_families"),
     *("writebatch_create", "envoptions_create", "sstfilewriter_create"),
-    *("ingestexternalfileoptions_create", "create_iterator_cf", "iter_key", "iter_value"),
+    *("ingestexternalfileoptions_create", "create_iterator_cf", "iter_key", "iter_value", "get_cf"),
 )
 """Functions that return a pointer."""
 
@@ -164,12 +178,12 @@ def run(library: str, folder: str, sync: str, ingest: str) -> None:
     ready(store.state())
     for number in range(1, COMMITS + 1):
         issue(number)
-        keys = sorted({(number * 7 + position * 5) % ALL_KEYS for position in range(KEYS)})
+        keys = sorted({(number * 7 + position * 5) % len(ALL_KEYS) for position in range(KEYS)})
         if ingest == "on" and number % INGESTED_EVERY == 0:
-            store.ingest([(b"key%03d" % key, _value(number, key)) for key in keys], "ingested.sst")
+            store.ingest([(ALL_KEYS[key], _value(number, key)) for key in keys], "ingested.sst")
         else:
-            pairs = [(key % 2, b"key%03d" % key, _value(number, key)) for key in keys]
-            store.put(pairs, [(number % 2, b"key%03d" % (number * 3 % ALL_KEYS))])
+            pairs = [(key % 2, ALL_KEYS[key], _value(number, key)) for key in keys]
+            store.put(pairs, [(number % 2, ALL_KEYS[number * 3 % len(ALL_KEYS)])])
         ack(number, store.state())
         if number % REOPENED_EVERY == 0:
             store.reopen()

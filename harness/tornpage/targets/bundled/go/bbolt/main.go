@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -40,16 +41,26 @@ func (d database) Commit(pairs map[string]string) error {
 	})
 }
 
-func (d database) Each(call func(key, value []byte) error) error {
+func (d database) Each(call func(key, value []byte, more string) error) error {
 	return d.db.View(func(tx *bbolt.Tx) error {
 		for err := range tx.Check() {
 			return fmt.Errorf("check: %w", err)
 		}
 		if b := tx.Bucket(bucket); b != nil {
-			return b.ForEach(call)
+			return b.ForEach(func(key, value []byte) error { return call(key, value, "") })
 		}
 		return nil
 	})
+}
+
+func (d database) Get(key string) (value []byte, err error) {
+	err = d.db.View(func(tx *bbolt.Tx) error {
+		if b := tx.Bucket(bucket); b != nil {
+			value = bytes.Clone(b.Get([]byte(key)))
+		}
+		return nil
+	})
+	return value, err
 }
 
 func main() { store.Main(open) }

@@ -81,18 +81,26 @@ func (d *database) Commit(pairs map[string]string) error {
 }
 
 // Each has the revisions too, which clients watch and compare by.
-func (d *database) Each(call func(key, value []byte) error) error {
+func (d *database) Each(call func(key, value []byte, more string) error) error {
 	found, err := d.client.Get(context.Background(), "", clientv3.WithPrefix())
 	if err != nil {
 		return err
 	}
 	for _, pair := range found.Kvs {
-		key := fmt.Sprintf("%s %d %d %d", pair.Key, pair.CreateRevision, pair.ModRevision, pair.Version)
-		if err = call([]byte(key), pair.Value); err != nil {
+		revisions := fmt.Sprintf(" %d %d %d", pair.CreateRevision, pair.ModRevision, pair.Version)
+		if err = call(pair.Key, pair.Value, revisions); err != nil {
 			return err
 		}
 	}
-	return call([]byte("revision"), []byte(fmt.Sprint(found.Header.Revision)))
+	return call([]byte("revision"), []byte(fmt.Sprint(found.Header.Revision)), "")
+}
+
+func (d *database) Get(key string) ([]byte, error) {
+	found, err := d.client.Get(context.Background(), key)
+	if err != nil || len(found.Kvs) == 0 {
+		return nil, err
+	}
+	return found.Kvs[0].Value, nil
 }
 
 func main() { store.Main(open) }

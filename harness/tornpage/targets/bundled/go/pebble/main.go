@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"slices"
 
 	"github.com/cockroachdb/pebble"
@@ -65,13 +67,13 @@ func (d *database) Commit(pairs map[string]string) error {
 	return d.open()
 }
 
-func (d *database) Each(call func(key, value []byte) error) error {
+func (d *database) Each(call func(key, value []byte, more string) error) error {
 	pairs, err := d.db.NewIter(nil)
 	if err != nil {
 		return err
 	}
 	for pairs.First(); pairs.Valid(); pairs.Next() {
-		if err = call(pairs.Key(), pairs.Value()); err != nil {
+		if err = call(pairs.Key(), pairs.Value(), ""); err != nil {
 			break
 		}
 	}
@@ -82,6 +84,17 @@ func (d *database) Each(call func(key, value []byte) error) error {
 		err = closed
 	}
 	return err
+}
+
+func (d *database) Get(key string) ([]byte, error) {
+	value, closer, err := d.db.Get([]byte(key))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(value), closer.Close()
 }
 
 func main() { store.Main(open) }

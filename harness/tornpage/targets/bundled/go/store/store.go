@@ -31,8 +31,10 @@ const (
 type Store interface {
 	// Commit makes all these pairs durable at once.
 	Commit(pairs map[string]string) error
-	// Each calls for every pair.
-	Each(call func(key, value []byte) error) error
+	// Each calls for every pair, with what else is known of it.
+	Each(call func(key, value []byte, more string) error) error
+	// Get is the value of a key, nil if it is not there.
+	Get(key string) ([]byte, error)
 }
 
 // Opener opens a store in a folder, as after a crash. settings: words of the command line.
@@ -71,8 +73,7 @@ func run(open Opener, folder string, settings []string) error {
 		}
 		pairs := map[string]string{}
 		for place := 0; place < keys; place++ {
-			key := fmt.Sprintf("key%02d", (number*5+place*3)%commits)
-			pairs[key] = fmt.Sprintf("%08d", number) + strings.Repeat("x", number*40+place)
+			pairs[keyOf(number*5+place*3)] = fmt.Sprintf("%08d", number) + strings.Repeat("x", number*40+place)
 		}
 		if err = store.Commit(pairs); err != nil {
 			return fmt.Errorf("commit %d: %w", number, err)
@@ -82,6 +83,10 @@ func run(open Opener, folder string, settings []string) error {
 		}
 	}
 	return nil
+}
+
+func keyOf(number int) string {
+	return fmt.Sprintf("key%02d", number%commits)
 }
 
 // tell prints the state behind a commit, then marks it.
@@ -97,15 +102,25 @@ func tell(store Store, number int, text string) error {
 }
 
 // stateOf is a line for each pair: of a value its beginning, which says of which commit it is, its length and
-// its checksum.
+// its checksum. A key of the work that is asked for is found as a walk finds it: else a line says so, which no
+// state of a run has.
 func stateOf(store Store) (map[string]string, error) {
 	var lines []string
-	err := store.Each(func(key, value []byte) error {
+	walked := map[string]string{}
+	err := store.Each(func(key, value []byte, more string) error {
 		begin := value[:min(8, len(value))]
 		sum := crc32.ChecksumIEEE(value)
-		lines = append(lines, fmt.Sprintf("%q %q %d %08x\n", key, begin, len(value), sum))
+		lines = append(lines, fmt.Sprintf("%q %q %d %08x\n", string(key)+more, begin, len(value), sum))
+		walked[string(key)] = string(value)
 		return nil
 	})
+	for number := 0; number < commits && err == nil; number++ {
+		var found []byte
+		found, err = store.Get(keyOf(number))
+		if value, met := walked[keyOf(number)]; met != (found != nil) || value != string(found) {
+			lines = append(lines, fmt.Sprintf("%q is another when it is asked for\n", keyOf(number)))
+		}
+	}
 	slices.Sort(lines)
 	return map[string]string{"pairs": strings.Join(lines, "")}, err
 }

@@ -29,6 +29,8 @@ pub trait Store {
     fn commit(&mut self, pairs: &Pairs) -> Result<()>;
     /// All that it has; what its own check finds is an error.
     fn pairs(&mut self) -> Result<Pairs>;
+    /// The value of a key, if it is there.
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 }
 
 /// A program. `open` opens a store in a folder, as after a crash, with the settings of the command line.
@@ -54,9 +56,8 @@ fn run<S: Store>(store: S) -> Result<()> {
         mark(&format!("issue n={number}"))?;
         let pairs = (0..KEYS)
             .map(|place| {
-                let key = format!("key{:02}", (number * 5 + place * 3) % COMMITS);
                 let value = format!("{number:08}{}", "x".repeat(number * 40 + place));
-                (key.into_bytes(), value.into_bytes())
+                (key_of(number * 5 + place * 3), value.into_bytes())
             })
             .collect();
         store.commit(&pairs)?;
@@ -65,16 +66,21 @@ fn run<S: Store>(store: S) -> Result<()> {
     Ok(())
 }
 
+fn key_of(number: usize) -> Vec<u8> {
+    format!("key{:02}", number % COMMITS).into_bytes()
+}
+
 /// Prints the state behind a commit, then marks it.
 fn tell(store: &mut impl Store, number: usize, text: &str) -> Result<()> {
     println!("{{\"n\": {number}, \"state\": {}}}", state_of(store)?);
     mark(text)
 }
 
-/// A line for each pair: of a value its beginning, which says of which commit it is, its length and its checksum.
+/// A line for each pair: of a value its beginning, which says of which commit it is, its length and its checksum. A
+/// key of the work that is asked for is found as a walk finds it: else a line says so, which no state of a run has.
 fn state_of(store: &mut impl Store) -> Result<String> {
-    let lines: Vec<String> = store
-        .pairs()?
+    let pairs = store.pairs()?;
+    let mut lines: Vec<String> = pairs
         .iter()
         .map(|(key, value)| {
             let begin = &value[..value.len().min(8)];
@@ -87,6 +93,11 @@ fn state_of(store: &mut impl Store) -> Result<String> {
             )
         })
         .collect();
+    for key in (0..COMMITS).map(key_of) {
+        if store.get(&key)?.as_ref() != pairs.get(&key) {
+            lines.push(format!("{} is another when it is asked for\n", key.escape_ascii()));
+        }
+    }
     Ok(format!("{{\"pairs\": {}}}", quoted(&lines.concat())))
 }
 

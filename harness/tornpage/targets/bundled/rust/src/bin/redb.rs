@@ -76,6 +76,13 @@ impl Store for Redb {
         }
         Ok(pairs)
     }
+
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match self.0.begin_read()?.open_table(PAIRS) {
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            table => Ok(table?.get(key)?.map(|value| value.value().to_vec())),
+        }
+    }
 }
 
 fn main() {

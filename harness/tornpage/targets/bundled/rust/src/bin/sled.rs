@@ -41,6 +41,10 @@ impl Store for Sled {
         }
         Ok(pairs)
     }
+
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(self.database.get(key)?.map(|value| value.to_vec()))
+    }
 }
 
 fn main() {
