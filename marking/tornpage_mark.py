@@ -1,10 +1,11 @@
 """Marks and answers of a target of Tornpage: all that a store in Python needs. Python's own library is enough.
 
-A run: ready(state) when what is acknowledged must survive from now on, then for each commit issue(n), the commit,
-ack(n, state). A recovery: serve(recover), where recover(folder) returns the state,
-or (state, findings of its own checker), or raises Refused. Want of memory, space, processes or descriptors that
-it does not catch is told as the machine's failure. A state is a
-dict of texts by name; what is no text is written as JSON. Without Tornpage's preload marks do nothing. In a shell that is the client of a server: python3 -m tornpage_mark ack n=3
+A run: ready(state) when what is acknowledged must survive from now on, then for each commit issue(n), the
+commit, ack(n, state). A recovery: serve(recover), where recover(folder) returns the state, or (state,
+findings of its own checker), or raises Refused. Want of memory, space, processes or descriptors that it does
+not catch is told as the machine's failure. A state is a dict of texts by name; what is no text is written as
+JSON. Without Tornpage's preload marks do nothing. In a shell that is the client of a server: python3 -m
+tornpage_mark ack n=3
 """
 
 import errno
@@ -90,7 +91,7 @@ def serve(recover):
 
 
 def _say_machine(error):
-    _say({"ok": False, "machine": True, "message": f"{type(error).__name__}: {error}"})
+    _say({"ok": False, "machine": True, "message": f"{type(error).__name__}: {error}".rstrip(": ")})
 
 
 def _answer(recover, folder):

@@ -17,8 +17,8 @@ typedef struct verifier {
     check_report_free(). DB_UNRECOVERABLE: the target refused, or did not come to an end; err says
     why in the target's own words. DB_IO_ERROR, DB_OUT_OF_MEMORY: the machine failed, not the
     target. DB_INTERRUPTED: the same by all that is known of this one recovery, which was ended from
-    outside, or says so itself. DB_ERROR: what it has said, now or of an earlier image, cannot be told apart: no verdict
-    counts. */
+    outside, or says so itself. DB_ERROR: what it has said, now or of an earlier image, cannot be
+    told apart: no verdict counts. */
     dberr_t (*run)(void *self, const char *dir, check_report_t *report, err_sink_t *err);
 
     /** The same by a process of its own that is recorded: the file `trace` gets what it does below

@@ -142,13 +142,18 @@ static void test_states_do_not_meet(void **state)
     put_file(fx, "main.db", fx->bytes, (uint64_t)fx->size);
     put_file(fx, "main.db-wal", "garbage", 7);
     put_file(fx, "sub/deep/file", "garbage", 7);
+    image_set_dir(fx->image, image_name(fx->image, "empty/too", strlen("empty/too")), DIR_THERE);
     assert_int_equal(judge(fx, 1, 1).n, 0);
+    char empty[PATH_LEN_MAX + 16];
+    snprintf(empty, sizeof(empty), "%s/empty/too", fx->external.dir);
+    assert_int_equal(access(empty, F_OK), 0);
     char deep[PATH_LEN_MAX + 16];
     snprintf(deep, sizeof(deep), "%s/sub/deep/file", fx->external.dir);
     assert_int_equal(access(deep, F_OK), 0);
     image_undo(fx->image);
     assert_int_equal(judge(fx, 0, 0).n, 0);
     assert_int_not_equal(access(deep, F_OK), 0);
+    assert_int_not_equal(access(empty, F_OK), 0);
 }
 
 /** A large file is laid out with its holes, each byte where it belongs. */
@@ -266,8 +271,8 @@ static dberr_t run_ended(void *self, const char *dir, check_report_t *report, er
                                          : DB_SUCCESS;
 }
 
-/** A recovery that is ended each time, by a machine that is short of nothing, ends itself. What does
-not come again, or comes on a machine that is short of memory, says nothing. */
+/** A recovery that is ended each time, by a machine that is short of nothing, ends itself. What
+does not come again, or comes on a machine that is short of memory, says nothing. */
 static void test_ended_each_time(void **state)
 {
     static const struct {

@@ -226,8 +226,8 @@ static void test_other_ways(void **state)
     }
 }
 
-/** The rules on recoveries hold up to the end of the one before new work, whose backup reads every page,
-and no further; where there is no new work nobody ends one. */
+/** The rules on recoveries hold up to the end of the one before new work, whose backup reads every
+page, and no further; where there is no new work nobody ends one. */
 static void test_recovery_is_over_when_work_begins(void **state)
 {
     (void)state;

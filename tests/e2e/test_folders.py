@@ -86,29 +86,33 @@ EMPTY = """#!/usr/bin/env python3
 import os, sys
 from tornpage_mark import ack, issue, ready, serve
 
+def state_of(folder):
+    return {"folders": " ".join(sorted(os.listdir(folder)))}
+
 def load(folder):
     fd = os.open(folder, os.O_RDONLY)
     os.mkdir(f"{folder}/part0")
     os.fsync(fd)
-    ready({"folders": "part0"})
+    ready(state_of(folder))
     for n in range(1, 20):
         issue(n)
         os.rename(f"{folder}/part{n - 1}", f"{folder}/part{n}")
         os.fsync(fd)
-        ack(n, {"folders": f"part{n}"})
+        ack(n, state_of(folder))
 
-def recover(folder):
-    return {"folders": " ".join(sorted(os.listdir(folder)))}
-
-load(sys.argv[2]) if sys.argv[1] == "load" else serve(recover)
+if sys.argv[1] == "prepare":
+    os.mkdir(f"{sys.argv[2]}/prepared")
+else:
+    load(sys.argv[2]) if sys.argv[1] == "load" else serve(state_of)
 """
+PREPARE = 'prepare = "./store.py prepare {dir}"\n'
 
 
 def test_an_empty_folder_is_there_and_can_be_renamed(tmp_path: Path, tornpage: Tornpage) -> None:
-    """It is part of the image although no file is in it."""
+    """It is part of the image although no file is in it, one from before the run too."""
     (tmp_path / "store.py").write_text(EMPTY, "utf-8")
     (tmp_path / "store.py").chmod(0o755)
-    (tmp_path / "folders.toml").write_text(FILE.format(fs="posix"), "utf-8")
+    (tmp_path / "folders.toml").write_text(FILE.format(fs="posix") + PREPARE, "utf-8")
     target = ("--target", str(tmp_path / "folders.toml"), "--jobs", "1")
     answer = tornpage("run", "powerloss", *target, "--states", "100", "--depth", "1")
     assert answer.code == 0, answer.text

@@ -1,5 +1,5 @@
-"""Is the machine short of what a process may need? That says whether one that was ended, or that says so itself,
-may be the machine's. The explorer asks the same (explorer/targets/machine.c).
+"""Is the machine short of what a process may need? That says whether the end of one may be the machine's. The
+explorer asks the same (explorer/targets/machine.c).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 __all__ = ["is_short", "oom_kills"]
 
 PROC = Path("/proc")
-TEMPORARY = "/tmp"  # noqa: S108 - where a store finds it that nobody tells otherwise
+TEMPORARY = "/tmp"
 MEMORY_MIN_KIB = 256 << 10
 SPACE_MIN_BYTES = 16 << 20
 

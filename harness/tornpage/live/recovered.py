@@ -5,8 +5,9 @@ A trial that disturbs a recovery first plays the same one without a fault, on th
 must come to what it came to, and a fault that is yet to be drawn is drawn from its writes. If it fails, that
 is what the crash came to, and none is disturbed.
 
-A recovery that somebody ends says nothing, nor does one that calls its end the machine's. So all is played again:
-if that comes of the same image each time, and the machine is short of nothing, the recovery ends itself.
+A recovery that somebody ends says nothing, nor does one that calls its end the machine's. So all is played
+again: if that comes of the same image each time, and the machine is short of nothing, the recovery ends
+itself.
 """
 
 from __future__ import annotations
@@ -118,8 +119,8 @@ def recover_crash(
 
 
 def insisted(play: Callable[[int], Recovered]) -> Recovered:
-    """What the recoveries that play() makes come to; it gets the number of the attempt, from 0. Raises EndedError
-    where one is ended, unless that comes each time and the machine is short of nothing."""
+    """What the recoveries that play() makes come to; it gets the number of the attempt, from 0. Raises
+    EndedError where one is ended, unless that comes each time and the machine is short of nothing."""
     killed_before = oom_kills()
     tried = [play(0)]
     first = tried[0].failure

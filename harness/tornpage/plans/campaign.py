@@ -224,8 +224,8 @@ class Campaign(BaseModel):
         return self
 
     def without_effect(self) -> str:
-        """What it says that has no effect under its crash model, so that a run would be taken for one about it;
-        "" if there is nothing."""
+        """What it says that has no effect under its crash model: a run would be taken for one about it. "" if
+        there is nothing."""
         if self.explore:
             return "[[hit]] belongs to crash_model kill and io_error" if self.hit else ""
         drawn = {name for names in self.vary for name in names.split(",")}

@@ -197,8 +197,8 @@ def test_one_that_is_ended_each_time_ends_itself(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Three times on the same image, by a machine that is short of nothing: that is what the crash came to, with
-    what led there."""
+    """Three times on the same image, by a machine that is short of nothing: that is what the crash came to,
+    with what led there."""
     monkeypatch.setattr(recovered, "is_short", lambda _before: False)
     found, target = play(tmp_path, answers, *plan)
     assert target.answers == [] and found.last is not None

@@ -35,7 +35,7 @@ class Cursor:
         self.status = f"------------\nTRANSACTIONS\nHistory list length {history}\nLIST OF"
         self.asked = 0
         self.counting: tuple[str, int, int | None] = ("", 0, 0)
-        """Type of the column that counts by itself, "" if none does; its next number, and the largest there."""
+        """Type of the column that counts by itself, "" if none does; its next number; the largest there."""
 
     def __enter__(self) -> Cursor:
         return self

@@ -1,5 +1,6 @@
-"""What the library of a store in Python says for it. Marks of the client of a server: an acknowledgement that was
-not recorded is an error. Answers of a recovery: what the machine failed is told apart from what the store did."""
+"""What the library of a store in Python says for it. Marks of the client of a server: an acknowledgement that
+was not recorded is an error. Answers of a recovery: what the machine failed is told apart from what the store
+did."""
 
 from __future__ import annotations
 

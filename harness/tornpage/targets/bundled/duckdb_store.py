@@ -3,8 +3,8 @@
     python -m tornpage.targets.bundled.duckdb_store run DIR LINES
     python -m tornpage.targets.bundled.duckdb_store recover
 
-The state is the rows of every table, a checksum each, in order, and its columns, constraints and indexes. Recovery
-also asks for the rows of each key, which an index answers, and counts them in a scan (I10).
+The state is the rows of every table, a checksum each, in order, and its columns, constraints and indexes.
+Recovery also asks for the rows of each key, which an index answers, and counts them in a scan (I10).
 """
 
 from __future__ import annotations

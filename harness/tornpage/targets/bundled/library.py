@@ -57,8 +57,8 @@ def lines_of(
     get: Callable[[bytes], bytes | None],
     keys: Iterable[bytes],
 ) -> str:
-    """A line for each pair that a walk comes to, in its order, and for each of these keys that no walk comes to and
-    that is found when it is asked for. Where the two do not agree, no state of a run is like it."""
+    """A line for each pair that a walk comes to, in its order, and for each of these keys that no walk comes
+    to, and that is found when it is asked for. Where the two do not agree, no state of a run is like it."""
     lines = []
     met = set()
     for key, value in walked:

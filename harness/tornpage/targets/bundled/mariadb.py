@@ -6,8 +6,9 @@
 
 The state is what SQL shows: of each table its definition and a checksum per row, made by the server, in the
 order of its columns. Recovery also has the server check its tables, counts each index against the clustered
-one (I10), and asks whether the next number of a column that counts by itself is free. The server's pool and log are the smallest there are, so that pages are written while
-statements run. A recovery begins in a child of a server that stands by, where that can be done (standby.py).
+one (I10), and asks whether the next number of a column that counts by itself is free. The server's pool and
+log are the smallest there are, so that pages are written while statements run. A recovery begins in a child
+of a server that stands by, where that can be done (standby.py).
 """
 
 from __future__ import annotations
@@ -254,7 +255,8 @@ def findings_of(connection: Connection[Any]) -> list[dict[str, Any]]:
 
 
 def _used_up(connection: Connection[Any], table: str) -> list[str]:
-    """The next number of a column that counts by itself, if a row has it already and there are larger ones."""
+    """The next number of a column that counts by itself, if a row has it already and there are larger
+    ones."""
     columns = execute(connection, f"SHOW COLUMNS IN {DATABASE}.{table}")
     counting = {str(row[0]): str(row[1]) for row in columns if row[5] == "auto_increment"}
     found = []
