@@ -321,9 +321,7 @@ def _wrong_with(connection: Connection[Any], name: str, index: str, columns: lis
 def _sum_of(
     connection: Connection[Any], name: str, index: str, columns: list[str]
 ) -> tuple[Any, ...]:
-    cells = ", ".join(
-        f"QUOTE(`{column}`)" for column in columns
-    )  # NULL is a word: none is left out
+    cells = ", ".join(f"QUOTE(`{column}`)" for column in columns)  # NULL is a word of its own
     entry = f"CRC32(CONCAT_WS(',', {cells}))"
     query = f"SELECT COUNT(*), SUM({entry}) FROM {name} FORCE INDEX (`{index}`)"
     return execute(connection, query)[0]
