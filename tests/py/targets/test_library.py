@@ -106,3 +106,11 @@ def test_a_pair_that_one_way_does_not_come_to_is_another_state(
     right = lines_of(both.items(), both.get, keys)
     assert right == "key01 v 1 6b643b84\nkey02 v 1 6b643b84\n"
     assert lines_of(walked.items(), asked.get, keys) != right
+
+
+def test_a_key_that_only_who_asks_for_it_finds_is_another_state() -> None:
+    """Than that of a store which does not have it."""
+    keys, walked = (b"key01", b"key02"), {b"key01": b"v"}
+    alone = lines_of(walked.items(), walked.get, keys)
+    hidden = lines_of(walked.items(), {**walked, b"key02": b"v"}.get, keys)
+    assert alone == "key01 v 1 6b643b84\n" and hidden == f"{alone}b'key02' is met by no walk\n"
