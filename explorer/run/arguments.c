@@ -504,9 +504,10 @@ static int check_arguments(int argc, char **argv, arguments_t *args)
     }
     args->campaign.relaxed |= args->engine.options.flush_log_at_trx_commit != 1;
     if (command) {
-        /* It sees for itself that a state hangs; it may be asked twice. */
+        /* It sees for itself that a state hangs; at each attempt it may be asked twice. */
+        uint32_t asked = 2 * EXTERNAL_ATTEMPTS;
         args->command.deadline_s = args->run.deadline_s;
-        args->run.deadline_s = 2 * args->run.deadline_s + WATCH_EXTRA_S;
+        args->run.deadline_s = asked * args->run.deadline_s + WATCH_EXTRA_S;
     }
     return EXIT_CLEAN;
 }

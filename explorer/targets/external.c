@@ -27,7 +27,6 @@ Rules
 
 #include "explorer/targets/machine.h"
 
-#define ATTEMPTS 3U
 #define PARTS_MAX 256 /**< of a file that are written by one call */
 
 typedef struct writer {
@@ -379,7 +378,7 @@ dberr_t external_judge(external_t *external, image_t *image, const external_case
     if (status != DB_INTERRUPTED) {
         return status != DB_SUCCESS ? err_set(err, status, "%s", first.msg) : status;
     }
-    for (uint32_t i = 1; i < ATTEMPTS && status == DB_INTERRUPTED; i++) {
+    for (uint32_t i = 1; i < EXTERNAL_ATTEMPTS && status == DB_INTERRUPTED; i++) {
         outcome_free(outcome);
         outcome_init(outcome);
         status = judge_once(external, image, c, outcome, NULL);
@@ -388,7 +387,7 @@ dberr_t external_judge(external_t *external, image_t *image, const external_case
         return err_set(err, DB_IO_ERROR, "%s", first.msg);
     }
     verdict_add(&outcome->verdict, SOURCE_RECOVERY, 30,
-                "%u times in a row, on a machine with memory and space to spare: %.160s", ATTEMPTS,
-                first.msg);
+                "%u times in a row, on a machine with memory and space to spare: %.160s",
+                EXTERNAL_ATTEMPTS, first.msg);
     return DB_SUCCESS;
 }

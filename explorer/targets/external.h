@@ -8,6 +8,8 @@ directory, on tmpfs if it is to be fast, and a verifier recovers it there. */
 #include "explorer/judge/trace_read.h"
 #include "explorer/targets/verifier.h"
 
+#define EXTERNAL_ATTEMPTS 3U /**< at a state whose recovery is ended from outside */
+
 /** Which target, and where its images are laid out: a directory that holds one for each process. */
 typedef struct external_config {
     const verifier_t *verifier;

@@ -171,7 +171,8 @@ class Campaign(BaseModel):
     run_claims: list[str] = []
     """The same for status counters of fault-free runs, such as log_wraps."""
     options: dict[str, str] = {}
-    """Options of the target, values as text: names of `tornpage list options`."""
+    """Options of the target, values as text: names of `tornpage list options`. `fs` and `under` belong to
+    power_loss: where nothing is lost they have no effect, and are refused."""
     params: dict[str, Annotated[int, Field(ge=0, le=PARAM_MAX)] | str] = {}
     """Parameters of the workload, see below."""
     cross: dict[str, list[str]] = {}

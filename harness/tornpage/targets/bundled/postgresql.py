@@ -59,12 +59,6 @@ CHECK = (
     "SELECT bt_index_check(c.oid, true) FROM pg_class c JOIN pg_index ON indexrelid = c.oid "
     "JOIN pg_am a ON a.oid = relam WHERE amname = 'btree' AND relpersistence <> 't' AND indisvalid"
 )
-EMPTY = (
-    "pg_notify", "pg_tblspc", "pg_twophase", "pg_replslot", "pg_stat", "pg_stat_tmp", "pg_serial",
-    "pg_snapshots", "pg_dynshmem", "pg_commit_ts", "pg_logical/mappings", "pg_logical/snapshots",
-    "pg_wal/archive_status",
-)  # fmt: skip
-"""Folders of a cluster without files: a crashed image has files only, and no crash removes these."""
 LOCK_SHARED_MEMORY = 6
 """Line of postmaster.pid, from 0, that ends with the id of a segment which survives its processes."""
 
@@ -117,8 +111,6 @@ def backend(programs: Path, data: Path, settings: Sequence[str]) -> Iterator[Bac
 
 def _give(data: Path) -> None:
     """The folder to the user of the backend, which starts in its own only."""
-    if (data / "base").exists():
-        _unrecorded(["mkdir", "-p", *(str(data / name) for name in EMPTY)])
     give_away(data)
     _unrecorded(["chmod", "0700", str(data)])
 
