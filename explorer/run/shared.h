@@ -135,8 +135,8 @@ slot, nor TALLY_RECORDING. key: of the image, and of what may follow it. */
 uint64_t visited_key(uint64_t key, uint32_t remaining);
 /** key: see visited_key(); not 0. */
 visit_t visited_enter(shared_t *shared, uint64_t key);
-/** A recovery that had changed something was crashed, which led to this state. @return for the first
-time, or nobody knows */
+/** A recovery that had changed something was crashed, which led to this state. @return for the
+first time, or nobody knows */
 bool visited_crashed_recovery(const visit_t *visit);
 /** The state and all below it were found right. */
 void visited_leave_clean(const visit_t *visit);
