@@ -195,3 +195,52 @@ def test_a_store_that_draws_what_it_commits_is_clean(tornpage: Tornpage, tmp_pat
     losses, kills = tried.data["runs"]
     assert (losses["violations"], kills["violations"]) == (0, 0)
     assert kills["exercised"] > 15 and kills["not_exercised"] > 0
+
+
+DYING = """#!/usr/bin/env python3
+import os, signal, sys
+from tornpage_mark import ack, issue, ready, serve
+
+def load(folder):
+    log = os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.fsync(os.open(folder, os.O_RDONLY))
+    ready({"n": "0"})
+    for n in range(1, 7):
+        issue(n)
+        os.write(log, b"%d" % n * 1024)
+        os.fsync(log)
+        ack(n, {"n": str(n)})
+
+def recover(folder):
+    data, n = open(f"{folder}/log", "rb").read(), 0
+    while data[n * 1024 : (n + 1) * 1024] == b"%d" % (n + 1) * 1024:
+        n += 1
+    if data[n * 1024 :]:  # torn
+        DIES
+    return {"n": str(n)}
+
+load(sys.argv[2]) if sys.argv[1] == "load" else serve(recover)
+"""
+
+
+@pytest.mark.parametrize(
+    "dies",
+    [
+        "os.kill(os.getpid(), signal.SIGKILL)",
+        pytest.param("bytes(1 << 62)", marks=pytest.mark.extended),
+    ],
+)
+def test_a_recovery_that_ends_itself_is_no_fault_of_the_machine(
+    dies: str, tmp_path: Path, tornpage: Tornpage
+) -> None:
+    """By a signal that the kernel sends for want of memory, or by asking for more than there is: it does so
+    each time behind a torn write, after power losses and kills."""
+    (tmp_path / "odd.toml").write_text(FILE, "utf-8")
+    (tmp_path / "store.py").write_text(DYING.replace("DIES", dies), "utf-8")
+    (tmp_path / "store.py").chmod(0o755)
+    few = ("--states", "40", "--trials", "6", "--no-stacks", "--depth", "1")
+    answer = tornpage("try", str(tmp_path / "odd.toml"), *few)
+    assert answer.code == 1, answer.text
+    assert [{*run["by_invariant"]} for run in answer.data["runs"]] == [{"I30"}, {"I30"}]
+    titles = [bug["title"] for run in answer.data["runs"] for bug in run["bugs"]]
+    assert all("times in a row, on a machine with memory" in title for title in titles)

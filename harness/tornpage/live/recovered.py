@@ -130,7 +130,8 @@ def insisted(play: Callable[[int], Recovered]) -> Recovered:
         tried.append(play(len(tried)))
     if not isinstance(tried[-1].failure, EndedError) or is_short(killed_before):
         raise first
-    what = f"{ATTEMPTS} times in a row, on a machine with memory and space to spare: {first}"
+    said = str(first).removeprefix("recover: ")  # as the explorer says it
+    what = f"{ATTEMPTS} times in a row, on a machine with memory and space to spare: {said}"
     last = Recovery(UNKNOWN, RecoveryAnswer(False, message=what))
     return replace(tried[-1], last=last, again=None, failure=None)
 

@@ -15,7 +15,8 @@ from tornpage.live.recoveries import audit_recoveries
 from tornpage.oracle.backups import Backup
 from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.state import State
-from tornpage.targets.target import RecoveryAnswer
+from tornpage.targets.target import Command, RecoveryAnswer
+from tornpage.vocabulary.errors import EndedError
 from tornpage.vocabulary.model import Violation
 
 STATES: list[State] = [{"t": (number, number, ())} for number in range(3)]
@@ -54,3 +55,22 @@ def test_a_recovery_that_was_not_audited_is_told(
     target = cast(Any, SimpleNamespace(unrecorded=()))
     audited = audit_recoveries(make_spec(0), target, tmp_path, 100)
     assert audited == ("no ptrace", missing, ("data",) * bool(missing))
+
+
+def test_a_recovery_that_is_ended_has_no_audit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it comes to is judged elsewhere, where it is tried again."""
+
+    def run(_env: object) -> None:
+        raise EndedError("recover was ended from outside")
+
+    monkeypatch.setattr(recoveries, "under_audit", lambda command, _work: command)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "trace").touch()
+    target = SimpleNamespace(
+        recover_command=lambda *_: Command(("/bin/true",), {}, 1.0),
+        recorded=lambda *_: SimpleNamespace(run=run),
+    )
+    told = recoveries._audit(make_spec(0), cast(Any, target), tmp_path)
+    assert told == "recover was ended from outside"
