@@ -62,7 +62,8 @@ def test_a_missing_fsync(broken_store: Callable[[Change], Path], tornpage: Tornp
     assert found.data["recording"] == "kept" and found.data["probes"] > 1
     shown = tornpage("show", "1.0").data
     kept = {
-        name: found.data[name] for name in ("sentence", "cause", "recording", "probes", "steps")
+        name: found.data[name]
+        for name in ("sentence", "cause", "recording", "probes", "steps", "contrast")
     }
     assert shown["explanation"] == kept
     (lost,) = cause["lost"]

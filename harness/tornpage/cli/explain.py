@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tornpage.campaigns.fault_free import row_named, with_kept_image
+from tornpage.causes.contrast import contrast_trial, require_engine
 from tornpage.causes.explain import explain_trial
 from tornpage.causes.pairs import RunCauses, explain_run
 from tornpage.cli.options import (
@@ -20,6 +23,7 @@ from tornpage.cli.options import (
     StoreOption,
 )
 from tornpage.cli.terminal import make_console, plain_printer, print_object, say
+from tornpage.lab.traced import traced_program, tree_of
 from tornpage.reports.dossier import cause_lines
 from tornpage.store.place import Place, place_in
 from tornpage.store.store import Store
@@ -36,7 +40,10 @@ _WORDS = {
     Kind.TORN: "must be there as a whole or not at all",
     Kind.NOTHING_LOST: "nothing lost: must be one step, or recovery is wrong",
 }
-EPILOG = "Examples: [bold]tornpage explain 3.117[/] · tornpage explain --run 3"
+EPILOG = (
+    "Examples: [bold]tornpage explain 3.117[/] · tornpage explain --run 3 · "
+    "tornpage explain 3.117 --good ../before"
+)
 
 
 def explain(
@@ -49,6 +56,13 @@ def explain(
     of_each: Annotated[
         int, typer.Option(min=1, max=100, help="With --run: this many trials of each bug.")
     ] = 3,
+    good: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TREE",
+            help="Sources of a good version of the bundled engine: where do the two part?",
+        ),
+    ] = None,
     debug_files: DebugFilesOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
@@ -59,6 +73,8 @@ def explain(
     finding."""
     if (trial is None) == (run is None):
         raise ConfigError("ID of a trial, or --run: one of them")
+    if good is not None and trial is None:
+        raise ConfigError("--good needs the ID of a trial")
     place, paths, folders = place_in(out, store_place), find_paths(), debug_files or ()
     told: dict[str, Any]
     with make_console(stderr=True, quiet=json_output).status(
@@ -66,7 +82,14 @@ def explain(
     ) as status:
         if trial is not None:
             row = with_kept_image(row_named(trial, place), out)
+            if good is not None:
+                require_engine(row)
             found = explain_trial(row, paths, folders, status.update)
+            if good is not None:
+                status.update("contrast: builds programs that tell their calls")
+                programs = traced_program(tree_of(paths.build)), traced_program(good)
+                status.update("contrast: compares their calls")
+                found = replace(found, contrast=contrast_trial(row, paths, *programs, str(good)))
             _keep(place, trial, found)
             told, lines = {"trial": trial, **to_plain(found)}, cause_lines(found)
         else:

@@ -28,6 +28,7 @@ from tornpage.vocabulary.paths import find_paths
 
 __all__ = [
     "ENDING",
+    "EXECUTED",
     "FROM_OUTSIDE",
     "LAUNCHER",
     "ChildResult",
@@ -165,7 +166,8 @@ class _Executed:
         return os.waitpid(pid, 0)[1]
 
 
-_EXECUTED = _Executed()
+EXECUTED: Starter = _Executed()
+"""The usual one."""
 
 
 @contextlib.contextmanager
@@ -268,7 +270,7 @@ def run_child(
                 watch()
             return left.is_to_end()
 
-        child = _run(launch, look, starter or _EXECUTED)
+        child = _run(launch, look, starter or EXECUTED)
         if left.since and child.signal == signal.SIGTERM:  # by us
             child = replace(child, signal=int(signal.SIGKILL))
     finally:

@@ -1,6 +1,7 @@
 """Does `explain` name the function that was changed? Planted bugs, drawn by seed, are found by the default
 campaigns as shipped; the first state that a crash of a run has broken is explained, and the first frames of
-A (what was lost) and B (what relied on it) are held against the functions that the patch changes.
+A (what was lost) and B (what relied on it) are held against the functions that the patch changes. So is C, where
+the mutant parts from the engine without the patch.
 
 A row lies in OUT/explained/NAME.json and counts as long as sources, patch, campaigns and the harness are the
 same.
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from rich.table import Table
 
 from tornpage.campaigns.replay import play_trial
 from tornpage.causes.cause import meetings
+from tornpage.causes.contrast import contrast_trial
 from tornpage.causes.explain import explain_trial
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.measured import processor_seconds
@@ -25,22 +27,24 @@ from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_pool import KeptRows, each_done, maker_of
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.shipped import live_first, try_campaigns
+from tornpage.lab.traced import traced_program
 from tornpage.lab.tryout import Tried
 from tornpage.store.rows import TrialRow
 from tornpage.targets.registry import DEFAULT_TARGET, make_target
 from tornpage.targets.target import Target
-from tornpage.vocabulary.cause import Cause, Explained, Operation
+from tornpage.vocabulary.cause import Cause, Contrast, Explained, Operation
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError, TornpageError
 from tornpage.vocabulary.evidence import Frame
 from tornpage.vocabulary.model import Outcome, Source, TrialResult
-from tornpage.vocabulary.paths import Paths
+from tornpage.vocabulary.paths import ROOT, Paths
 from tornpage.vocabulary.seeds import derive_seed
 from tornpage.workers.context import Progress
 
 __all__ = [
     "ExplainedRow",
     "ExplainedScore",
+    "contrast_at",
     "draw_mutants",
     "explained_page",
     "explained_table",
@@ -74,6 +78,11 @@ class ExplainedRow:
         return named_at(self.explained.cause, self.changed) if self.explained else ""
 
     @property
+    def contrasted(self) -> str:
+        """Where by the contrast, as "run, frame 1"; "" if nowhere."""
+        return contrast_at(self.explained.contrast, self.changed) if self.explained else ""
+
+    @property
     def met(self) -> bool:
         """Whether the calls of A and B meet in one of them."""
         met = meetings(self.explained.cause) if self.explained else []
@@ -96,16 +105,30 @@ class ExplainedScore:
         """How many name it there, or as the function in which the calls of A and B meet."""
         return sum(bool(row.named or row.met) for row in self.rows)
 
+    @property
+    def contrasted(self) -> int:
+        """How many the contrast names."""
+        return sum(bool(row.contrasted) for row in self.rows)
+
+    @property
+    def either(self) -> int:
+        """How many the contrast names, or the first frames."""
+        return sum(bool(row.named or row.contrasted) for row in self.rows)
+
     def exit_code(self) -> int:
-        """0: all were named; 1: not all; 2: the harness failed at one of them."""
+        """0: all were named, by what it may be; 1: not all; 2: the harness failed at one of them."""
         if any(row.error for row in self.rows):
             return 2
-        return 0 if self.named == len(self.rows) else 1
+        return 0 if self.either == len(self.rows) else 1
 
     def to_json(self) -> dict[str, Any]:
         """For --json."""
-        rows = [{**to_plain(row), "named": row.named, "met": row.met} for row in self.rows]
-        return {"mutants": len(self.rows), "named": self.named, "met": self.met, "rows": rows}
+        rows = [
+            {**to_plain(row), "named": row.named, "met": row.met, "contrasted": row.contrasted}
+            for row in self.rows
+        ]
+        counts = {"named": self.named, "met": self.met, "contrasted": self.contrasted}
+        return {"mutants": len(self.rows), **counts, "either": self.either, "rows": rows}
 
 
 def named_at(cause: Cause, changed: Sequence[str]) -> str:
@@ -126,6 +149,23 @@ def named_at(cause: Cause, changed: Sequence[str]) -> str:
             if len(frames) > depth and frames[depth].function in changed:
                 return f"{name}, frame {depth + 1}"
     return ""
+
+
+def contrast_at(contrast: Contrast | None, changed: Sequence[str]) -> str:
+    """Where a contrast has one of these functions: as the one that was left right before, or among those under
+    way, the first of both; "" if it does not."""
+    for what, functions in _contrasted(contrast):
+        for depth, function in enumerate(functions, 1):
+            if function in changed:
+                return f"{what}, frame {depth}"
+    return ""
+
+
+def _contrasted(contrast: Contrast | None) -> Iterator[tuple[str, Sequence[str]]]:
+    told = (("run", contrast.run), ("recovery", contrast.recovery)) if contrast else ()
+    for what, one in told:
+        if one is not None:
+            yield what, [*([one.behind] if one.behind else []), *one.stack][:FRAMES]
 
 
 def _stacks_of(letter: str, one: Operation) -> Iterator[tuple[str, Sequence[Frame]]]:
@@ -162,7 +202,7 @@ def draw_mutants(mutants: Sequence[Mutant], seed: int, count: int) -> list[Mutan
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    mutant: str
+    mutant: Mutant
     changed: tuple[str, ...]
     first: tuple[str, ...]
     scratch: Path
@@ -187,24 +227,25 @@ def run_explained(
     progress.phase("mutants", len(left))
     with scratch_folder() as scratch:
         tasks = [
-            (one, _Task(one.name, builder.changed(one), live_first(one), scratch, seed))
+            (one, _Task(one, builder.changed(one), live_first(one), scratch, seed))
             for one in left
         ]
         for task, row in each_done(tasks, _explain, _failed, builder, paths, jobs):
             rows[row.name] = row
             if not row.error:
-                kept.keep(row.name, keys[task.mutant], row)
-            progress.advance(not row.named)
+                kept.keep(row.name, keys[row.name], row)
+            progress.advance(not (row.named or row.contrasted))
     return ExplainedScore(tuple(rows[mutant.name] for mutant in mutants))
 
 
 def _failed(task: _Task, why: str) -> ExplainedRow:
-    return ExplainedRow(task.mutant, task.changed, error=why)
+    return ExplainedRow(task.mutant.name, task.changed, error=why)
 
 
 def _explain(task: _Task, paths: Paths) -> ExplainedRow:
     """On a worker."""
-    scratch = task.scratch / task.mutant
+    name = task.mutant.name
+    scratch = task.scratch / name
     scratch.mkdir(parents=True)
     try:
         target = make_target(DEFAULT_TARGET, paths.build)
@@ -212,14 +253,16 @@ def _explain(task: _Task, paths: Paths) -> ExplainedRow:
         tried = _first_broken(tries)
         if tried is None:
             why = f"no state broken by a crash within {LIMIT_S:.0f} s of processor time"
-            return ExplainedRow(task.mutant, task.changed, why=why)
+            return ExplainedRow(name, task.changed, why=why)
         found = f"{tried.spec.campaign}: {tried.spec.plan.name}"
         row = _row(tried, target, scratch)
         try:
             explained = explain_trial(row, paths, (), lambda _: None)
         except ConfigError as error:
-            return ExplainedRow(task.mutant, task.changed, found, why=str(error))
-        return ExplainedRow(task.mutant, task.changed, found, explained)
+            return ExplainedRow(name, task.changed, found, why=str(error))
+        programs = MutantBuilder().traced(task.mutant), traced_program(ROOT)
+        contrast = contrast_trial(row, paths, *programs, "the engine without the bug")
+        return ExplainedRow(name, task.changed, found, replace(explained, contrast=contrast))
     except TornpageError as error:
         return _failed(task, str(error))
     finally:
@@ -286,6 +329,11 @@ def explained_page(score: ExplainedScore, seed: int) -> str:
         "state fails and that of the nearest correct state does not, else the first step that only it",
         "makes.",
         "",
+        "C is what `tornpage explain --good` adds: where the engine with the bug and the one without part",
+        "when they execute the same script up to the crash, and recover the same crashed image. Listed are",
+        "the function that both have left right before, if they have (*behind*), and those under way. The",
+        "column *by C*: the first of these that is a changed function.",
+        "",
         f"| {' | '.join(_COLUMNS)} |",
         f"|{'---|' * len(_COLUMNS)}",
     ]
@@ -293,13 +341,14 @@ def explained_page(score: ExplainedScore, seed: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-_COLUMNS = ("mutant", "changed", "cause", "A", "B", "R", "named", "meets in")
+_COLUMNS = ("mutant", "changed", "cause", "A", "B", "R", "named", "meets in", "C", "by C")
 
 
 def _title(score: ExplainedScore) -> str:
     return (
         f"{score.named} of {len(score.rows)}: a function that was changed is among the first {FRAMES} frames "
-        f"of A, B or R; {score.met} with the function in which A and B meet"
+        f"of A, B or R; {score.met} with the function in which A and B meet. {score.contrasted} of "
+        f"{len(score.rows)}: it is among those of C. {score.either}: of A, B, R or C"
     )
 
 
@@ -314,7 +363,21 @@ def _cells(row: ExplainedRow, quote: str = "") -> list[str]:
     )
     why = cause.kind.value if cause else row.error or row.why
     lost, then, way = (_functions(one, quote) for one in (first, relied, parted))
-    return [name, changed, why, lost, then, way, row.named or "no", both]
+    parts = _parts(row.explained.contrast, quote) if row.explained else ""
+    named = row.named or "no", both, parts, row.contrasted or "no"
+    return [name, changed, why, lost, then, way, *named]
+
+
+def _parts(contrast: Contrast | None, quote: str) -> str:
+    """Where run and recovery part."""
+    told = (("run", contrast.run), ("recovery", contrast.recovery)) if contrast else ()
+    texts = []
+    for what, one in told:
+        if one is not None:
+            under_way = f"{quote}{' ← '.join(one.stack[:FRAMES])}{quote}" if one.stack else ""
+            behind = f"behind {quote}{one.behind}{quote}" if one.behind else ""
+            texts.append(f"{what}: {', '.join(filter(None, (behind, under_way)))}")
+    return "; ".join(texts) or ("data only" if contrast else "")
 
 
 def _functions(operations: Iterable[Operation], quote: str) -> str:

@@ -21,12 +21,15 @@ from tornpage.faults.process import LAUNCHER
 from tornpage.lab.changed import changed_functions
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.source_copy import BuildFailed, SourceCopy, sources_digest, touched_files
+from tornpage.lab.traced import traced_program
 from tornpage.targets.registry import DEFAULT_TARGET, TARGETS
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import ROOT
 
 __all__ = ["MutantBuilder", "wanted_programs"]
 
+TRACED = "traced"
+"""Beside the mutant's other programs, and gone with them."""
 _SUBDIRECTORY = re.compile(r"^add_subdirectory\((\S+)\)", re.MULTILINE)
 
 
@@ -86,18 +89,32 @@ class MutantBuilder:
         with self._turn():
             if self.is_built(mutant):
                 return out
-            self._copy.restore()
-            why = self._copy.apply(mutant.diff)
-            if why:
-                raise ConfigError(f"{mutant.name}: the patch does not apply: {why}")
-            try:
+            with self._patched(mutant):
                 self._copy.build(self._programs)
                 self._keep(out, self.key(mutant))
-            except BuildFailed as error:
-                raise BuildFailed(f"{mutant.name}: {error}") from error
-            finally:
-                self._copy.restore()
         return out
+
+    def traced(self, mutant: Mutant) -> Path:
+        """The program of a mutant that is built, as one that tells its calls. Raises as build()."""
+        out = self._folder / "bin" / mutant.name / TRACED
+        with self._turn():
+            if not out.is_file():
+                with self._patched(mutant):
+                    shutil.copy2(traced_program(self._copy.folder), out)
+        return out
+
+    @contextmanager
+    def _patched(self, mutant: Mutant) -> Iterator[None]:
+        self._copy.restore()
+        why = self._copy.apply(mutant.diff)
+        if why:
+            raise ConfigError(f"{mutant.name}: the patch does not apply: {why}")
+        try:
+            yield
+        except BuildFailed as error:
+            raise BuildFailed(f"{mutant.name}: {error}") from error
+        finally:
+            self._copy.restore()
 
     def _read_sources(self) -> dict[str, bytes]:
         """What cmake reads: the files of the top folder that it needs, the folders they name, and the header

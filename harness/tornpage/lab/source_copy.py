@@ -18,9 +18,11 @@ from tornpage.faults.process import ChildResult, run_child
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = [
+    "JOBS",
     "PRESET",
     "BuildFailed",
     "SourceCopy",
+    "build_step",
     "printed",
     "read_tree",
     "run_tool",
@@ -120,7 +122,7 @@ class SourceCopy:
     def configure(self) -> None:
         """Makes the build folder, unless it is there."""
         if not (self.build_folder / "build.ninja").is_file():
-            self._step(["cmake", "--preset", PRESET, "-DTORNPAGE_LTO=OFF"])
+            build_step(["cmake", "--preset", PRESET, "-DTORNPAGE_LTO=OFF"], self.folder)
 
     def build(self, targets: Iterable[str | Path]) -> None:
         """Builds these, which are named as ninja names them. Raises BuildFailed with the errors."""
@@ -128,15 +130,7 @@ class SourceCopy:
         self.configure()
         if names:
             command = ["cmake", "--build", "--preset", PRESET, "--parallel", str(JOBS)]
-            self._step([*command, "--target", *names])
-
-    def _step(self, command: list[str]) -> None:
-        done = run_tool(command, self.folder, os.environ)
-        if done.exit_code != 0:
-            lines = printed(done)
-            errors = [line for line in lines if " error: " in line] or lines[-5:]
-            errors = errors or [done.describe()]
-            raise BuildFailed("does not compile: " + "; ".join(errors[:3]))
+            build_step([*command, "--target", *names], self.folder)
 
     def _forget_bytecode(self, name: str) -> None:
         """Python tells by second and size whether it is that of the source; a patch may change neither."""
@@ -144,6 +138,16 @@ class SourceCopy:
         if path.suffix == ".py":
             for old in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
                 old.unlink()
+
+
+def build_step(command: list[str], folder: Path) -> None:
+    """Runs a step of a build in `folder`. Raises BuildFailed with the errors."""
+    done = run_tool(command, folder, os.environ)
+    if done.exit_code != 0:
+        lines = printed(done)
+        errors = [line for line in lines if " error: " in line] or lines[-5:]
+        errors = errors or [done.describe()]
+        raise BuildFailed("does not compile: " + "; ".join(errors[:3]))
 
 
 def run_tool(

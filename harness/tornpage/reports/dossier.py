@@ -297,6 +297,7 @@ def _row_lines(evidence: Evidence) -> list[str]:
 def cause_lines(found: Explained) -> list[str]:
     """An explanation, with the frames of its operations."""
     lines = textwrap.wrap(found.sentence, SENTENCE_COLUMNS)
+    lines += textwrap.wrap(found.contrast.sentence, SENTENCE_COLUMNS) if found.contrast else []
     for row in _cause_rows(found):
         lines.append(f"  {row.role + ':':15}{row.what}")
         lines += [f"{'':17}{frame}" for frame in row.stack]

@@ -11,7 +11,17 @@ from pydantic import ConfigDict, with_config
 
 from tornpage.vocabulary.evidence import Frame, Step
 
-__all__ = ["Cause", "Change", "Counterfactual", "Explained", "Kind", "Operation", "Parting"]
+__all__ = [
+    "Cause",
+    "Change",
+    "Contrast",
+    "Counterfactual",
+    "Explained",
+    "Kind",
+    "Operation",
+    "Parted",
+    "Parting",
+]
 
 _JSON = with_config(ConfigDict(extra="forbid"))
 _LENIENT = with_config(ConfigDict(extra="ignore"))
@@ -134,13 +144,42 @@ class Cause:
 
 @_JSON
 @dataclass(frozen=True, slots=True)
+class Parted:
+    """Where two builds of a target part that do the same work. stack: functions that are under way in both,
+    the innermost first; behind: the function that both have left right before, "" if the last thing is
+    another; goes, instead: what this build and the good one do next, in words; line: the statement under way,
+    0: none was, or there are none."""
+
+    stack: tuple[str, ...]
+    behind: str
+    goes: str
+    instead: str
+    line: int = 0
+
+
+@_JSON
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Of the build that has a finding and a good one, whose sources are `good`. sentence: in words; run:
+    where they part in the script up to the crash; recovery: in a recovery of the crashed image; None: they
+    call the same functions all the way."""
+
+    good: str
+    sentence: str
+    run: Parted | None
+    recovery: Parted | None
+
+
+@_JSON
+@dataclass(frozen=True, slots=True)
 class Explained:
     """What an explanation came to. sentence: the cause in words; recording: "kept", or "made anew"; probes:
     crashes that were made and recovered for it; steps: its operations up to the crash, as a picture has
-    them."""
+    them; contrast: with a good build, None: nobody asked for it."""
 
     sentence: str
     cause: Cause
     recording: str
     probes: int
     steps: tuple[Step, ...] = ()
+    contrast: Contrast | None = None

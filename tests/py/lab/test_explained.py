@@ -10,13 +10,23 @@ from tornpage.lab.changed import changed_functions
 from tornpage.lab.explained import (
     ExplainedRow,
     ExplainedScore,
+    contrast_at,
     draw_mutants,
     explained_page,
     named_at,
 )
 from tornpage.lab.mutant_table import Mutant, load_patches
 from tornpage.lab.mutants import TABLE
-from tornpage.vocabulary.cause import Cause, Change, Explained, Kind, Operation, Parting
+from tornpage.vocabulary.cause import (
+    Cause,
+    Change,
+    Contrast,
+    Explained,
+    Kind,
+    Operation,
+    Parted,
+    Parting,
+)
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.evidence import Frame
 
@@ -131,6 +141,30 @@ def test_recovery_names_it_where_the_run_is_not_to_blame() -> None:
     assert cells in explained_page(ExplainedScore((row,)), 1)
 
 
+@pytest.mark.parametrize(
+    ("changed", "at"),
+    [
+        ("is_due", "run, frame 1"),
+        ("step", "run, frame 2"),
+        ("main", ""),
+        ("apply", "recovery, frame 1"),
+        ("open", "recovery, frame 3"),
+    ],
+)
+def test_the_contrast_names_it_by_its_first_functions(changed: str, at: str) -> None:
+    """The one that both have left comes before those under way; where the recoveries part counts too."""
+    run = Parted(("step", "work", "main"), "is_due", "leaves step", "calls save", 8)
+    recovery = Parted(("apply", "read", "open", "main"), "", "ends", "calls read")
+    found = Contrast("x", "The run ...", run, recovery)
+    assert contrast_at(found, [changed]) == at
+    assert contrast_at(None, [changed]) == contrast_at(replace(found, run=None), ["step"]) == ""
+    told = Explained("", cause(None), "kept", 9, contrast=found)
+    score = ExplainedScore((ExplainedRow("x", (changed,), "smoke: x", told),))
+    assert (score.named, score.contrasted, score.either) == (0, bool(at), bool(at))
+    parts = "run: behind `is_due`, `step ← work ← main`; recovery: `apply ← read ← open`"
+    assert f"| {parts} | {at or 'no'} |" in explained_page(score, 1)
+
+
 def test_a_seed_draws_the_same_mutants() -> None:
     """By name, each once; another seed others; not more than there are."""
     mutants = load_patches(Mutant, TABLE)
@@ -158,11 +192,12 @@ def test_the_page_counts_what_is_named() -> None:
     )
     page = explained_page(score, 1)
     assert "**1 of 4: a function" in page
-    assert "; 2 with the function in which A and B meet.**" in page
-    row = "| `first` | `a` | order | `a ← b ← c` | `d ← e ← f` |  | A, frame 1 | `save` |"
+    assert "; 2 with the function in which A and B meet. 0 of 4: " in page
+    row = "| `first` | `a` | order | `a ← b ← c` | `d ← e ← f` |  | A, frame 1 | `save` |  | no |"
     assert row in page.splitlines()
     assert (
-        "| `refused` | `z` | trial 1.0 crashes a recovery |  |  |  | no |  |" in page.splitlines()
+        "| `refused` | `z` | trial 1.0 crashes a recovery |  |  |  | no |  |  | no |"
+        in page.splitlines()
     )
     assert (score.exit_code(), ExplainedScore(score.rows[:1]).exit_code()) == (1, 0)
     assert ExplainedScore((ExplainedRow("x", error="no build"),)).exit_code() == 2
