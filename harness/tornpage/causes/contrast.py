@@ -50,8 +50,8 @@ _STACK = re.compile(rb"^calls((?: \d+)*)\n\Z", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What both do. arguments: of the program, with the path of its folder; image: what lies in that at first,
-    None: nothing; lines: of the statements that it executes."""
+    """What both do. arguments: of the program, with the path of its folder; image: what lies in that at
+    first, None: nothing; lines: of the statements that it executes."""
 
     arguments: Callable[[Path], Sequence[str]]
     image: Path | None = None
@@ -68,8 +68,8 @@ def require_engine(row: TrialRow) -> None:
 
 
 def contrast_trial(row: TrialRow, paths: Paths, bad: Path, good: Path, name: str) -> Contrast:
-    """Of a trial that can be explained. bad, good: programs that tell their calls; name: of the sources of the
-    good one. ConfigError: it is of another target, or no recording equals the trial's."""
+    """Of a trial that can be explained. bad, good: programs that tell their calls; name: of the sources of
+    the good one. ConfigError: it is of another target, or no recording equals the trial's."""
     require_engine(row)
     target = make_target(row.spec.target, paths.build)
     with scratch_folder(target.on_shm) as scratch, recording_of(row, target, scratch) as found:
@@ -91,8 +91,8 @@ def _run(row: TrialRow, target: Target, recording: Recording, script: Path) -> D
     script.write_text("\n".join([*work.text.splitlines()[:last], ""]), "utf-8")
 
     def arguments(data: Path) -> Sequence[str]:
-        command, *rest = target.loop_command(data, script, spec.options).argv[1:]
-        return [command, "--crash", *rest]
+        command, *rest = target.run_command(data, script, spec.options).argv[1:]
+        return [command, "--acks", "--crash", *(word for word in rest if word != "--json")]
 
     return Deed(arguments, lines=[one.line for one in work.statements])
 
@@ -193,7 +193,8 @@ class _Told:
             yield pipe
 
     def stopped(self, events: int, scratch: Path) -> tuple[list[int], int]:
-        """Which functions are under way behind so many events, the innermost first, and at which statement."""
+        """Which functions are under way behind so many events, the innermost first, and the line of the
+        statement."""
         data = scratch / f"{self.table.name}.data"
         remove_image(data)
         env = {**os.environ, CALLS: str(self.table), STOP: str(events)}
@@ -228,7 +229,7 @@ class _Pipe:
         return bytes(got)
 
     def end(self) -> int:
-        """How it has ended, as of os.waitstatus_to_exitcode(); it has to now. Only the first answer counts."""
+        """How it has ended, as of os.waitstatus_to_exitcode(); it has to now. The first answer counts."""
         if self._ended:
             return 0
         self._ended = True
@@ -274,6 +275,6 @@ def _where(what: str, one: Parted, good: str) -> str:
     line = f" at statement {one.line}" if one.line else ""
     behind = f", behind the return of {one.behind}" if one.behind else ""
     return (
-        f"The {what} parts from that of {good}{line}: in {' ← '.join(one.stack) or 'nothing'}{behind}. This build "
-        f"then {one.goes}, the good one {one.instead}."
+        f"The {what} parts from that of {good}{line}: in {' ← '.join(one.stack) or 'nothing'}{behind}. "
+        f"This build then {one.goes}, the good one {one.instead}."
     )

@@ -1,7 +1,7 @@
 """Does `explain` name the function that was changed? Planted bugs, drawn by seed, are found by the default
 campaigns as shipped; the first state that a crash of a run has broken is explained, and the first frames of
-A (what was lost) and B (what relied on it) are held against the functions that the patch changes. So is C, where
-the mutant parts from the engine without the patch.
+A (what was lost) and B (what relied on it) are held against the functions that the patch changes. So is C,
+where the mutant parts from the engine without the patch.
 
 A row lies in OUT/explained/NAME.json and counts as long as sources, patch, campaigns and the harness are the
 same.
@@ -152,7 +152,7 @@ def named_at(cause: Cause, changed: Sequence[str]) -> str:
 
 
 def contrast_at(contrast: Contrast | None, changed: Sequence[str]) -> str:
-    """Where a contrast has one of these functions: as the one that was left right before, or among those under
+    """Where a contrast has one of these functions: the one that was left right before, or among those under
     way, the first of both; "" if it does not."""
     for what, functions in _contrasted(contrast):
         for depth, function in enumerate(functions, 1):
@@ -227,10 +227,9 @@ def run_explained(
     progress.phase("mutants", len(left))
     with scratch_folder() as scratch:
         tasks = [
-            (one, _Task(one, builder.changed(one), live_first(one), scratch, seed))
-            for one in left
+            (one, _Task(one, builder.changed(one), live_first(one), scratch, seed)) for one in left
         ]
-        for task, row in each_done(tasks, _explain, _failed, builder, paths, jobs):
+        for _task, row in each_done(tasks, _explain, _failed, builder, paths, jobs):
             rows[row.name] = row
             if not row.error:
                 kept.keep(row.name, keys[row.name], row)

@@ -33,7 +33,9 @@ def traced_program(tree: Path) -> Path:
     tree = tree.resolve()
     build = tree / "build" / "traced"
     if not (tree / "engine" / "cli" / "main.c").is_file():
-        raise ConfigError(f"{tree} is no checkout with the bundled engine: it has no engine/cli/main.c")
+        raise ConfigError(
+            f"{tree} is no checkout with the bundled engine: it has no engine/cli/main.c"
+        )
     build.mkdir(parents=True, exist_ok=True)
     with (build / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

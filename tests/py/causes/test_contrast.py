@@ -103,7 +103,7 @@ def deed(last: int) -> Deed:
         ),
         (
             ("step(n);", "step(n); n == 8 ? exit(0) : 0;"),
-            Parted(("main",), "step", "ends", "calls step", 8),
+            Parted(("main",), "step", "ends", "calls step", 9),
         ),
         (("    written += n;\n", "    written -= n;\n"), None),
     ],
@@ -147,12 +147,12 @@ def test_each_has_the_image_for_itself(build: Build, tmp_path: Path) -> None:
 
 
 def test_a_program_that_does_not_tell_its_calls_is_no_answer(build: Build, tmp_path: Path) -> None:
-    """What it prints is not taken for calls, nor one that does something else each time for one that parts."""
+    """What it prints is not taken for calls, nor what one does by chance for a way that it goes."""
     silent = run_child(["/usr/bin/strip", build("good", SAME)], os.environ, 60.0)
     assert silent.exit_code == 0
     with pytest.raises(ConfigError, match="does not tell its calls"):
         parted(tmp_path / "good", tmp_path / "good", deed(1), tmp_path / "scratch")
-    chance = build("chance", ("n % 3 == 2", "getenv(\"TORNPAGE_CALLS_STOP\") ? exit(0), 0 : n > 5"))
+    chance = build("chance", ("n % 3 == 2", 'getenv("TORNPAGE_CALLS_STOP") ? exit(0), 0 : n > 5'))
     with pytest.raises(ChildError, match="does not do the same each time"):
         parted(chance, build("other", SAME), deed(9), tmp_path / "scratch")
 
@@ -161,9 +161,9 @@ def test_it_is_told_in_words() -> None:
     """Each of both, or that there is nothing."""
     one = Parted(("step", "main"), "is_due", "leaves step", "calls save", 8)
     assert sentence("../good", one, replace(one, behind="", line=0)) == (
-        "The run parts from that of ../good at statement 8: in step ← main, behind the return of is_due. This "
-        "build then leaves step, the good one calls save. The recovery parts from that of ../good: in step ← "
-        "main. This build then leaves step, the good one calls save."
+        "The run parts from that of ../good at statement 8: in step ← main, behind the return of is_due. "
+        "This build then leaves step, the good one calls save. The recovery parts from that of ../good: in "
+        "step ← main. This build then leaves step, the good one calls save."
     )
     assert "differs in data only" in sentence("../good", None, None)
 
