@@ -56,6 +56,7 @@ TOUCHED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/e2e/test_e2e_shrink.py": ("harness/tornpage/shrinking/",),
     "tests/e2e/test_explain.py": (
         "explorer/run/",
+        "faults/calls",
         "harness/tornpage/causes/",
         "harness/tornpage/targets/engine/",
     ),

@@ -16,6 +16,7 @@ from e2e_support import ONE_CONFIGURATION, Tornpage
 from tornpage.api import Store, explain
 from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.vocabulary.errors import MachineError
+from tornpage.vocabulary.paths import ROOT
 
 NO_FSYNC = ("        os.fsync(log)\n", "")
 FEW_ROWS = ("--option", "params.rows=24")
@@ -69,6 +70,8 @@ def test_a_missing_fsync(broken_store: Callable[[Change], Path], tornpage: Tornp
     (lost,) = cause["lost"]
     (step,) = [one for one in shown["evidence"]["phases"][0]["steps"] if one["seq"] == lost["seq"]]
     assert lost["frames"] == step["stack"] and "store.py" in step["stack"][0]["file"]
+    refused = tornpage("explain", "1.0", "--good", ".")
+    assert refused.code == 2 and "there is no --good of another target" in refused.text
 
 
 @pytest.mark.extended
@@ -117,6 +120,21 @@ def test_a_torn_page(campaign: str, tornpage: Tornpage, tmp_path: Path) -> None:
     assert "refusal=torn-page" in parting["fails"]["what"] and parting["blames"]
     assert any("recv" in frame["file"] for frame in parting["fails"]["frames"])
     assert f"  fails at:      {parting['fails']['what']}" in shown
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("campaign", TORN)
+def test_a_build_does_not_part_from_itself(
+    campaign: str, tornpage: Tornpage, tmp_path: Path
+) -> None:
+    """Neither in the run up to the crash nor in the recovery of its image; it is kept like the rest."""
+    assert tornpage("run", campaign, *TORN[campaign]).code == 1
+    found = tornpage("explain", "1.0", "--good", str(ROOT))
+    assert found.code == 0, found.text
+    told = found.data["contrast"]
+    assert (told["run"], told["recovery"], told["good"]) == (None, None, str(ROOT))
+    assert tornpage("show", "1.0").data["explanation"]["contrast"] == told
+    assert "differs in data only" in " ".join(called(tmp_path, "show", "1.0").stdout.split())
 
 
 @pytest.mark.extended

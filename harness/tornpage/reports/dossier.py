@@ -202,7 +202,7 @@ def bug_view(dossier: Dossier) -> BugView:
         what=dossier.what or seen.findings[0].what,
         replay=seen.replay,
         script=dossier.script,
-        sentence=dossier.explained.sentence if dossier.explained else "",
+        sentence=" ".join(_sentences(dossier.explained)),
         causes=_cause_rows(dossier.explained),
         experiments=_experiments(dossier.explained),
     )
@@ -296,12 +296,17 @@ def _row_lines(evidence: Evidence) -> list[str]:
 
 def cause_lines(found: Explained) -> list[str]:
     """An explanation, with the frames of its operations."""
-    lines = textwrap.wrap(found.sentence, SENTENCE_COLUMNS)
-    lines += textwrap.wrap(found.contrast.sentence, SENTENCE_COLUMNS) if found.contrast else []
+    lines = [line for text in _sentences(found) for line in textwrap.wrap(text, SENTENCE_COLUMNS)]
     for row in _cause_rows(found):
         lines.append(f"  {row.role + ':':15}{row.what}")
         lines += [f"{'':17}{frame}" for frame in row.stack]
     return [*lines, f"  {_experiments(found)}"]
+
+
+def _sentences(found: Explained | None) -> list[str]:
+    """The cause, and where another build does otherwise."""
+    contrast = found.contrast if found else None
+    return [one.sentence for one in (found, contrast) if one is not None]
 
 
 def _cause_rows(found: Explained | None) -> list[_CauseRow]:
