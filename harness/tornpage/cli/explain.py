@@ -84,12 +84,13 @@ def explain(
             row = with_kept_image(row_named(trial, place), out)
             if good is not None:
                 require_engine(row)
+                status.update("builds programs that tell their calls")
+                programs = traced_program(tree_of(paths.build)), traced_program(good)
             found = explain_trial(row, paths, folders, status.update)
             if good is not None:
-                status.update("contrast: builds programs that tell their calls")
-                programs = traced_program(tree_of(paths.build)), traced_program(good)
-                status.update("contrast: compares their calls")
-                found = replace(found, contrast=contrast_trial(row, paths, *programs, str(good)))
+                status.update("compares calls with those of the good build")
+                contrast = contrast_trial(row, paths, *programs, str(good.resolve()))
+                found = replace(found, contrast=contrast)
             _keep(place, trial, found)
             told, lines = {"trial": trial, **to_plain(found)}, cause_lines(found)
         else:
