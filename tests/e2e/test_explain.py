@@ -145,10 +145,11 @@ def test_a_crash_of_a_recovery(tornpage: Tornpage, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "out" / "tornpage.db")) as store:
         nested = "SELECT trial FROM trials WHERE mask LIKE '%/%.one-%' ORDER BY number"
         trial, *_ = store.execute(nested).fetchone()
-    found = tornpage("explain", trial)
+    found = tornpage("explain", trial, "--good", str(ROOT))
     assert found.code == 0, found.text
     cause = found.data["cause"]
     assert "after a crash of the recovery of state" in found.data["sentence"]
+    assert (found.data["contrast"]["run"], found.data["contrast"]["recovery"]) == (None, None)
     assert cause["kind"] == "torn" and len(cause["lost"]) == 1
     assert any(frame["file"].endswith(".c") for frame in cause["lost"][0]["frames"])
 

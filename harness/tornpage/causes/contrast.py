@@ -73,12 +73,14 @@ def contrast_trial(row: TrialRow, paths: Paths, bad: Path, good: Path, name: str
     require_engine(row)
     target = make_target(row.spec.target, paths.build)
     with scratch_folder(target.on_shm) as scratch, recording_of(row, target, scratch) as found:
-        run = _run(row, target, found[1], scratch / "script")
-        image = _image(row, target, found[1], scratch / "crashed")
-        options = row.spec.options
-        again = Deed(lambda data: target.recover_command(data, options).argv[1:], image)
-        both = [parted(bad, good, deed, scratch / "contrast") for deed in (run, again)]
-    return Contrast(name, sentence(name, *both), *both)
+        run = parted(
+            bad, good, _run(row, target, found[1], scratch / "script"), scratch / "contrast"
+        )
+        options, recovery = row.spec.options, None
+        for image in _images(row, target, found[1], scratch / "crashed"):
+            again = Deed(lambda data: target.recover_command(data, options).argv[1:], image)
+            recovery = recovery or parted(bad, good, again, scratch / "contrast")
+    return Contrast(name, sentence(name, run, recovery), run, recovery)
 
 
 def _run(row: TrialRow, target: Target, recording: Recording, script: Path) -> Deed:
@@ -97,13 +99,17 @@ def _run(row: TrialRow, target: Target, recording: Recording, script: Path) -> D
     return Deed(arguments, lines=[one.line for one in work.statements])
 
 
-def _image(row: TrialRow, target: Target, recording: Recording, place: Path) -> Path:
-    if row.spec.plan.loss:
-        lay_out_state(row.spec, target, recording, row.spec.plan.loss, place)
-        return place
-    assert row.result is not None, "it was explained"
-    assert row.result.image is not None, "the recording of the killed run lies there"
-    return row.result.image / "data"
+def _images(row: TrialRow, target: Target, recording: Recording, place: Path) -> Iterator[Path]:
+    """Of each crash, where recoveries are crashed too."""
+    levels = row.spec.plan.loss.split("/")
+    for level in range(1, len(levels) + 1) if row.spec.plan.loss else ():
+        remove_image(place)
+        lay_out_state(row.spec, target, recording, "/".join(levels[:level]), place)
+        yield place
+    if not row.spec.plan.loss:
+        assert row.result is not None, "it was explained"
+        assert row.result.image is not None, "the recording of the killed run lies there"
+        yield row.result.image / "data"
 
 
 # ---- two programs ----

@@ -161,8 +161,8 @@ class Parted:
 @dataclass(frozen=True, slots=True)
 class Contrast:
     """Of the build that has a finding and a good one, whose sources are `good`. sentence: in words; run:
-    where they part in the script up to the crash; recovery: in a recovery of the crashed image; None: they
-    call the same functions all the way."""
+    where they part in the script up to the crash; recovery: in a recovery of the crashed image, or of the one
+    whose recovery was crashed; None: they call the same functions all the way."""
 
     good: str
     sentence: str
