@@ -273,7 +273,7 @@ def _words(event: int, names: Sequence[str]) -> str:
 def sentence(good: str, run: Parted | None, recovery: Parted | None) -> str:
     """Where they part, for a person."""
     told = [_where(what, one, good) for what, one in (("run", run), ("recovery", recovery)) if one]
-    same = "what the two builds do differs in data only, if at all"
+    same = "what the two builds do differs in data only, or behind the recovery, if at all"
     return " ".join(told) or f"Run and recovery call the same functions in {good}: {same}."
 
 
